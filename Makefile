@@ -1,0 +1,53 @@
+# make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
+# make test     set up if needed, then check and test everything, a real browser included
+# make check    format, lint, types and import rules (under 30 s)
+SHELL := /bin/bash
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PORT ?= 8501
+ADDRESS := 127.0.0.1
+
+# What this host can train on decides which TensorFlow is installed.
+ifneq ($(wildcard /dev/accel0 /dev/vfio/0),)
+REQUIREMENTS := requirements-tpu.txt
+else ifeq ($(shell nvidia-smi -L >/dev/null 2>&1 && echo yes),yes)
+REQUIREMENTS := requirements-gpu.txt
+else
+REQUIREMENTS := requirements.txt
+endif
+
+.PHONY: run setup setup-dev test check format bench screenshots clean
+
+run: setup
+	@$(PYTHON) -m gan_runtime serve --port $(PORT)
+
+setup:
+	@scripts/setup.sh $(VENV) $(REQUIREMENTS)
+
+setup-dev: setup
+	@scripts/setup.sh $(VENV) requirements-dev.txt
+
+check: setup-dev
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy app.py pages dashboard gan_runtime benchmarks
+	@$(PYTHON) -m pytest tests/test_architecture.py
+
+test: check
+	@scripts/browser.sh $(PYTHON)
+	@$(PYTHON) -m pytest --durations=10
+
+format: setup-dev
+	@$(VENV)/bin/ruff format .
+	@$(VENV)/bin/ruff check --fix .
+
+bench: setup-dev
+	@scripts/browser.sh $(PYTHON)
+	@$(PYTHON) -m benchmarks.bench
+
+screenshots: setup-dev
+	@scripts/browser.sh $(PYTHON)
+	@$(PYTHON) -m tests.browser.screenshots
+
+clean:
+	rm -rf $(VENV)

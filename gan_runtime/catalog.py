@@ -1,0 +1,95 @@
+"""The workloads, datasets and engines that exist, as literal tables. Imports no framework, so every process may read it.
+
+Parameter and activation counts feed the memory estimate of the Launch page; a test holds them against the real networks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WorkloadEntry:
+    """One GAN system.
+
+    `parameters`: all weights of both networks. `activations_per_image`: numbers kept for the backward pass per image.
+    """
+
+    title: str
+    summary: str
+    source: str
+    module: str
+    parameters: int
+    activations_per_image: int
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """One training set. `images`: size of the full set; `download_mb`: what Keras would fetch, 0 when embedded."""
+
+    title: str
+    summary: str
+    source: str
+    images: int
+    download_mb: int
+
+
+@dataclass(frozen=True)
+class EngineEntry:
+    """One way to run the training step."""
+
+    title: str
+    summary: str
+    module: str
+
+
+WORKLOADS: dict[str, WorkloadEntry] = {
+    "dcgan_mnist": WorkloadEntry(
+        title="DCGAN, 28 × 28 (Table 1 of the paper)",
+        summary="Convolutional generator and discriminator with batch norm, leaky ReLU and dropout.",
+        source="Ravikumar and Sriraman 2023, doi:10.32604/csse.2023.034710, Table 1",
+        module="gan_runtime.workloads.dcgan_mnist",
+        parameters=2_543_809,
+        activations_per_image=131_000,
+    ),
+    "mlp_gan": WorkloadEntry(
+        title="Fully connected GAN, 28 × 28",
+        summary="Small dense networks without batch norm or dropout: fast to start, and equal on any number of replicas.",
+        source="Goodfellow et al. 2014, arXiv:1406.2661, section 5 (sizes reduced)",
+        module="gan_runtime.workloads.mlp_gan",
+        parameters=205_969,
+        activations_per_image=4_300,
+    ),
+}
+
+DATASETS: dict[str, DatasetEntry] = {
+    "digits": DatasetEntry(
+        title="Digits (1,797 scanned digits, embedded)",
+        summary="Real handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. Needs no network.",
+        source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
+        images=1_797,
+        download_mb=0,
+    ),
+    "mnist": DatasetEntry(
+        title="MNIST (handwritten digits)",
+        summary="60,000 handwritten digits of 28 × 28 pixels.",
+        source="LeCun, Cortes and Burges 1998",
+        images=60_000,
+        download_mb=11,
+    ),
+    "fashion_mnist": DatasetEntry(
+        title="Fashion-MNIST (clothes)",
+        summary="60,000 pictures of clothes of 28 × 28 pixels.",
+        source="Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747",
+        images=60_000,
+        download_mb=30,
+    ),
+}
+
+ENGINES: dict[str, EngineEntry] = {
+    "tensorflow": EngineEntry(
+        title="TensorFlow (tf.distribute)",
+        summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
+        module="gan_runtime.engines.tf_distribute",
+    ),
+}

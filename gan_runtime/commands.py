@@ -1,0 +1,142 @@
+"""What people may ask of runs. Each request is a file or a journal line, so any process may make it:
+the owner of the home (dashboard or command line) sees it within a moment and acts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from gan_runtime import journal
+from gan_runtime.data import loading
+from gan_runtime.errors import DatasetError, FieldError, RunStateError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange
+from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.spec import RunSpec
+
+RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
+MAX_NAME = re.compile(r"^[A-Za-z0-9 ._-]{1,60}$")
+
+
+def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
+    """Queues a new run. Everything that can be known beforehand is checked first, so nothing is left half-made.
+
+    Raises:
+        AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
+        HomeError: the home folder cannot be written.
+    """
+    accelerator = host.resolve(spec)
+    images = loading.ensure(spec.dataset).images
+    if spec.steps_per_epoch(images) == 0:
+        raise DatasetError(
+            f"batch_size_global is {spec.batch_size_global}, but {spec.dataset} has only {images} images: use a smaller batch."
+        )
+    home.prepare()
+    with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
+        new = RunDir(Path(aside) / "run")
+        new.path.mkdir()
+        write_json(new.spec_path, spec.model_dump())
+        color = len(home.run_dirs()) % RUN_COLORS
+        journal.append(
+            new.supervisor_journal,
+            1,
+            Created(spec=spec.model_dump(), accelerator=accelerator, color=color, preset=preset),
+            StatusChange(status="queued", reason="waiting for the accelerator", queue_rank=time.time()),
+        )
+        return _place(home, new, preset or "run")
+
+
+def _place(home: Home, new: RunDir, stem: str) -> RunDir:
+    """Gives the finished folder the next free number, such as quick-0007."""
+    numbers = [int(match[1]) for run in home.run_dirs() if (match := re.search(r"-(\d{4,})$", run.run_id))]
+    for number in itertools.count(max(numbers, default=0) + 1):
+        target = home.runs / f"{stem}-{number:04d}"
+        if target.exists():
+            continue
+        try:
+            new.path.rename(target)
+            return RunDir(target)
+        except OSError:
+            if not target.exists():
+                raise
+    raise AssertionError("unreachable: the count never ends")
+
+
+def latest_status(run: RunDir) -> StatusChange:
+    """The newest state of a run, read from its journals without any store."""
+    changes: list[StatusChange] = []
+    for path in run.journals():
+        lines = [line for line in path.read_bytes().splitlines(keepends=True) if b'"kind":"status"' in line]
+        changes += [record for record in journal.parse(lines) if isinstance(record, StatusChange)]
+    return max(changes, key=lambda change: (change.attempt, change.at))
+
+
+def stop(run: RunDir) -> None:
+    """Asks a waiting or training run to save and end.
+
+    Raises:
+        RunStateError: it has ended already.
+    """
+    status = latest_status(run).status
+    if status in ENDED:
+        raise RunStateError(f"run {run.run_id} is {status} already: only a queued or training run can be stopped.")
+    run.request_stop()
+
+
+def resume(run: RunDir) -> None:
+    """Queues an ended run again: same run, next attempt, from its last checkpoint.
+
+    Raises:
+        RunStateError: it has not ended, or all its epochs are done.
+    """
+    last = latest_status(run)
+    if last.status not in ("stopped", "failed", "lost"):
+        raise RunStateError(f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed.")
+    run.stop_file.unlink(missing_ok=True)
+    queued = StatusChange(status="queued", reason="resumed: waiting for the accelerator", queue_rank=time.time())
+    journal.append(run.supervisor_journal, last.attempt + 1, queued)
+
+
+def rename(run: RunDir, name: str) -> None:
+    """Gives a run another name in all lists; its id stays.
+
+    Raises:
+        SpecError: the name is empty, too long, or has odd characters.
+    """
+    if not MAX_NAME.match(name):
+        allowed = RunSpec.options()["name"].allowed
+        raise SpecError([FieldError("name", f"name is {name!r}, but allowed is {allowed}, and not empty.")])
+    journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name))
+
+
+def delete(run: RunDir) -> None:
+    """Removes a run's folder for good.
+
+    Raises:
+        RunStateError: it is training; stop it first.
+    """
+    status = latest_status(run).status
+    if status in ACTIVE:
+        raise RunStateError(f"run {run.run_id} is {status}: stop it first, then delete it.")
+    doomed = run.path.with_name(f".deleted-{run.run_id}")
+    run.path.rename(doomed)  # gone from every list at once, even if removing the files takes a while
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def swap_in_queue(first: RunDir, second: RunDir) -> None:
+    """Exchanges the places of two waiting runs; does nothing if one of them has started meanwhile."""
+    one, other = latest_status(first), latest_status(second)
+    if one.status != "queued" or other.status != "queued":
+        return
+    journal.append(first.supervisor_journal, one.attempt, _moved(other.queue_rank))
+    journal.append(second.supervisor_journal, other.attempt, _moved(one.queue_rank))
+
+
+def _moved(rank: float | None) -> StatusChange:
+    return StatusChange(status="queued", reason="moved in the queue", queue_rank=rank)

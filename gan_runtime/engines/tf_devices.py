@@ -1,0 +1,86 @@
+"""From a spec to a tf.distribute strategy: one device, GPUs, simulated CPU cores, or the cores of a TPU.
+
+The TPU path follows the TensorFlow guide and has not been run on hardware (docs/tpu.md).
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.spec import RunSpec
+
+
+def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
+    """The strategy for `accelerator` (already resolved: cpu, gpu or tpu) with `spec.replicas` replicas.
+
+    Must run before TensorFlow has started its devices, because simulated cores are fixed by then.
+
+    Raises:
+        AcceleratorError: fewer devices than replicas, or TensorFlow cannot reach the TPU.
+    """
+    if accelerator == "tpu":
+        return _tpu(spec)
+    if accelerator == "gpu":
+        return _mirrored([f"GPU:{index}" for index in range(_gpus(spec.replicas))])
+    _simulate_cpu_cores(spec.replicas)
+    return _mirrored([f"CPU:{index}" for index in range(spec.replicas)])
+
+
+def _mirrored(devices: list[str]) -> tf.distribute.Strategy:
+    return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else tf.distribute.MirroredStrategy(devices)
+
+
+def _simulate_cpu_cores(replicas: int) -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    present = tf.config.get_logical_device_configuration(cpu)
+    if present and len(present) >= replicas:
+        return
+    try:
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * replicas)
+    except RuntimeError:
+        raise AcceleratorError(
+            f"this process already runs TensorFlow with {len(present or [1])} CPU core(s), but the run needs {replicas}: "
+            "start it in a process of its own."
+        ) from None
+
+
+def _gpus(replicas: int) -> int:
+    found = tf.config.list_physical_devices("GPU")
+    if len(found) < replicas:
+        raise AcceleratorError(
+            f"the run wants {replicas} GPU(s), but TensorFlow sees {len(found)}: "
+            "lower replicas, use accelerator=cpu for simulated cores, or install the GPU build with `make setup`."
+        )
+    for gpu in found:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    return replicas
+
+
+def _tpu(spec: RunSpec) -> tf.distribute.Strategy:
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(spec.tpu_address)
+        if spec.tpu_address != "local":
+            tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except Exception as error:  # the resolver raises many kinds; all mean "no usable TPU"
+        raise AcceleratorError(tpu_advice(spec.tpu_address, error)) from None
+    strategy = tf.distribute.TPUStrategy(resolver)
+    cores = strategy.num_replicas_in_sync
+    if cores != spec.replicas:
+        raise AcceleratorError(
+            f"replicas is {spec.replicas}, but the TPU at {spec.tpu_address} has {cores} cores: use replicas={cores}."
+        )
+    return strategy
+
+
+def tpu_advice(address: str, error: Exception) -> str:
+    """What a failed TPU start means, in one sentence."""
+    text = str(error)
+    if "ConfigureDistributedTPU" in text or "No OpKernel" in text:
+        cause = f"TensorFlow {tf.__version__} was built without TPU support: on a TPU host `make setup` installs tensorflow-tpu"
+    elif "No TPU platform" in text or "libtpu" in text:
+        cause = "libtpu found no TPU: check that no other process holds it and that libtpu suits TensorFlow (docs/tpu.md)"
+    else:
+        cause = (text.splitlines() or [type(error).__name__])[0][:160]
+    return f"the TPU at {address!r} cannot be used ({cause}); or choose accelerator=cpu or gpu."

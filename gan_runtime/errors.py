@@ -1,0 +1,93 @@
+"""Every error that a person can cause, as one tree.
+
+GanRuntimeError                 one clear sentence; exit code 2 on the command line
+├── SpecError                   an option is wrong; carries one message per field
+├── DatasetError                data missing, unreadable or of the wrong shape
+├── AcceleratorError            the host has no such device, or TensorFlow cannot use it
+├── HomeError                   the home folder cannot be used
+├── StoreError                  results.duckdb cannot be opened
+│   ├── StoreLockedError        another process holds it
+│   ├── StoreDamagedError       it is no DuckDB database
+│   └── QueryError              a person's SQL does not run
+├── UnknownRunError             no run of that name
+├── RunStateError               the run is in a state that does not allow this
+├── CheckpointError             no checkpoint can be read
+└── NonFiniteError              a loss became NaN or infinite; names metric and step
+
+Messages say what was given, what is allowed and what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class GanRuntimeError(Exception):
+    """Base of all errors that are explained to a person instead of shown as a traceback."""
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one option of a spec; `field` is the option's name."""
+
+    field: str
+    message: str
+
+
+class SpecError(GanRuntimeError):
+    """One or more options of a run are wrong."""
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        self.errors = errors
+        super().__init__(" ".join(error.message for error in errors))
+
+    def by_field(self) -> dict[str, str]:
+        """The first message of each field, for showing it beside its input."""
+        messages: dict[str, str] = {}
+        for error in self.errors:
+            messages.setdefault(error.field, error.message)
+        return messages
+
+
+class DatasetError(GanRuntimeError):
+    """The training data cannot be had or is not what its name says."""
+
+
+class AcceleratorError(GanRuntimeError):
+    """The host lacks the device that a run asks for."""
+
+
+class HomeError(GanRuntimeError):
+    """The folder for results.duckdb and runs/ cannot be used."""
+
+
+class StoreError(GanRuntimeError):
+    """results.duckdb cannot be opened or written."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds results.duckdb."""
+
+
+class StoreDamagedError(StoreError):
+    """results.duckdb is not a DuckDB database."""
+
+
+class QueryError(StoreError):
+    """A person's SQL statement does not run."""
+
+
+class UnknownRunError(GanRuntimeError):
+    """No run of that name is stored."""
+
+
+class RunStateError(GanRuntimeError):
+    """The run's state does not allow what was asked."""
+
+
+class CheckpointError(GanRuntimeError):
+    """No checkpoint of the run can be read."""
+
+
+class NonFiniteError(GanRuntimeError):
+    """A training number became NaN or infinite."""

@@ -1,0 +1,77 @@
+"""Where everything of one installation lies: results.duckdb, runs/, and the lock of their owner."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gan_runtime.errors import HomeError, UnknownRunError
+from gan_runtime.rundir import RunDir
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+HOME_VARIABLE = "GAN_RUNTIME_HOME"
+
+
+@dataclass(frozen=True)
+class Home:
+    """One home folder. Building it touches nothing; `prepare` makes what is missing."""
+
+    path: Path
+
+    @classmethod
+    def choose(cls, given: Path | None = None) -> Home:
+        """`given`, else $GAN_RUNTIME_HOME, else the repository."""
+        chosen = given or Path(os.environ.get(HOME_VARIABLE) or REPOSITORY)
+        return cls(chosen.expanduser().resolve())
+
+    @property
+    def database(self) -> Path:
+        """The results store."""
+        return self.path / "results.duckdb"
+
+    @property
+    def runs(self) -> Path:
+        """One folder per run."""
+        return self.path / "runs"
+
+    @property
+    def owner_lock(self) -> Path:
+        """Held by the process that owns the store and supervises the runs."""
+        return self.path / "runs" / ".owner.lock"
+
+    def prepare(self) -> Home:
+        """Makes the folders and proves that they can be written.
+
+        Raises:
+            HomeError: the folder cannot be made or written; nothing is left behind.
+        """
+        try:
+            self.runs.mkdir(parents=True, exist_ok=True)
+            probe = self.runs / f".write-test-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise HomeError(
+                f"home {self.path} cannot be written ({error.strerror}): "
+                f"choose another folder with --home DIR or {HOME_VARIABLE}, or change its rights."
+            ) from None
+        return self
+
+    def run_dirs(self) -> list[RunDir]:
+        """Every run's folder, by name."""
+        if not self.runs.is_dir():
+            return []
+        return [RunDir(path) for path in sorted(self.runs.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+
+    def run_dir(self, run_id: str) -> RunDir:
+        """The folder of one run.
+
+        Raises:
+            UnknownRunError: no such run; the message lists the newest runs that exist.
+        """
+        names = [run.run_id for run in self.run_dirs()]
+        if run_id not in names:
+            known = ", ".join(names[-8:]) if names else "none is stored yet"
+            raise UnknownRunError(f"run {run_id!r} is not stored here: the runs are {known}.")
+        return RunDir(self.runs / run_id)

@@ -1,0 +1,186 @@
+"""What this host offers to train on, found out in a child process, so that the dashboard never loads a framework.
+
+python -m gan_runtime.hosts        prints the answer as JSON
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.spec import RunSpec
+
+PROBE_SECONDS = 120.0
+TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
+ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers them
+
+
+class Device(BaseModel):
+    """One kind of accelerator. `count`: devices for replicas (CPU: physical cores); `reason`: why not, and what to do."""
+
+    model_config = ConfigDict(frozen=True)
+    available: bool
+    count: int
+    name: str
+    reason: str = ""
+
+
+class Host(BaseModel):
+    """This machine: processor, memory in bytes, library versions, and each kind of accelerator by name."""
+
+    model_config = ConfigDict(frozen=True)
+    cpu_model: str
+    cores: int
+    memory_bytes: int
+    python: str
+    tensorflow: str
+    devices: dict[str, Device]
+
+    def resolve(self, spec: RunSpec) -> str:
+        """The accelerator that `spec` will train on: cpu, gpu or tpu.
+
+        Raises:
+            AcceleratorError: the host has none of that kind, or too few devices for the replicas.
+        """
+        if spec.accelerator == "tpu" and spec.tpu_address != "local":
+            return "tpu"  # somewhere else: only the trainer can tell
+        wanted = (
+            spec.accelerator
+            if spec.accelerator != "auto"
+            else next(name for name in ACCELERATORS if self.devices[name].available)
+        )
+        device = self.devices[wanted]
+        if not device.available:
+            usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
+            raise AcceleratorError(f"accelerator is {wanted}, but {device.reason} On this host you can use {usable}.")
+        if wanted != "cpu" and spec.replicas > device.count:
+            raise AcceleratorError(
+                f"replicas is {spec.replicas}, but this host has {device.count} {wanted.upper()} device(s): "
+                f"use 1 to {device.count}, or accelerator=cpu for simulated cores."
+            )
+        return wanted
+
+
+def probe() -> Host:
+    """Asks a child process, which takes a few seconds.
+
+    Raises:
+        AcceleratorError: TensorFlow cannot be loaded at all; the message carries its last line.
+    """
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    try:
+        child = subprocess.run(
+            [sys.executable, "-m", "gan_runtime.hosts"],
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            env=environment,
+            check=False,
+        )
+        return Host.model_validate_json(child.stdout.strip().splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        raise AcceleratorError(
+            f"TensorFlow did not start within {PROBE_SECONDS:.0f} s: another process may hold the accelerator."
+        ) from None
+    except (IndexError, ValidationError):
+        last = (child.stderr.strip().splitlines() or ["no message"])[-1]
+        raise AcceleratorError(f"TensorFlow cannot be loaded ({last[:200]}): run `make setup` again.") from None
+
+
+def look() -> Host:
+    """The answer itself, found in this process. Loads TensorFlow: only for child processes."""
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    return Host(
+        cpu_model=_cpu_model(),
+        cores=psutil.cpu_count(logical=False) or os.cpu_count() or 1,
+        memory_bytes=psutil.virtual_memory().total,
+        python=platform.python_version(),
+        tensorflow=tf.__version__,
+        devices={
+            "cpu": Device(available=True, count=os.cpu_count() or 1, name=_cpu_model()),
+            "gpu": _gpu(tf, gpus),
+            "tpu": _tpu(tf),
+        },
+    )
+
+
+def _gpu(tf: object, gpus: list[object]) -> Device:
+    if gpus:
+        details = tf.config.experimental.get_device_details(gpus[0])  # type: ignore[attr-defined]
+        return Device(available=True, count=len(gpus), name=str(details.get("device_name", "GPU")))
+    if shutil.which("nvidia-smi"):
+        reason = "this TensorFlow cannot use the NVIDIA GPU of this host: run `make setup` again to install the GPU build."
+    else:
+        reason = "this host has no NVIDIA GPU (nvidia-smi is not found)."
+    return Device(available=False, count=0, name="", reason=reason)
+
+
+def _tpu(tf: object) -> Device:
+    if not any(path.exists() for path in TPU_DEVICES):
+        return Device(
+            available=False, count=0, name="", reason="this host has no TPU (neither /dev/accel0 nor /dev/vfio/0 exists)."
+        )
+    if importlib.util.find_spec("libtpu") is None:
+        reason = "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the TPU host."
+        return Device(available=False, count=0, name="", reason=reason)
+    cores = len(tf.config.list_logical_devices("TPU"))  # type: ignore[attr-defined]
+    if cores == 0:
+        reason = (
+            "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
+        )
+        return Device(available=False, count=0, name="", reason=reason)
+    return Device(available=True, count=cores, name="TPU")
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def facts() -> dict[str, object]:
+    """Machine, versions and commit, for the record of a run; loads no framework."""
+    return {
+        "cpu_model": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "hostname": platform.node(),
+        "versions": {name: _version(name) for name in ("tensorflow", "keras", "numpy", "duckdb", "streamlit")},
+        "commit": _commit(),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+if __name__ == "__main__":
+    print(look().model_dump_json())

@@ -1,0 +1,226 @@
+"""The journal: append-only JSON lines, one record a line, the truth from which results.duckdb is made.
+
+A trainer appends to its own journal and fsyncs at each flush. Whoever reads takes whole lines only: a line that a crash
+tore stays invisible until it is ended, and is then skipped and counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
+Level = Literal["info", "warning", "error"]
+ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
+ENDED: tuple[Status, ...] = ("finished", "stopped", "failed", "lost")
+
+
+def now() -> datetime:
+    """The present in UTC."""
+    return datetime.now(UTC)
+
+
+class _Record(BaseModel):
+    # NaN must survive the way to the store: a loss that became NaN is a fact worth keeping.
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    attempt: int = 1
+    at: datetime = Field(default_factory=now)
+
+
+class Created(_Record):
+    """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty."""
+
+    kind: Literal["created"] = "created"
+    spec: dict[str, Any]
+    accelerator: str
+    color: int
+    preset: str = ""
+
+
+class StatusChange(_Record):
+    """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs."""
+
+    kind: Literal["status"] = "status"
+    status: Status
+    reason: str
+    queue_rank: float | None = None
+
+
+class Renamed(_Record):
+    """A person gave the run another name."""
+
+    kind: Literal["renamed"] = "renamed"
+    name: str
+
+
+class HostFacts(_Record):
+    """The machine and software of an attempt."""
+
+    kind: Literal["host"] = "host"
+    facts: dict[str, Any]
+
+
+class AttemptStart(_Record):
+    """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
+
+    kind: Literal["attempt"] = "attempt"
+    resume_step: int
+
+
+class Plan(_Record):
+    """What the attempt will do: images in the set, steps in an epoch, epochs."""
+
+    kind: Literal["plan"] = "plan"
+    images: int
+    steps_per_epoch: int
+    epochs: int
+
+
+class Scalars(_Record):
+    """Per-step numbers of one host call. Step numbers start at 1; `wall_s`: training seconds at the end of each step."""
+
+    kind: Literal["scalars"] = "scalars"
+    epoch: int
+    first_step: int
+    wall_s: list[float]
+    values: dict[str, list[float]]
+
+
+class EpochDone(_Record):
+    """One pass over the data. `seconds`: its training calls alone, without probes and checkpoints."""
+
+    kind: Literal["epoch"] = "epoch"
+    epoch: int
+    step: int
+    seconds: float
+    images: int
+    images_per_s: float
+
+
+class Histogram(_Record):
+    """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge of the last bin."""
+
+    kind: Literal["histogram"] = "histogram"
+    epoch: int
+    step: int
+    name: str
+    bin_left: list[float]
+    bin_right: float
+    count: list[int]
+
+
+class Sample(_Record):
+    """A grid of generated images; `file` is relative to the run's folder."""
+
+    kind: Literal["sample"] = "sample"
+    epoch: int
+    step: int
+    sample_kind: str
+    file: str
+    meta: dict[str, Any]
+
+
+class Phase(_Record):
+    """Seconds that one part of the attempt took: build, trace, first_call, compile, steady_step, …"""
+
+    kind: Literal["phase"] = "phase"
+    phase: str
+    seconds: float
+
+
+class Event(_Record):
+    """Something worth telling a person."""
+
+    kind: Literal["event"] = "event"
+    level: Level
+    topic: str
+    message: str
+
+
+Record = (
+    Created | StatusChange | Renamed | HostFacts | AttemptStart | Plan | Scalars | EpochDone | Histogram | Sample | Phase | Event
+)
+_READER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+class JournalWriter:
+    """Appends records to one journal. Not shared between threads; `attempt` is stamped on every record."""
+
+    def __init__(self, path: Path, attempt: int = 1) -> None:
+        self.attempt = attempt
+        self._file = path.open("ab", buffering=0)
+        if _ends_torn(path):
+            self._file.write(b"\n")
+
+    def write(self, *records: Record) -> None:
+        """Appends the records in one write and waits until the disk has them."""
+        lines = [record.model_copy(update={"attempt": self.attempt}).model_dump_json() for record in records]
+        self._file.write(("\n".join(lines) + "\n").encode())
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Ends the writing."""
+        self._file.close()
+
+    def __enter__(self) -> JournalWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def append(path: Path, attempt: int, *records: Record) -> None:
+    """Opens, appends and closes: for journals that are written now and then."""
+    with JournalWriter(path, attempt) as writer:
+        writer.write(*records)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Records read from a journal; `end` is the offset to go on from, `torn` counts lines that are no record."""
+
+    records: list[Record]
+    end: int
+    torn: int
+
+
+def read(path: Path, offset: int = 0, max_bytes: int = 4_000_000) -> Chunk:
+    """The whole records after byte `offset`. A last line without its newline is left for the next time."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.read(max_bytes)
+    end = data.rfind(b"\n") + 1
+    lines = [line for line in data[:end].splitlines(keepends=True) if line.strip()]
+    records = parse(lines)
+    return Chunk(records, offset + end, len(lines) - len(records))
+
+
+def read_all(path: Path) -> list[Record]:
+    """Every whole record of a journal; empty when it does not exist."""
+    if not path.exists():
+        return []
+    return read(path, max_bytes=-1).records
+
+
+def parse(lines: Iterable[bytes]) -> list[Record]:
+    """The records in some lines; lines that are none are left out."""
+    records: list[Record] = []
+    for line in lines:
+        with contextlib.suppress(ValidationError):
+            records.append(_READER.validate_json(line))
+    return records
+
+
+def _ends_torn(path: Path) -> bool:
+    if path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"

@@ -1,0 +1,122 @@
+"""What is known of one option of a run, and the sentences that say what is wrong with a value."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any, get_origin
+
+from pydantic import Field
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from gan_runtime.errors import FieldError
+
+GROUPS = ("Run", "Model and data", "Accelerator", "Numbers", "Schedule", "Optimizer")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option as form and command line show it. `choices` is empty for numbers and free text."""
+
+    name: str
+    label: str
+    group: str
+    help: str
+    unit: str
+    source: str
+    error: str
+    kind: type
+    default: Any
+    choices: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values in words: "1 to 64", "off, jit"."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.minimum is None or self.maximum is None:
+            return "text of up to 60 letters, digits, spaces, '.', '_' and '-'"
+        if self.kind is float:
+            return f"above {self.minimum:g} and at most {self.maximum:g}"
+        return f"a whole number from {self.minimum:.0f} to {self.maximum:.0f}"
+
+
+def option(
+    default: Any,
+    *,
+    label: str,
+    group: str,
+    help: str,
+    unit: str = "",
+    source: str = "",
+    error: str,
+    choices: tuple[str, ...] = (),
+    **bounds: Any,
+) -> Any:
+    extra: dict[str, Any] = {
+        "label": label,
+        "group": group,
+        "unit": unit,
+        "source": source,
+        "error": error,
+        "choices": list(choices),
+    }
+    return Field(default, description=help, json_schema_extra=extra, **bounds)
+
+
+def read_option(name: str, info: Any) -> Option:
+    extra = info.json_schema_extra
+    bounds = {type(item).__name__: item for item in info.metadata}
+    low, high = bounds.get("Ge"), bounds.get("Le")
+    kind = info.annotation if not get_origin(info.annotation) else str
+    return Option(
+        name=name,
+        label=extra["label"],
+        group=extra["group"],
+        help=info.description,
+        unit=extra["unit"],
+        source=extra["source"],
+        error=extra["error"],
+        kind=kind,
+        default=info.default,
+        choices=tuple(extra["choices"]),
+        minimum=low.ge if low else (0.0 if "Gt" in bounds else None),
+        maximum=high.le if high else None,
+    )
+
+
+def rule(field: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError("rule", "{message}", {"field": field, "message": message})
+
+
+def not_a_choice(option: Option, given: Any) -> str:
+    near = difflib.get_close_matches(str(given), option.choices, n=1)
+    advice = f"did you mean {near[0]}?" if near else option.error
+    return f"{option.name} is {given!r}, but allowed is {option.allowed}: {advice}"
+
+
+def indivisible(batch: int, replicas: int) -> str:
+    below, above = batch // replicas * replicas, (batch // replicas + 1) * replicas
+    use = f"use {below} or {above}" if below else f"use {above}"
+    return f"batch_size_global is {batch}, but {replicas} replicas need a multiple of {replicas}: {use}."
+
+
+def in_words(detail: ErrorDetails, options: dict[str, Option]) -> FieldError:
+    """One pydantic error as a sentence: what was given, what is allowed, what to do."""
+    if detail["type"] == "rule":
+        return FieldError(detail["ctx"]["field"], detail["ctx"]["message"])
+    name = str(detail["loc"][0]) if detail["loc"] else "spec"
+    if name not in options:
+        near = difflib.get_close_matches(name, options, n=1)
+        hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(options) + "."
+        return FieldError(name, f"{name} is not an option of a run: {hint}")
+    option = options[name]
+    if option.choices:
+        return FieldError(name, not_a_choice(option, detail["input"]))
+    return FieldError(name, f"{name} is {_plain(detail['input'])}, but allowed is {option.allowed}: {option.error}")
+
+
+def _plain(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)

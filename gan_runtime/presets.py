@@ -1,0 +1,63 @@
+"""Named starting points for a run, and the reading of `key=value` pairs from the command line."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import Any
+
+from gan_runtime.errors import FieldError, SpecError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named starting point. `suggestions`: values worth trying, offered as buttons beside the field."""
+
+    title: str
+    summary: str
+    values: dict[str, Any]
+    suggestions: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+PRESETS: dict[str, Preset] = {
+    "quick": Preset(
+        title="Quick: digits in about a minute",
+        summary="The paper's DCGAN on the embedded digits: small batches and a higher rate show digits within a minute.",
+        values={
+            "workload": "dcgan_mnist",
+            "dataset": "digits",
+            "replicas": 1,
+            "batch_size_global": 32,
+            "epochs": 15,
+            "steps_per_loop": 8,
+            "learning_rate_generator": 3e-4,
+            "learning_rate_discriminator": 3e-4,
+        },
+    ),
+    "paper": Preset(
+        title="Paper: Table 1 on MNIST, 30 epochs, 8 cores",
+        summary="The study's setting: eight cores, bfloat16, Adam(1e-4). Batch 64, 128, 256 or 512.",
+        values={"workload": "dcgan_mnist", "dataset": "mnist", "replicas": 8, "batch_size_global": 64, "epochs": 30},
+        suggestions={"batch_size_global": (64, 128, 256, 512)},
+    ),
+}
+
+
+def preset(name: str) -> Preset:
+    """The preset of that name. Raises SpecError, naming the presets there are."""
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name, PRESETS, n=1)
+        hint = f"did you mean {near[0]}?" if near else "pick one of them."
+        raise SpecError([FieldError("preset", f"preset is {name!r}, but allowed is {', '.join(PRESETS)}: {hint}")])
+    return PRESETS[name]
+
+
+def parse_assignments(assignments: list[str]) -> dict[str, str]:
+    """`["epochs=3", "seed=7"]` as values for `RunSpec.parse`. Raises SpecError when an item has no '='."""
+    values: dict[str, str] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SpecError([FieldError("set", f"--set {text!r} has no '=': write it as key=value, such as epochs=3.")])
+        values[name.strip()] = value.strip()
+    return values

@@ -1,0 +1,115 @@
+"""The folder of one run: what lies where, and the small files through which processes talk.
+
+spec.json                  the options, written once
+journal-supervisor.jsonl   what was decided about the run (queued, starting, lost, renamed, …)
+journal-<rank>.jsonl       what its trainer measured
+process.json               the trainer's pid and start time, written by the trainer itself
+STOP                       a request to stop; anyone may write it
+samples/ checkpoints/ log.txt
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gan_runtime.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Paths and small files of one run; the folder's name is the run's id."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        """Such as quick-0007."""
+        return self.path.name
+
+    @property
+    def spec_path(self) -> Path:
+        """The options of the run as JSON."""
+        return self.path / "spec.json"
+
+    @property
+    def supervisor_journal(self) -> Path:
+        """Decisions about the run."""
+        return self.path / "journal-supervisor.jsonl"
+
+    @property
+    def process_file(self) -> Path:
+        """Identity of the trainer process of the newest attempt."""
+        return self.path / "process.json"
+
+    @property
+    def worker_lock(self) -> Path:
+        """Held by the trainer as long as it lives: one writer per journal."""
+        return self.path / ".worker.lock"
+
+    @property
+    def stop_file(self) -> Path:
+        """Exists from the moment someone asks the run to stop."""
+        return self.path / "STOP"
+
+    @property
+    def log(self) -> Path:
+        """Everything the trainer printed."""
+        return self.path / "log.txt"
+
+    @property
+    def samples(self) -> Path:
+        """Sample grids, one PNG an epoch."""
+        return self.path / "samples"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Training state, newest last."""
+        return self.path / "checkpoints"
+
+    def trainer_journal(self, rank: int = 0) -> Path:
+        """What worker `rank` measured."""
+        return self.path / f"journal-{rank}.jsonl"
+
+    def journals(self) -> list[Path]:
+        """Every journal, the supervisor's first."""
+        trainers = sorted(path for path in self.path.glob("journal-*.jsonl") if path != self.supervisor_journal)
+        return [self.supervisor_journal, *trainers] if self.supervisor_journal.exists() else trainers
+
+    def spec(self) -> RunSpec:
+        """The options of the run."""
+        return RunSpec.read(self.spec_path)
+
+    def log_tail(self, lines: int = 200) -> str:
+        """The last lines of the log; empty before the trainer has printed anything."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - 64_000))
+            text = file.read().decode("utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def request_stop(self) -> None:
+        """Asks the run to save and end; asking twice changes nothing."""
+        self.stop_file.touch()
+
+    def write_process(self, identity: dict[str, Any]) -> None:
+        """Written whole or not at all: a reader never sees half a file."""
+        write_json(self.process_file, identity)
+
+    def process(self) -> dict[str, Any] | None:
+        """pid, start time and attempt of the trainer; None before it has introduced itself."""
+        try:
+            return dict(json.loads(self.process_file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Writes aside and renames, so that the file is old or new, never torn."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    aside.replace(path)

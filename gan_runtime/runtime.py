@@ -1,0 +1,144 @@
+"""The runtime of one home: store, ingestor and supervisor in the one process that owns results.duckdb.
+
+The dashboard holds one for as long as it lives; the command line opens one for a training if nobody else does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from gan_runtime import commands, hosts
+from gan_runtime.errors import GanRuntimeError, StoreLockedError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.supervisor import GRACE_SECONDS, Supervisor
+
+TICK_SECONDS = 0.25
+log = logging.getLogger("gan_runtime")
+
+
+class Runtime:
+    """Use `Runtime.open`. Every method may be called from any thread."""
+
+    def __init__(self, home: Home, lock: FileLock, store: Store, grace_seconds: float) -> None:
+        self.home, self.store = home, store
+        self.trouble = ""  # why the last tick failed, for the pages to show; empty when all is well
+        self._lock, self._closed = lock, threading.Event()
+        self._acting = threading.Lock()
+        self._ingestor = Ingestor(home, store)
+        self._supervisor = Supervisor(home, store, self._ingestor, grace_seconds)
+        self._host: Host | None = None
+        self._host_lock = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
+
+    @classmethod
+    def open(cls, home: Home, grace_seconds: float = GRACE_SECONDS) -> Runtime:
+        """Becomes the owner of the home and goes on with its runs.
+
+        Raises:
+            StoreLockedError: another process is the owner; the message names it.
+            StoreError, HomeError: the store or the folder cannot be used.
+        """
+        home.prepare()
+        lock = FileLock(home.owner_lock)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise StoreLockedError(_owner_message(home)) from None
+        try:
+            store = Store(home.database)
+        except GanRuntimeError:
+            lock.release()
+            raise
+        _owner_note(home).write_text(str(os.getpid()), encoding="utf-8")
+        runtime = cls(home, lock, store, grace_seconds)
+        runtime._ingestor.catch_up()
+        runtime._thread.start()
+        return runtime
+
+    def close(self) -> None:
+        """Gives up the home. Trainers go on by themselves; the next owner finds them."""
+        self._closed.set()
+        self._thread.join()
+        self.store.close()
+        self._lock.release()
+
+    def host(self) -> Host:
+        """What this host offers; the first call asks a child process and takes some seconds. Raises AcceleratorError."""
+        with self._host_lock:
+            self._host = self._host or hosts.probe()
+            return self._host
+
+    def host_if_known(self) -> Host | None:
+        """As `host`, but None instead of waiting."""
+        return self._host
+
+    def forget_host(self) -> None:
+        """Lets the next `host` look again."""
+        self._host = None
+
+    def submit(self, spec: RunSpec, preset: str = "") -> RunDir:
+        """Queues a run, which starts at once when its accelerator is free. Raises as `commands.submit`."""
+        run = commands.submit(self.home, spec, self.host(), preset)
+        self.refresh()
+        return run
+
+    def stop(self, run_id: str) -> None:
+        """See `commands.stop`."""
+        commands.stop(self.home.run_dir(run_id))
+        self.refresh()
+
+    def resume(self, run_id: str) -> None:
+        """See `commands.resume`."""
+        commands.resume(self.home.run_dir(run_id))
+        self.refresh()
+
+    def rename(self, run_id: str, name: str) -> None:
+        """See `commands.rename`."""
+        commands.rename(self.home.run_dir(run_id), name)
+        self.refresh()
+
+    def delete(self, run_id: str) -> None:
+        """See `commands.delete`."""
+        commands.delete(self.home.run_dir(run_id))
+        self.refresh()
+
+    def swap_in_queue(self, first: str, second: str) -> None:
+        """See `commands.swap_in_queue`."""
+        commands.swap_in_queue(self.home.run_dir(first), self.home.run_dir(second))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Acts now instead of at the next tick, so that a page shows the effect of its own button."""
+        with self._acting:
+            self._supervisor.tick()
+
+    def _work(self) -> None:
+        while not self._closed.wait(TICK_SECONDS):
+            try:
+                self.refresh()
+                self.trouble = ""
+            except Exception as error:  # a full disk must not end the supervision of all runs; the pages show it
+                log.exception("the runtime could not act")
+                self.trouble = f"{type(error).__name__}: {error}"
+
+
+def _owner_note(home: Home) -> Path:
+    return home.owner_lock.with_suffix(".pid")
+
+
+def _owner_message(home: Home) -> str:
+    try:
+        who = f"process {_owner_note(home).read_text(encoding='utf-8')}"
+    except OSError:
+        who = "another process"
+    return f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or choose another folder with --home DIR."

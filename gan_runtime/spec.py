@@ -1,0 +1,254 @@
+"""RunSpec: every option of a run with its unit, range, default, source and error text.
+
+The Launch form, the command line (`--set key=value`) and spec.json are all made from this one table. A spec checks
+itself when it is built, before any process starts; below that line the code trusts it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from gan_runtime import catalog
+from gan_runtime.errors import FieldError, SpecError
+from gan_runtime.options import Option, in_words, indivisible, not_a_choice, option, read_option, rule
+
+Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
+Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
+Xla = Literal["off", "jit"]
+
+TABLE_1 = "paper, Table 1"
+
+
+class RunSpec(BaseModel):
+    """What one training run is. Immutable; a wrong value never gets past `RunSpec.parse`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = option(
+        "",
+        label="Name",
+        group="Run",
+        help="What this run is called in lists. Empty: its number, such as quick-0007.",
+        error="use a short plain name.",
+        pattern=r"^[A-Za-z0-9 ._-]{0,60}$",
+    )
+    workload: str = option(
+        "dcgan_mnist",
+        label="Workload",
+        group="Model and data",
+        choices=tuple(catalog.WORKLOADS),
+        help="Which GAN is trained: its networks, losses and updates.",
+        source=TABLE_1,
+        error="pick one of the listed workloads.",
+    )
+    dataset: str = option(
+        "digits",
+        label="Dataset",
+        group="Model and data",
+        choices=tuple(catalog.DATASETS),
+        help="The real images. Digits comes with the project; MNIST is read from GAN_DATA_DIR, Keras' cache, or downloaded by Keras.",
+        source="paper, section 4: MNIST",
+        error="pick one of the listed datasets.",
+    )
+    engine: str = option(
+        "tensorflow",
+        label="Engine",
+        group="Accelerator",
+        choices=tuple(catalog.ENGINES),
+        help="The framework that runs the training step.",
+        source="paper, section 4.2: distributed TensorFlow",
+        error="pick one of the listed engines.",
+    )
+    accelerator: Accelerator = option(
+        "auto",
+        label="Accelerator",
+        group="Accelerator",
+        choices=get_args(Accelerator),
+        help="Where the run trains. Auto takes the TPU if there is one, else the GPU, else the CPU.",
+        source="paper, Fig. 13",
+        error="pick one of the listed accelerators.",
+    )
+    replicas: int = option(
+        1,
+        label="Replicas",
+        group="Accelerator",
+        unit="devices",
+        ge=1,
+        le=1024,
+        help="Copies of the model that train in step, each on its share of the batch: GPUs, TPU cores, or simulated CPU cores.",
+        source="paper, section 4.2: eight TPU cores",
+        error="use the number of devices to train on.",
+    )
+    tpu_address: str = option(
+        "local",
+        label="TPU address",
+        group="Accelerator",
+        pattern=r"^[A-Za-z0-9:/._-]{1,200}$",
+        help="'local' on a TPU host, else the name or grpc:// address of the TPU. Read only when the accelerator is a TPU.",
+        source="tf.distribute.cluster_resolver.TPUClusterResolver",
+        error="use 'local', a TPU name, or grpc://host:port.",
+    )
+    precision: Precision = option(
+        "mixed_bfloat16",
+        label="Precision",
+        group="Numbers",
+        choices=get_args(Precision),
+        help="Number format of the layers' arithmetic. Weights, losses and updates stay in float32 in every case.",
+        source="paper, section 4.3",
+        error="pick one of the listed precisions.",
+    )
+    xla: Xla = option(
+        "off",
+        label="XLA",
+        group="Numbers",
+        choices=get_args(Xla),
+        help="'jit' compiles the forward and backward pass with XLA. Often faster on GPUs, slower on CPUs; TPUs always use XLA.",
+        source="paper, section 5.3 and Fig. 12",
+        error="pick one of the listed settings.",
+    )
+    batch_size_global: int = option(
+        256,
+        label="Global batch",
+        group="Schedule",
+        unit="images per step",
+        ge=1,
+        le=65_536,
+        help="Images per training step over all replicas together. Must be a multiple of the number of replicas.",
+        source="paper: 64 to 512",
+        error="use a multiple of the number of replicas.",
+    )
+    epochs: int = option(
+        30,
+        label="Epochs",
+        group="Schedule",
+        unit="passes over the data",
+        ge=1,
+        le=10_000,
+        help="How often the training set is passed through. The last incomplete batch of a pass is dropped.",
+        source="paper: 30",
+        error="use a whole number of epochs.",
+    )
+    steps_per_loop: int = option(
+        10,
+        label="Steps per host call",
+        group="Schedule",
+        unit="steps",
+        ge=1,
+        le=10_000,
+        help="Training steps that run on the device between two reports. More is less overhead, fewer is a livelier curve.",
+        source="tf.distribute guide: steps inside one tf.function",
+        error="use a whole number of steps.",
+    )
+    learning_rate_generator: float = option(
+        1e-4,
+        label="Learning rate, generator",
+        group="Optimizer",
+        unit="per step",
+        gt=0,
+        le=1.0,
+        help="Step size of the generator's Adam optimizer.",
+        source=TABLE_1 + ": Adam(1e-4)",
+        error="use a positive rate, such as 1e-4.",
+    )
+    learning_rate_discriminator: float = option(
+        1e-4,
+        label="Learning rate, discriminator",
+        group="Optimizer",
+        unit="per step",
+        gt=0,
+        le=1.0,
+        help="Step size of the discriminator's Adam optimizer.",
+        source=TABLE_1 + ": Adam(1e-4)",
+        error="use a positive rate, such as 1e-4.",
+    )
+    seed: int = option(
+        1,
+        label="Seed",
+        group="Optimizer",
+        ge=0,
+        le=2**31 - 1,
+        help="Start of every random draw: weights, order of the images, noise. The same seed gives the same run on the same device.",
+        source="",
+        error="use a whole number from 0.",
+    )
+
+    @model_validator(mode="after")
+    def _check_across_fields(self) -> RunSpec:
+        for name, known in self.options().items():
+            if known.choices and getattr(self, name) not in known.choices:
+                raise rule(name, not_a_choice(known, getattr(self, name)))
+        if self.batch_size_global % self.replicas:
+            raise rule("batch_size_global", indivisible(self.batch_size_global, self.replicas))
+        if self.accelerator == "tpu" and self.precision == "mixed_float16":
+            raise rule(
+                "precision", "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or float32."
+            )
+        if self.precision == "mixed_float16" and self.xla == "jit" and self.replicas > 1:
+            raise rule(
+                "xla",
+                f"xla is jit with mixed_float16 on {self.replicas} replicas, which TensorFlow cannot combine: "
+                "use mixed_bfloat16, or xla=off.",
+            )
+        return self
+
+    _options: ClassVar[dict[str, Option]] = {}
+
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """Every option by name, in the order of the form."""
+        if not cls._options:
+            cls._options.update({name: read_option(name, info) for name, info in cls.model_fields.items()})
+        return cls._options
+
+    @classmethod
+    def parse(cls, values: dict[str, Any]) -> RunSpec:
+        """A spec from plain values (numbers may be text, as a form or `--set` gives them).
+
+        Raises:
+            SpecError: one message per wrong option: what was given, what is allowed, what to do.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SpecError([in_words(detail, cls.options()) for detail in error.errors()]) from None
+
+    @classmethod
+    def read(cls, path: Path) -> RunSpec:
+        """The spec in a JSON file. Raises SpecError when the file is missing, no JSON, or holds a wrong value."""
+        try:
+            return cls.parse(_json_object(path))
+        except OSError as error:
+            raise SpecError(
+                [FieldError("spec", f"spec file {path} cannot be read ({error.strerror}): give the path of a JSON file.")]
+            ) from None
+
+    @property
+    def batch_size_per_replica(self) -> int:
+        """Images that one replica sees in a step."""
+        return self.batch_size_global // self.replicas
+
+    def steps_per_epoch(self, images: int) -> int:
+        """Full batches in one pass over `images` images; 0 when the batch is larger than the set."""
+        return images // self.batch_size_global
+
+    def changed_from_default(self) -> dict[str, Any]:
+        """The options that differ from their default, for showing a run in short."""
+        return {name: value for name, value in self.model_dump().items() if value != self.options()[name].default}
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SpecError(
+            [FieldError("spec", f"spec file {path} is not JSON ({error}): correct it, or start from `show RUN --json`.")]
+        ) from None
+    if not isinstance(values, dict):
+        raise SpecError(
+            [FieldError("spec", f"spec file {path} holds a {type(values).__name__}: it must hold one JSON object of options.")]
+        )
+    return values

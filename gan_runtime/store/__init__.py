@@ -1,0 +1,1 @@
+"""results.duckdb: the only package that imports duckdb."""

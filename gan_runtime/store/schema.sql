@@ -1,0 +1,102 @@
+-- Tables hold what the journals say; the views in schema main are the public, stable SQL (docs/schema.md).
+-- No primary keys and no indexes: rows come exactly once because they are committed together with their journal offset.
+CREATE SCHEMA IF NOT EXISTS ingest;
+
+CREATE TABLE IF NOT EXISTS ingest.version (schema_version INTEGER);
+CREATE TABLE IF NOT EXISTS ingest.offsets (run_id VARCHAR, journal VARCHAR, next_byte BIGINT);
+CREATE TABLE IF NOT EXISTS ingest.created (
+    run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR
+);
+CREATE TABLE IF NOT EXISTS ingest.statuses (
+    run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE
+);
+CREATE TABLE IF NOT EXISTS ingest.names (run_id VARCHAR, renamed_at TIMESTAMPTZ, name VARCHAR);
+CREATE TABLE IF NOT EXISTS ingest.hosts (run_id VARCHAR, attempt INTEGER, facts JSON);
+CREATE TABLE IF NOT EXISTS ingest.plans (
+    run_id VARCHAR, attempt INTEGER, images BIGINT, steps_per_epoch BIGINT, epochs BIGINT
+);
+CREATE TABLE IF NOT EXISTS ingest.scalars (
+    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
+);
+CREATE TABLE IF NOT EXISTS ingest.arrivals (run_id VARCHAR, attempt INTEGER, step BIGINT, written_at TIMESTAMPTZ);
+CREATE TABLE IF NOT EXISTS ingest.epochs (
+    run_id VARCHAR, attempt INTEGER, epoch BIGINT, step BIGINT, seconds DOUBLE, images BIGINT, images_per_s DOUBLE
+);
+CREATE TABLE IF NOT EXISTS ingest.histograms (
+    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, name VARCHAR, bin_left DOUBLE[], bin_right DOUBLE, count BIGINT[]
+);
+CREATE TABLE IF NOT EXISTS ingest.samples (
+    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, kind VARCHAR, png BLOB, meta JSON
+);
+CREATE TABLE IF NOT EXISTS ingest.phases (run_id VARCHAR, attempt INTEGER, phase VARCHAR, seconds DOUBLE);
+CREATE TABLE IF NOT EXISTS ingest.events (
+    run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
+);
+
+CREATE OR REPLACE VIEW runs AS
+WITH latest AS (
+    SELECT run_id,
+           arg_max(status, (attempt, changed_at)) AS status,
+           arg_max(reason, (attempt, changed_at)) AS note,
+           arg_max(queue_rank, (attempt, changed_at)) AS queue_rank,
+           arg_max(changed_at, (attempt, changed_at)) AS changed_at,
+           min(changed_at) FILTER (status = 'starting') AS started_at,
+           max(attempt) AS attempt
+    FROM ingest.statuses GROUP BY run_id
+), named AS (
+    SELECT run_id, arg_max(name, renamed_at) AS name FROM ingest.names GROUP BY run_id
+), hosted AS (
+    SELECT run_id, arg_max(facts, attempt) AS host FROM ingest.hosts GROUP BY run_id
+)
+SELECT c.run_id,
+       coalesce(named.name, nullif(c.spec->>'name', ''), c.run_id) AS name,
+       latest.status,
+       c.spec->>'workload' AS workload,
+       c.spec->>'dataset' AS dataset,
+       c.spec->>'engine' AS engine,
+       c.accelerator,
+       CAST(c.spec->>'replicas' AS INTEGER) AS replicas,
+       1 AS workers,
+       c.spec->>'precision' AS precision,
+       c.spec->>'xla' AS xla,
+       CAST(c.spec->>'batch_size_global' AS INTEGER) AS batch_size_global,
+       CAST(c.spec->>'epochs' AS INTEGER) AS epochs,
+       CAST(c.spec->>'seed' AS BIGINT) AS seed,
+       c.spec,
+       c.created_at,
+       latest.started_at,
+       CASE WHEN latest.status IN ('finished', 'stopped', 'failed', 'lost') THEN latest.changed_at END AS finished_at,
+       latest.attempt,
+       hosted.host,
+       latest.note,
+       latest.queue_rank,
+       c.color,
+       c.preset
+FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
+
+CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;
+CREATE OR REPLACE VIEW epochs AS SELECT run_id, attempt, epoch, step, seconds, images, images_per_s FROM ingest.epochs;
+CREATE OR REPLACE VIEW histograms AS
+    SELECT run_id, attempt, step, epoch, name, bin_left, bin_right, count FROM ingest.histograms;
+CREATE OR REPLACE VIEW samples AS SELECT run_id, attempt, step, epoch, kind, png, meta FROM ingest.samples;
+CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ingest.phases;
+CREATE OR REPLACE VIEW events AS
+    SELECT run_id, attempt, logged_at, level, kind, message FROM ingest.events
+    UNION ALL
+    SELECT run_id, attempt, changed_at,
+           CASE WHEN status IN ('failed', 'lost') THEN 'error' ELSE 'info' END, status, reason
+    FROM ingest.statuses;
+
+-- What the supervisor asks four times a second: waiting and training runs only.
+CREATE OR REPLACE VIEW runs_live AS
+SELECT run_id, status, attempt, accelerator, changed_at, queue_rank
+FROM (
+    SELECT run_id,
+           arg_max(status, (attempt, changed_at)) AS status,
+           arg_max(queue_rank, (attempt, changed_at)) AS queue_rank,
+           max((attempt, changed_at)) AS newest,
+           newest[1] AS attempt,
+           newest[2] AS changed_at
+    FROM ingest.statuses GROUP BY run_id
+) JOIN ingest.created USING (run_id)
+WHERE status IN ('queued', 'starting', 'compiling', 'running');

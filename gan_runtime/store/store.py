@@ -1,0 +1,176 @@
+"""The results store: one DuckDB connection for the process that owns results.duckdb, one cursor per question.
+
+DuckDB lets one process write a file and then no other read it, so the owner answers for everyone; a process that is not
+the owner builds the same store in memory from the journals.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
+
+SCHEMA_VERSION = 1
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+MEMORY = ":memory:"
+
+
+class Store:
+    """Opened once per process and handed to whoever asks; safe to use from several threads."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Opens or creates the file; without a path, a store in memory.
+
+        Raises:
+            StoreLockedError: another process holds the file; the message names it.
+            StoreDamagedError: the file is no DuckDB database.
+            StoreError: it was written by another version of this project.
+            HomeError: the file cannot be written.
+        """
+        self.path = path
+        self._connection = _connect(path)
+        self._writing = threading.Lock()
+        try:
+            self._create()
+        except duckdb.Error as error:
+            self._connection.close()
+            raise StoreDamagedError(_damaged(path, error)) from None
+
+    def close(self) -> None:
+        """Writes everything into the file and releases it."""
+        self._connection.close()
+
+    def frame(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> pd.DataFrame:
+        """The rows of a SELECT. Times come in UTC."""
+        with self._cursor() as cursor:
+            cursor.execute(sql, parameters)
+            columns = [column[0] for column in cursor.description or []]
+            return pd.DataFrame.from_records(cursor.fetchall(), columns=columns)
+
+    def rows(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT as tuples."""
+        with self._cursor() as cursor:
+            return cursor.execute(sql, parameters).fetchall()
+
+    def person_query(self, sql: str) -> pd.DataFrame:
+        """One statement that a person typed, against a store that must not change.
+
+        Raises:
+            QueryError: DuckDB's own complaint, or the statement would write.
+        """
+        try:
+            statements = duckdb.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type not in _READING:
+                raise QueryError(
+                    'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
+                )
+            return self.frame(sql)
+        except duckdb.Error as error:
+            raise QueryError(
+                f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
+            ) from None
+
+    def copy_view(self, view: str, run_ids: list[str], target: Path) -> None:
+        """Writes the rows of some runs of a view into a .parquet or .csv file; the ending decides."""
+        if target.suffix == ".csv" and view == "samples":
+            raise QueryError("samples hold pictures, which do not fit into CSV: export them as Parquet.")
+        marks = ", ".join("?" for _ in run_ids)
+        with self._cursor() as cursor:
+            form = "PARQUET" if target.suffix == ".parquet" else "CSV, HEADER"
+            cursor.execute(
+                f"COPY (SELECT * FROM {view} WHERE run_id IN ({marks})) TO '{_quoted(target)}' (FORMAT {form})", run_ids
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Writer]:
+        """All or nothing: rows and the journal offset that they came from are committed together."""
+        with self._writing, self._cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                yield Writer(cursor)
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute("SET TimeZone = 'UTC'")
+            yield cursor
+        finally:
+            cursor.close()
+
+    def _create(self) -> None:
+        self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
+        found = self._connection.execute("SELECT schema_version FROM ingest.version").fetchall()
+        if not found:
+            self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
+        elif found[0][0] != SCHEMA_VERSION:
+            self._connection.close()
+            raise StoreError(
+                f"{self.path} has schema version {found[0][0]}, this program writes {SCHEMA_VERSION}: "
+                "move the file away and run `python -m gan_runtime rebuild`, which makes it anew from the journals."
+            )
+        self._connection.execute("CHECKPOINT")
+
+
+class Writer:
+    """The writing side of one transaction."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Runs one statement that gives no rows."""
+        self._cursor.execute(sql, parameters).fetchall()
+
+    def append(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Adds rows to `ingest.<table>`, in the order of its columns."""
+        with self._cursor.appender(f"ingest.{table}") as appender:
+            appender.append_rows(list(rows))
+
+
+_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+
+
+def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
+    try:
+        return duckdb.connect(MEMORY if path is None else str(path), config=_CONFIG)
+    except duckdb.IOException as error:
+        text = str(error)
+        if "Could not set lock" in text:
+            holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
+            who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
+            raise StoreLockedError(
+                f"{path} is held by {who}: end that process, or choose another folder with --home DIR."
+            ) from None
+        if "not a valid DuckDB" in text:
+            raise StoreDamagedError(_damaged(path, error)) from None
+        if "ermission" in text or "Read-only" in text:
+            raise HomeError(f"{path} cannot be written: change its rights, or choose another folder with --home DIR.") from None
+        raise StoreError(f"{path} cannot be opened: {text.splitlines()[0]}") from None
+    except duckdb.Error as error:
+        raise StoreDamagedError(_damaged(path, error)) from None
+
+
+def _damaged(path: Path | None, error: Exception) -> str:
+    first = (str(error).splitlines() or [""])[0]
+    return f"{path} is not a usable DuckDB database ({first}): move it away and run `python -m gan_runtime rebuild`, which makes it anew from the journals."
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

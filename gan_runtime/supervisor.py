@@ -1,0 +1,144 @@
+"""Starts waiting runs, one per accelerator at a time, stops them, and tells the truth about those that died.
+
+Everything it knows stands in files and in the store, so a new supervisor takes over where a killed one left off:
+trainers are processes of their own and go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+import psutil
+
+from gan_runtime import journal
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.journal import ACTIVE, StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
+INTRODUCTION_SECONDS = 20.0  # until a started trainer has written process.json
+CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
+
+
+@dataclass(frozen=True)
+class _Live:
+    """A run that waits or trains."""
+
+    run: RunDir
+    status: str
+    attempt: int
+    accelerator: str
+    changed_at: datetime
+
+
+class Supervisor:
+    """Acts once per `tick`; called by one thread at a time, in the process that owns the store."""
+
+    def __init__(self, home: Home, store: Store, ingestor: Ingestor, grace_seconds: float = GRACE_SECONDS) -> None:
+        self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def tick(self) -> None:
+        """Takes in the journals, then acts on what they say."""
+        # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
+        gone = {live.run.run_id for live in self._live() if live.status in ACTIVE and not self._alive(live)}
+        self._ingestor.catch_up()
+        self._ingestor.forget_missing()
+        busy: set[str] = set()
+        acted = False
+        for live in self._live():
+            if live.status == "queued":
+                if live.run.stop_file.exists():
+                    self._note(live, "stopped", "taken from the queue before it started")
+                    acted = True
+                elif live.accelerator not in busy:
+                    self._start(live)
+                    busy.add(live.accelerator)
+                    acted = True
+            elif live.run.run_id in gone:
+                self._bury(live)
+                acted = True
+            else:
+                busy.add(live.accelerator)
+                self._stop_if_asked(live)
+        if acted:
+            self._ingestor.catch_up()
+
+    def _live(self) -> list[_Live]:
+        """Training runs first, then the queue in its order."""
+        rows = self._store.rows(
+            "SELECT run_id, status, attempt, accelerator, changed_at FROM runs_live ORDER BY status = 'queued', queue_rank, run_id"
+        )
+        return [
+            _Live(RunDir(self._home.runs / run_id), status, attempt, accelerator, changed_at)
+            for run_id, status, attempt, accelerator, changed_at in rows
+        ]
+
+    def _start(self, live: _Live) -> None:
+        run = live.run
+        self._note(live, "starting", f"starting a trainer on {live.accelerator}")
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+        if live.accelerator == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = "-1"
+        command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), str(live.attempt), live.accelerator]
+        with run.log.open("ab") as log:
+            # A session of its own: closing the terminal or the dashboard does not reach the trainer.
+            self._children[run.run_id] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
+
+    def _alive(self, live: _Live) -> bool:
+        child = self._children.get(live.run.run_id)
+        if child is not None:
+            return child.poll() is None
+        process = _trainer(live)
+        if process is not None:
+            return True
+        identity = live.run.process()
+        introduced = identity is not None and identity["attempt"] == live.attempt
+        return not introduced and (journal.now() - live.changed_at).total_seconds() < INTRODUCTION_SECONDS
+
+    def _bury(self, live: _Live) -> None:
+        """The process is gone and has left no final event."""
+        child = self._children.pop(live.run.run_id, None)
+        how = f" (killed by signal {-child.returncode})" if child and child.returncode and child.returncode < 0 else ""
+        if live.run.stop_file.exists():
+            self._note(live, "stopped", f"the trainer ended without saving{how}; resume goes on from its last checkpoint")
+        else:
+            self._note(live, "lost", f"the trainer process is gone without a word{how}; resume goes on from its last checkpoint")
+
+    def _stop_if_asked(self, live: _Live) -> None:
+        if not live.run.stop_file.exists():
+            return
+        process = _trainer(live)
+        if process is None:
+            return  # it reads the file STOP itself once it is up
+        waited = time.time() - live.run.stop_file.stat().st_mtime
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL if waited > self._grace_seconds else signal.SIGTERM)
+
+    def _note(self, live: _Live, status: journal.Status, reason: str) -> None:
+        journal.append(live.run.supervisor_journal, live.attempt, StatusChange(status=status, reason=reason))
+
+
+def _trainer(live: _Live) -> psutil.Process | None:
+    """The living trainer of this attempt; None when it is gone, a zombie, or another process has taken its pid."""
+    identity = live.run.process()
+    if identity is None or identity["attempt"] != live.attempt:
+        return None
+    try:
+        process = psutil.Process(identity["pid"])
+        same = abs(process.create_time() - identity["started"]) < CLOCK_TOLERANCE_S
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None

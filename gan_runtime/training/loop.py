@@ -1,0 +1,111 @@
+"""The training loop: flat, readable from top to bottom. It knows no workload and no framework.
+
+While the device runs one call of `steps_per_loop` steps, the host writes down the numbers of the call before it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+from gan_runtime import journal
+from gan_runtime.engines.contract import Engine
+from gan_runtime.journal import JournalWriter
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import checkpoints
+from gan_runtime.training.recorder import Recorder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended: all epochs done, or stopped on request after `step` steps."""
+
+    status: Literal["finished", "stopped"]
+    step: int
+    reason: str
+
+
+def train(
+    spec: RunSpec, images: int, engine: Engine, run: RunDir, writer: JournalWriter, stop_requested: Callable[[], bool]
+) -> Outcome:
+    """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
+
+    Raises:
+        NonFiniteError: a number became NaN or infinite; the message names metric, step and epoch.
+        CheckpointError: the run was started before, but its checkpoints cannot be read.
+    """
+    # ---- resume from the newest checkpoint, if an attempt before this one left any --------------------------------
+    steps_per_epoch = spec.steps_per_epoch(images)
+    last_step = spec.epochs * steps_per_epoch
+    step, wall_s = _restore(engine, run, writer)
+    writer.write(
+        journal.AttemptStart(resume_step=step),
+        journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
+    )
+    if step >= last_step:
+        return Outcome("finished", step, f"all {spec.epochs} epochs were done already")
+
+    # ---- trace: its time is written apart from compiling (the first call) and training ----------------------------
+    begin = time.perf_counter()
+    engine.trace()
+    writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
+    record = Recorder(writer, spec, steps_per_epoch, step, wall_s)
+    compiled = False
+
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:
+        while record.step < last_step:
+            # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
+            calls = call_lengths(steps_per_epoch - record.step % steps_per_epoch, spec.steps_per_loop, alone=not compiled)
+            pending = device.submit(engine.run, calls.pop(0))
+            while True:
+                numbers = pending.result()
+                if not compiled:
+                    writer.write(journal.StatusChange(status="running", reason=f"training towards step {last_step}"))
+                    compiled = True
+                more = bool(calls) and not stop_requested()
+                if more:
+                    pending = device.submit(engine.run, calls.pop(0))
+                record.call(numbers)
+                if not more:
+                    break
+
+            # ---- end of the epoch, or a stop within it ------------------------------------------------------------
+            if not calls:
+                record.epoch_done()
+                record.probe(engine, run)
+            checkpoints.save(run.checkpoints, engine.state(), record.step, record.wall_s)
+            if record.step < last_step and stop_requested():
+                record.summary()
+                return Outcome(
+                    "stopped", record.step, f"stopped on request after step {record.step} of {last_step}; saved, can be resumed"
+                )
+
+    record.summary()
+    return Outcome("finished", record.step, f"all {spec.epochs} epochs done")
+
+
+def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
+    """Splits `steps` into host calls; with `alone` the first step is a call of its own, so that compiling is timed apart.
+
+    call_lengths(28, 10, alone=True) is [1, 10, 10, 7].
+    """
+    first = [1] if alone else []
+    full, rest = divmod(steps - len(first), steps_per_loop)
+    return first + [steps_per_loop] * full + ([rest] if rest else [])
+
+
+def _restore(engine: Engine, run: RunDir, writer: JournalWriter) -> tuple[int, float]:
+    """Steps done and training seconds so far; (0, 0.0) for a new run."""
+    checkpoint = checkpoints.load_newest(run.checkpoints)
+    if checkpoint is None:
+        return 0, 0.0
+    engine.load(checkpoint.arrays)
+    for warning in checkpoint.warnings:
+        writer.write(journal.Event(level="warning", topic="checkpoint", message=warning))
+    resumed = f"Resumed from {checkpoint.path.name}, after step {checkpoint.step}."
+    writer.write(journal.Event(level="info", topic="resume", message=resumed))
+    return checkpoint.step, checkpoint.wall_s

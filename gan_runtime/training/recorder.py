@@ -1,0 +1,113 @@
+"""Writes down what the engine measured: per-step numbers, epochs, probes, phases. Keeps the step count and the clock."""
+
+from __future__ import annotations
+
+import time
+from itertools import accumulate
+from statistics import median
+
+import numpy as np
+
+from gan_runtime import journal
+from gan_runtime.engines.contract import Engine, StepNumbers
+from gan_runtime.errors import NonFiniteError
+from gan_runtime.journal import JournalWriter
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training.grids import write_grid
+
+
+class Recorder:
+    """The journal side of one attempt. `step`: steps done; `wall_s`: training seconds so far, over all attempts."""
+
+    def __init__(self, writer: JournalWriter, spec: RunSpec, steps_per_epoch: int, step: int, wall_s: float) -> None:
+        self._writer, self._spec, self._steps_per_epoch = writer, spec, steps_per_epoch
+        self.step, self.wall_s = step, wall_s
+        self._first_call_s: float | None = None
+        self._step_seconds: list[float] = []
+        self._epoch_begin = (step, wall_s)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next step, from 1."""
+        return self.step // self._steps_per_epoch + 1
+
+    def call(self, numbers: StepNumbers) -> None:
+        """Writes the numbers of one host call.
+
+        Raises:
+            NonFiniteError: one of them is NaN or infinite; the numbers are written down all the same.
+        """
+        steps = len(next(iter(numbers.values.values())))
+        each = numbers.seconds / steps
+        self._writer.write(
+            journal.Scalars(
+                epoch=self.epoch,
+                first_step=self.step + 1,
+                wall_s=list(accumulate([each] * steps, initial=self.wall_s))[1:],
+                values={metric: [float(value) for value in values] for metric, values in numbers.values.items()},
+            )
+        )
+        self._raise_if_not_finite(numbers)
+        if self._first_call_s is None:
+            self._first_call_s = numbers.seconds
+            self._writer.write(journal.Phase(phase="first_call", seconds=numbers.seconds))
+        else:
+            self._step_seconds.append(each)
+        self.step += steps
+        self.wall_s += numbers.seconds
+
+    def epoch_done(self) -> None:
+        """Writes the epoch's training time. The steps of an earlier attempt within the same epoch are not counted."""
+        begin_step, begin_s = self._epoch_begin
+        seconds = self.wall_s - begin_s
+        images = (self.step - begin_step) * self._spec.batch_size_global
+        epoch = self.step // self._steps_per_epoch
+        self._writer.write(
+            journal.EpochDone(epoch=epoch, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds)
+        )
+        self._epoch_begin = (self.step, self.wall_s)
+
+    def probe(self, engine: Engine, run: RunDir) -> None:
+        """Writes the epoch's histograms and its sample grid."""
+        begin = time.perf_counter()
+        epoch = self.step // self._steps_per_epoch
+        histograms = [
+            journal.Histogram(
+                epoch=epoch,
+                step=self.step,
+                name=item.name,
+                bin_left=item.edges[:-1].tolist(),
+                bin_right=float(item.edges[-1]),
+                count=item.counts.tolist(),
+            )
+            for item in engine.probe()
+        ]
+        path = run.samples / f"epoch-{epoch:05d}.png"
+        write_grid(engine.sample(), path)
+        meta = {"seed": self._spec.seed, "columns": 8}
+        file = str(path.relative_to(run.path))
+        sample = journal.Sample(epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta)
+        self._writer.write(*histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin))
+
+    def summary(self) -> None:
+        """Writes the typical step, and what the first call took beyond it: compiling and warming up."""
+        if self._step_seconds and self._first_call_s is not None:
+            steady = median(self._step_seconds)
+            self._writer.write(
+                journal.Phase(phase="steady_step", seconds=steady),
+                journal.Phase(phase="compile", seconds=max(0.0, self._first_call_s - steady)),
+            )
+
+    def _raise_if_not_finite(self, numbers: StepNumbers) -> None:
+        bad = {name: values for name, values in numbers.values.items() if not np.isfinite(values).all()}
+        if not bad:
+            return
+        metric = min(bad, key=lambda name: int(np.argmin(np.isfinite(bad[name]))))
+        offset = int(np.argmin(np.isfinite(bad[metric])))
+        value = "NaN" if np.isnan(bad[metric][offset]) else "infinite"
+        step = self.step + 1 + offset
+        raise NonFiniteError(
+            f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1}): "
+            "lower the learning rates, or train in float32; resume goes on from the last checkpoint."
+        )

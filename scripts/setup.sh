@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# setup.sh VENV REQUIREMENTS: makes the virtual environment and installs pinned packages, only when the list has changed.
+set -euo pipefail
+venv=$1
+requirements=$2
+stamp="$venv/.installed-$(basename "$requirements")"
+# -gpu includes requirements.txt, so both decide whether anything changed.
+wanted=$(cat requirements.txt "$requirements" | sha256sum)
+
+if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    exit 0
+fi
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON3:-} python3 python3.13 python3.12 python3.11; do
+        if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "No Python 3.11, 3.12 or 3.13 was found: install one, or name it with PYTHON3=/path/to/python make setup." >&2
+    exit 1
+}
+
+if [ ! -x "$venv/bin/python" ]; then
+    python=$(find_python)
+    echo "Making $venv with $("$python" --version)"
+    if ! "$python" -m venv "$venv"; then
+        rm -rf "$venv"
+        echo "A virtual environment cannot be made: on Debian and Ubuntu install the package python3-venv." >&2
+        exit 1
+    fi
+fi
+echo "Installing $requirements (a few minutes the first time)"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
+echo "$wanted" >"$stamp"
