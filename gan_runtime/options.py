@@ -11,12 +11,12 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from gan_runtime.errors import FieldError
 
-GROUPS = ("Run", "Model and data", "Accelerator", "Numbers", "Schedule", "Optimizer")
+GROUPS = ("Model and data", "Accelerator", "Schedule", "Optimizer", "Numbers", "Run")  # in the order of the form
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option as form and command line show it. `choices` is empty for numbers and free text."""
+    """One option as form and command line show it. `choices` is empty for numbers and free text, `text` for all but free text."""
 
     name: str
     label: str
@@ -28,6 +28,7 @@ class Option:
     kind: type
     default: Any
     choices: tuple[str, ...]
+    text: str
     minimum: float | None
     maximum: float | None
 
@@ -37,7 +38,7 @@ class Option:
         if self.choices:
             return ", ".join(self.choices)
         if self.minimum is None or self.maximum is None:
-            return "text of up to 60 letters, digits, spaces, '.', '_' and '-'"
+            return self.text
         if self.kind is float:
             return f"above {self.minimum:g} and at most {self.maximum:g}"
         return f"a whole number from {self.minimum:.0f} to {self.maximum:.0f}"
@@ -53,6 +54,7 @@ def option(
     source: str = "",
     error: str,
     choices: tuple[str, ...] = (),
+    text: str = "",
     **bounds: Any,
 ) -> Any:
     extra: dict[str, Any] = {
@@ -62,6 +64,7 @@ def option(
         "source": source,
         "error": error,
         "choices": list(choices),
+        "text": text,
     }
     return Field(default, description=help, json_schema_extra=extra, **bounds)
 
@@ -82,6 +85,7 @@ def read_option(name: str, info: Any) -> Option:
         kind=kind,
         default=info.default,
         choices=tuple(extra["choices"]),
+        text=extra["text"],
         minimum=low.ge if low else (0.0 if "Gt" in bounds else None),
         maximum=high.le if high else None,
     )

@@ -5,15 +5,14 @@ The dashboard holds one for as long as it lives; the command line opens one for 
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import os
 import threading
-from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from gan_runtime import commands, hosts
-from gan_runtime.errors import GanRuntimeError, StoreLockedError
+from gan_runtime import commands, hosts, owner
+from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
@@ -45,21 +44,16 @@ class Runtime:
         """Becomes the owner of the home and goes on with its runs.
 
         Raises:
-            StoreLockedError: another process is the owner; the message names it.
+            HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the store or the folder cannot be used.
         """
         home.prepare()
-        lock = FileLock(home.owner_lock)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            raise StoreLockedError(_owner_message(home)) from None
+        lock = owner.acquire(home)
         try:
             store = Store(home.database)
         except GanRuntimeError:
             lock.release()
             raise
-        _owner_note(home).write_text(str(os.getpid()), encoding="utf-8")
         runtime = cls(home, lock, store, grace_seconds)
         runtime._ingestor.catch_up()
         runtime._thread.start()
@@ -81,6 +75,10 @@ class Runtime:
     def host_if_known(self) -> Host | None:
         """As `host`, but None instead of waiting."""
         return self._host
+
+    def look_at_host(self) -> None:
+        """Starts finding out what the host offers, without waiting, so that the Launch page has it at once."""
+        threading.Thread(target=self._try_host, name="host-probe", daemon=True).start()
 
     def forget_host(self) -> None:
         """Lets the next `host` look again."""
@@ -122,6 +120,10 @@ class Runtime:
         with self._acting:
             self._supervisor.tick()
 
+    def _try_host(self) -> None:
+        with contextlib.suppress(GanRuntimeError):  # whoever needs the host asks again and gets the message
+            self.host()
+
     def _work(self) -> None:
         while not self._closed.wait(TICK_SECONDS):
             try:
@@ -130,15 +132,3 @@ class Runtime:
             except Exception as error:  # a full disk must not end the supervision of all runs; the pages show it
                 log.exception("the runtime could not act")
                 self.trouble = f"{type(error).__name__}: {error}"
-
-
-def _owner_note(home: Home) -> Path:
-    return home.owner_lock.with_suffix(".pid")
-
-
-def _owner_message(home: Home) -> str:
-    try:
-        who = f"process {_owner_note(home).read_text(encoding='utf-8')}"
-    except OSError:
-        who = "another process"
-    return f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or choose another folder with --home DIR."

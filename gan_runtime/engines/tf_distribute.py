@@ -176,7 +176,7 @@ class TfEngine:
             )
             for name, value in scores.items()
         }
-        for name, gradients in self._probe_gradients(images, step).items():
+        for name, gradients in self._probe_gradients(images[: self._spec.batch_size_per_replica], step).items():
             found[f"gradient/{name}"] = histograms.ranged(gradients, WEIGHT_BINS)
         for name, network in self._networks.items():
             found[f"weight/{name}"] = histograms.ranged(
@@ -199,7 +199,7 @@ class TfEngine:
         return found
 
     def _probe_batch(self) -> Any:
-        share = max(1, min(PROBE_IMAGES, self._spec.batch_size_global) // self._replicas)
+        share = max(1, min(PROBE_IMAGES, len(self._images)) // self._replicas)
         rows = self._images[: share * self._replicas].reshape(self._replicas, share, *self._images.shape[1:])
         return self._strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(rows[context.replica_id_in_sync_group])

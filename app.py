@@ -1,0 +1,23 @@
+"""The dashboard: `make run`, or `streamlit run app.py`. Opens the runtime when the process starts, closes it at the end.
+
+The pages are framed by dashboard/navigation.py.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import session
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Runs that trained on while no dashboard was up are taken over at once, not at the first page view."""
+    session.open_early()
+    yield
+    session.close()
+
+
+app = st.App(Path(__file__).parent / "dashboard" / "navigation.py", lifespan=lifespan)

@@ -1,0 +1,1 @@
+"""What the pages share: the process-wide runtime, widgets, charts, words and colours."""

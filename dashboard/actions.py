@@ -1,0 +1,49 @@
+"""Buttons that change something: start, stop, resume. Every refusal becomes one sentence beside the button."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+
+from dashboard import places
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.presets import preset as find_preset
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+
+Answer = TypeVar("Answer")
+
+
+def start(runtime: Runtime, spec: RunSpec, preset: str) -> None:
+    """Queues the run and goes to its live page."""
+    with st.spinner("Checking data and accelerator …"):
+        run = attempt(lambda: runtime.submit(spec, preset))
+    if run is not None:
+        st.session_state.pop("live.follow", None)
+        st.switch_page(places.LIVE, query_params={"run": run.run_id})
+
+
+def start_preset(runtime: Runtime, name: str) -> None:
+    """Queues a preset as it is."""
+    start(runtime, RunSpec.parse(find_preset(name).values), name)
+
+
+def attempt(action: Callable[[], Answer]) -> Answer | None:
+    """The action's answer, or None after showing why it was refused."""
+    try:
+        return action()
+    except GanRuntimeError as error:
+        st.error(str(error), icon=":material/error:")
+        return None
+
+
+def succeeded(action: Callable[[], None]) -> bool:
+    """Whether the action was done; if not, its reason is shown."""
+    try:
+        action()
+    except GanRuntimeError as error:
+        st.error(str(error), icon=":material/error:")
+        return False
+    return True

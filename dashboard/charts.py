@@ -1,0 +1,148 @@
+"""Charts: a DataFrame in, an altair Chart out. No Streamlit here.
+
+The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps zoom and place.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import altair as alt
+import pandas as pd
+
+from dashboard import palette
+
+NETWORK_NAMES = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
+SCORE_NAMES = {"d_real": "Real images", "d_fake": "Generated images"}
+X_TITLES = {"step": "Step", "epoch": "Epoch", "wall_s": "Training time (s)"}
+SMOOTHED_BUCKETS = 9
+
+
+def loss_curves(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
+    """Both losses of one run over its steps: raw faint, smoothed bold. `frame` as `queries.curves` gives it."""
+    named = frame.assign(network=frame["metric"].map(NETWORK_NAMES))
+    color = alt.Color(
+        "network:N", title=None, legend=_legend(), scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR)
+    )
+    return _curves(named, "network", color, "Step", "Loss (nats)", "Generator and discriminator loss", height)
+
+
+def score_curves(frame: pd.DataFrame, height: int = 260) -> alt.LayerChart:
+    """D's mean belief that real and generated images are real, over the steps of one run."""
+    named = frame.assign(images=frame["metric"].map(SCORE_NAMES))
+    color = alt.Color("images:N", title=None, legend=_legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR))
+    domain = alt.Scale(domain=[0, 1])
+    return _curves(named, "images", color, "Step", "D's score (1 = real)", "Can the discriminator tell?", height, domain)
+
+
+def run_curves(frame: pd.DataFrame, colors: dict[str, str], x: str, title: str, height: int = 280) -> alt.LayerChart:
+    """One metric of several runs. `frame` has a column `run` with their names; `colors`: name → colour, in legend order."""
+    color = alt.Color("run:N", title=None, legend=_legend(), scale=alt.Scale(domain=list(colors), range=list(colors.values())))
+    return _curves(frame, "run", color, X_TITLES[x], "Loss (nats)", title, height)
+
+
+def _curves(
+    frame: pd.DataFrame,
+    series: str,
+    color: alt.Color,
+    x_title: str,
+    y_title: str,
+    title: str,
+    height: int,
+    y_scale: alt.Scale | None = None,
+) -> alt.LayerChart:
+    base = alt.Chart(frame).encode(
+        x=alt.X("x:Q", title=x_title, axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(zero=False, nice=False)),
+        color=color,
+    )
+    y = alt.Y("mean:Q", title=y_title, scale=y_scale or alt.Scale(zero=False))
+    smooth = base.transform_window(
+        smoothed="mean(mean)", frame=[-SMOOTHED_BUCKETS + 1, 0], groupby=[series], sort=[alt.SortField("x")]
+    )
+    tooltip = [
+        alt.Tooltip(f"{series}:N", title=series.capitalize()),
+        alt.Tooltip("step:Q", title="Step", format=",d"),
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+        alt.Tooltip("mean:Q", title="Value", format=".3f"),
+    ]
+    band = base.mark_area(opacity=0.12, line=False).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q")
+    raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=y)
+    bold = smooth.mark_line(strokeWidth=2.5).encode(y=alt.Y("smoothed:Q", title=y_title))
+    reader = base.mark_circle(size=90, opacity=0).encode(y=y, tooltip=tooltip)
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    layers = alt.layer(band, raw, bold, reader.add_params(zoom))
+    return cast(alt.LayerChart, layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": "canvas"}}))
+
+
+def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
+    """Training seconds of each epoch of one run. `frame` as `queries.epoch_times` gives it."""
+    return (
+        alt.Chart(frame)
+        .transform_calculate(begin="datum.epoch - 0.4", end="datum.epoch + 0.4")
+        .mark_bar(color=palette.NEUTRAL)
+        .encode(
+            x=alt.X("begin:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d"), scale=alt.Scale(zero=False)),
+            x2="end:Q",
+            y=alt.Y("seconds:Q", title="Training time (s)"),
+            y2=alt.datum(0),
+            tooltip=[
+                alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+                alt.Tooltip("seconds:Q", title="Seconds", format=".2f"),
+                alt.Tooltip("images_per_s:Q", title="Images/s", format=",.0f"),
+            ],
+        )
+        .properties(title="How long does an epoch take?", height=height)
+    )
+
+
+def score_histogram(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
+    """D's scores of real and generated images at one epoch. `frame` as `queries.histogram` gives it."""
+    names = {"score/real": "Real images", "score/fake": "Generated images"}
+    color = alt.Color("images:N", title=None, legend=_legend(), scale=_scale(names, palette.REAL, palette.GENERATOR))
+    return (
+        alt.Chart(frame.assign(images=frame["name"].map(names)))
+        .mark_bar(opacity=0.65, binSpacing=0)
+        .encode(
+            x=alt.X("left:Q", title="D's score (1 = real)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(grid=False)),
+            x2="right:Q",
+            y=alt.Y("share:Q", title="Share of images", stack=None, axis=alt.Axis(format="%")),
+            y2=alt.datum(0),
+            color=color,
+            tooltip=[
+                alt.Tooltip("images:N", title="Images"),
+                alt.Tooltip("left:Q", title="Score from", format=".3f"),
+                alt.Tooltip("share:Q", title="Share", format=".1%"),
+            ],
+        )
+        .properties(title="Where do the scores lie?", height=height)
+    )
+
+
+def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Chart:
+    """Weights or gradients of one network at one epoch, on a symmetric log scale of counts so that tails show."""
+    network = "generator" if str(frame["name"].iloc[0]).endswith("generator") else "discriminator"
+    color = palette.GENERATOR if network == "generator" else palette.DISCRIMINATOR
+    return (
+        alt.Chart(frame)
+        .mark_bar(color=color, binSpacing=0)
+        .encode(
+            x=alt.X("left:Q", title=kind.capitalize(), axis=alt.Axis(grid=False, format="~g")),
+            x2="right:Q",
+            y=alt.Y("count:Q", title="Count", scale=alt.Scale(type="symlog"), axis=alt.Axis(format="~s", tickCount=4)),
+            y2=alt.datum(0),
+            tooltip=[
+                alt.Tooltip("left:Q", title="From", format=".3g"),
+                alt.Tooltip("right:Q", title="To", format=".3g"),
+                alt.Tooltip("count:Q", title="Count", format=","),
+            ],
+        )
+        .properties(title=f"{network.capitalize()} {kind}", height=height)
+    )
+
+
+def _legend() -> alt.Legend:
+    return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolOpacity=1, symbolStrokeWidth=3)
+
+
+def _scale(names: dict[str, str], *colors: str) -> alt.Scale:
+    return alt.Scale(domain=list(names.values()), range=list(colors))

@@ -1,0 +1,109 @@
+"""The three parts of the Home page."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, places, widgets, words
+from gan_runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+
+
+def welcome() -> None:
+    """What a first visitor sees: the three things to do here."""
+    st.write(
+        "Nothing has been trained here yet. **Start a quick run** trains the paper's DCGAN on handwritten digits, on this machine, in about a minute."
+    )
+    steps = (
+        (
+            "1 · Launch",
+            "Pick a preset, data, accelerator and precision. Missing hardware can be tried on simulated cores.",
+            "launch",
+            "Go to Launch",
+        ),
+        (
+            "2 · Watch",
+            "Losses, scores, epoch times and samples of the running training, redrawn each second.",
+            "live",
+            "Go to Live",
+        ),
+        (
+            "3 · Compare",
+            "Every run stays in results.duckdb: lay curves and samples of several runs beside each other.",
+            "compare",
+            "Go to Compare",
+        ),
+    )
+    for column, (title, text, page, label) in zip(st.columns(3), steps, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.subheader(title)
+            st.write(text)
+            st.page_link(page, label=label, icon=":material/arrow_forward:")
+
+
+def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
+    """A card for each training run: picture, progress, figures, stop."""
+    for row in rows:
+        progress = queries.progress(runtime.store, row.run_id)
+        with st.container(border=True):
+            picture, facts = st.columns([1, 4], gap="medium")
+            with picture:
+                widgets.sample_grid(runtime.store, row, row.epochs, caption=False)
+            with facts:
+                widgets.state(row.status, f"{row.name} · {settings(row)} · {words.age(progress.written_at)}")
+                widgets.progress_bar(progress)
+                widgets.figures(progress, row)
+                with st.container(horizontal=True):
+                    st.page_link(places.LIVE, label="Open live", icon=":material/monitoring:", query_params={"run": row.run_id})
+                    if st.button("Stop and save", key=f"stop.{row.run_id}", icon=":material/stop_circle:"):
+                        actions.succeeded(partial(runtime.stop, row.run_id))
+
+
+def waiting(runtime: Runtime, rows: list[RunRow]) -> None:
+    """The queue in its order, with buttons to reorder it."""
+    if not rows:
+        return
+    st.subheader(f"Queue ({len(rows)})", help="One run trains on an accelerator at a time; the others wait here in this order.")
+    for index, row in enumerate(rows):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            widgets.state("queued", f"{index + 1}. {row.name} · {settings(row)}")
+            above = rows[index - 1].run_id if index else ""
+            if st.button("Move up", key=f"up.{row.run_id}", icon=":material/arrow_upward:", type="tertiary", disabled=index == 0):
+                actions.succeeded(partial(runtime.swap_in_queue, row.run_id, above))
+            if st.button("Remove", key=f"remove.{row.run_id}", icon=":material/close:", type="tertiary"):
+                actions.succeeded(partial(runtime.stop, row.run_id))
+
+
+def last_runs(store: Store, rows: list[RunRow]) -> None:
+    """The newest ended runs, with their last picture."""
+    if not rows:
+        return
+    st.subheader("Last runs")
+    columns = st.columns(4)
+    for index, row in enumerate(rows):
+        with columns[index % 4].container(border=True):
+            widgets.sample_grid(store, row, row.epochs, caption=False)
+            widgets.state(row.status, row.name)
+            st.caption(f"{settings(row)} · {row.note}")
+            st.page_link(places.LIVE, label="Open", query_params={"run": row.run_id})
+
+
+def settings(row: RunRow) -> str:
+    """A run in short: 2 simulated cores · bfloat16 · batch 64."""
+    kind = "simulated cores" if row.accelerator == "cpu" else row.accelerator.upper() + "s"
+    where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
+    return f"{row.dataset} · {where} · {row.precision.removeprefix('mixed_')} · batch {row.batch_size_global}"
+
+
+def options_table(row: RunRow) -> pd.DataFrame:
+    """The run's options and what host it ran on, for an expander."""
+    rows = [{"option": name, "value": str(value)} for name, value in json.loads(row.spec).items() if value != ""]
+    host = json.loads(row.host) if row.host else {}
+    rows += [{"option": f"host: {name}", "value": str(value)} for name, value in host.items()]
+    return pd.DataFrame(rows, columns=["option", "value"])

@@ -1,0 +1,135 @@
+"""The parts of the Live page, top to bottom. Every part keeps its place whether or not it has data yet."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import actions, charts, home_view, widgets, words
+from gan_runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.store import Store
+
+NETWORKS = ("generator", "discriminator")
+
+
+def show(runtime: Runtime, row: RunRow) -> None:
+    """One run in plain words, curves, histograms, samples, log."""
+    store = runtime.store
+    progress = queries.progress(store, row.run_id)
+    _status_line(runtime, row, progress)
+    widgets.progress_bar(progress)
+    widgets.figures(progress, row)
+    curves, samples = st.columns([2, 1], gap="medium")
+    with samples:
+        newest = queries.sample_epochs(store, [row.run_id])
+        epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}")
+        widgets.sample_grid(store, row, epoch)
+    with curves:
+        _losses(store, row)
+    _small_charts(store, row, epoch)
+    _details(runtime, row, epoch)
+
+
+def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
+    words_column, button_column = st.columns([4, 1], vertical_alignment="center")
+    with words_column:
+        widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
+        if words.is_silent(row.status, progress.written_at):
+            st.warning(f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why.")
+    with button_column:
+        if row.is_live and st.button(
+            "Stop and save", icon=":material/stop_circle:", width="stretch", disabled=stop_asked(runtime, row)
+        ):
+            actions.succeeded(lambda: runtime.stop(row.run_id))
+        resumable = row.status in ("stopped", "failed", "lost")
+        if (
+            resumable
+            and st.button("Resume", icon=":material/resume:", width="stretch")
+            and actions.succeeded(lambda: runtime.resume(row.run_id))
+        ):
+            st.rerun()
+
+
+def stop_asked(runtime: Runtime, row: RunRow) -> bool:
+    """Whether the run has been asked to stop and is about to."""
+    return runtime.home.run_dir(row.run_id).stop_file.exists()
+
+
+def _in_words(row: RunRow, progress: Progress) -> str:
+    if row.status == "running":
+        return words.balance(progress.newest.get("d_real"), progress.newest.get("d_fake"))[1]
+    if row.status == "queued":
+        return "Waiting: one run trains on an accelerator at a time."
+    return row.note[:1].upper() + row.note[1:]
+
+
+def _losses(store: Store, row: RunRow) -> None:
+    losses = queries.curves(store, [row.run_id], queries.LOSSES)
+    if losses.empty:
+        st.info(_nothing_yet(row, "The loss curves appear here as soon as the first steps are done."))
+        return
+    st.altair_chart(charts.loss_curves(losses, height=400), key=f"losses.{row.run_id}")
+    broken = queries.not_finite(store, row.run_id)
+    if not broken.empty:
+        st.error(
+            f"{broken['metric'].iloc[0]} became {broken['value'].iloc[0]} at step {broken['step'].iloc[0]}: the curve ends there."
+        )
+
+
+def _nothing_yet(row: RunRow, sentence: str) -> str:
+    return sentence if row.is_live else "This run ended before its first step."
+
+
+def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
+    left, middle, right = st.columns(3, gap="medium")
+    scores = queries.curves(store, [row.run_id], queries.SCORES, max_points=200)
+    histogram = queries.histogram(store, row.run_id, ("score/real", "score/fake"), epoch)
+    epochs = queries.epoch_times(store, [row.run_id])
+    with left:
+        if scores.empty:
+            st.caption(_nothing_yet(row, "D's mean scores of real and generated images appear here."))
+        else:
+            st.altair_chart(charts.score_curves(scores), key=f"scores.{row.run_id}")
+    with middle:
+        if histogram.empty:
+            st.caption("The distribution of D's scores appears here after the first epoch.")
+        else:
+            st.altair_chart(charts.score_histogram(histogram), key=f"score_histogram.{row.run_id}")
+    with right:
+        if epochs.empty:
+            st.caption("The time of each epoch appears here after the first one.")
+        else:
+            st.altair_chart(charts.epoch_bars(epochs), key=f"epochs.{row.run_id}")
+
+
+def _details(runtime: Runtime, row: RunRow, epoch: int) -> None:
+    _phases_line(runtime.store, row)
+    with st.expander("Weights and gradients", icon=":material/bar_chart:"):
+        columns = st.columns(4)
+        for index, (kind, network) in enumerate([(kind, network) for network in NETWORKS for kind in ("weights", "gradients")]):
+            frame = queries.histogram(runtime.store, row.run_id, (f"{kind[:-1]}/{network}",), epoch)
+            with columns[index]:
+                if frame.empty:
+                    st.caption(f"{network.capitalize()} {kind}: after the first epoch.")
+                else:
+                    st.altair_chart(charts.value_histogram(frame, kind), key=f"{kind}.{network}.{row.run_id}")
+    with st.expander("Log", icon=":material/article:"):
+        st.code(
+            runtime.home.run_dir(row.run_id).log_tail(60) or "The trainer has printed nothing yet.", language=None, height=260
+        )
+    with st.expander("Events", icon=":material/history:"):
+        st.dataframe(queries.events(runtime.store, row.run_id), hide_index=True, key=f"events.{row.run_id}")
+    with st.expander("Options and host", icon=":material/tune:"):
+        st.dataframe(home_view.options_table(row), hide_index=True, key=f"options.{row.run_id}")
+
+
+def _phases_line(store: Store, row: RunRow) -> None:
+    phases = queries.phases(store, row.run_id)
+    names = {"build": "load and build", "trace": "trace", "compile": "compile", "steady_step": "steady step", "probe": "probes"}
+    parts = [f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases]
+    if parts:
+        st.caption(
+            " · ".join(parts).capitalize(),
+            help="Compile: what the first step took beyond a steady one. Probes: samples and histograms of all epochs.",
+        )

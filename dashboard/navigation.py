@@ -1,0 +1,34 @@
+"""The script of every page view: page config, navigation in sections, then the page itself.
+
+It stands beside no folder called pages/: Streamlit would take that one for its old automatic navigation, and the first
+deep link after a start would show a page without its frame.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import launch_form, places, session
+
+st.set_page_config(page_title="GAN training", page_icon=":material/blur_on:", layout="wide", initial_sidebar_state=200)
+st.html(Path(__file__).with_name("style.css"))
+
+page = st.navigation(
+    {
+        "Train": [
+            st.Page(places.HOME, title="Home", icon=":material/home:", default=True),
+            st.Page(places.LAUNCH, title="Launch", icon=":material/rocket_launch:", url_path="launch"),
+            st.Page(places.LIVE, title="Live", icon=":material/monitoring:", url_path="live"),
+        ],
+        "Runs": [
+            st.Page(places.RUNS, title="Runs", icon=":material/table_rows:", url_path="runs"),
+            st.Page(places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"),
+            st.Page(places.SAMPLES, title="Samples", icon=":material/grid_view:", url_path="samples"),
+        ],
+    }
+)
+launch_form.keep_values()
+session.stop_without_runtime()
+page.run()

@@ -1,0 +1,13 @@
+"""The files of the pages, for navigation and links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PAGES = Path(__file__).resolve().parent.parent / "pages"
+HOME = _PAGES / "home.py"
+LAUNCH = _PAGES / "launch.py"
+LIVE = _PAGES / "live.py"
+RUNS = _PAGES / "runs.py"
+COMPARE = _PAGES / "compare.py"
+SAMPLES = _PAGES / "samples.py"

@@ -1,0 +1,48 @@
+"""The one runtime of this Streamlit process. Small and stable: editing `runtime` would make a second one."""
+
+from __future__ import annotations
+
+import contextlib
+
+import streamlit as st
+
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home
+from gan_runtime.runtime import Runtime
+
+
+@st.cache_resource(show_spinner=False)
+def runtime() -> Runtime:
+    """Opened when the process starts, kept until it ends. Raises GanRuntimeError while the home cannot be opened."""
+    return _open()
+
+
+def _open() -> Runtime:
+    opened = Runtime.open(Home.choose())
+    opened.look_at_host()
+    return opened
+
+
+def open_early() -> None:
+    """At the start of the process. What goes wrong is told by the pages, which try again."""
+    with contextlib.suppress(GanRuntimeError):
+        runtime()
+
+
+def close() -> None:
+    """At the end of the process: trainers go on, the next start finds them."""
+    with contextlib.suppress(GanRuntimeError):
+        runtime().close()
+
+
+def stop_without_runtime() -> None:
+    """Shows in one sentence why the stored runs cannot be opened, instead of the page. The next reload tries again."""
+    try:
+        trouble = runtime().trouble
+    except GanRuntimeError as error:
+        st.title("The stored runs cannot be opened")
+        st.error(str(error), icon=":material/error:")
+        st.button("Try again", type="primary")
+        st.stop()
+    if trouble:
+        st.error(f"The runtime cannot keep up with the runs: {trouble}", icon=":material/error:")

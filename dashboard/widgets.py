@@ -1,0 +1,162 @@
+"""Pieces of a page: run pickers, state lines, rows of figures, sample grids under one slider."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from dashboard import palette, words
+from gan_runtime.store import queries
+from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.store import Store
+
+PLAY_SECONDS = 0.6
+
+
+def state(status: str, text: str = "") -> None:
+    """A dot and the word of a run's state, and a text beside it."""
+    rest = f"<span style='font-weight:400'>{html.escape(text)}</span>" if text else ""
+    st.html(f"<span class='run-state'><span class='dot {words.dot(status)}'></span>{status} {rest}</span>")
+
+
+def title(row: RunRow) -> str:
+    """The run's name for lists; the id follows when a person has renamed it."""
+    return row.name if row.name == row.run_id else f"{row.name} ({row.run_id})"
+
+
+def run_picker(store: Store, label: str = "Run") -> RunRow | None:
+    """One run, from `?run=…` or the newest live one or the newest; the choice goes into the address. None: nothing stored."""
+    rows = {row.run_id: row for row in queries.runs(store)}
+    if not rows:
+        return None
+    asked = st.query_params.get("run", "")
+    live = next((row.run_id for row in rows.values() if row.status in words.ACTIVE), next(iter(rows)))
+    if asked and asked not in rows:
+        st.warning(f"Run {asked!r} is not stored here; showing {live} instead.")
+    chosen = asked if asked in rows else live
+    picked = st.selectbox(
+        label,
+        list(rows),
+        index=list(rows).index(chosen),
+        format_func=lambda run_id: title(rows[run_id]),
+        label_visibility="collapsed",
+    )
+    if picked != asked:
+        st.query_params["run"] = picked
+    return rows[picked]
+
+
+def runs_picker(store: Store, key: str) -> list[RunRow]:
+    """Several runs, from `?runs=a,b`; the choice goes into the address."""
+    rows = {row.run_id: row for row in queries.runs(store)}
+    asked = [run_id for run_id in st.query_params.get("runs", "").split(",") if run_id in rows]
+    picked = st.multiselect(
+        "Runs",
+        list(rows),
+        default=asked,
+        format_func=lambda run_id: title(rows[run_id]),
+        placeholder="Pick runs to put beside each other",
+        key=key,
+    )
+    if picked != asked:
+        st.query_params["runs"] = ",".join(picked)
+    return [rows[run_id] for run_id in picked]
+
+
+def figures(progress: Progress, row: RunRow) -> None:
+    """The row of figures on top of a live run."""
+    columns = st.columns(5)
+    columns[0].metric("Epoch", f"{progress.epoch} / {row.epochs}")
+    columns[1].metric(
+        "Images/s",
+        words.count(progress.images_per_s),
+        help="Steady training speed over the last 50 steps, all replicas together.",
+    )
+    columns[2].metric("Time per step", words.duration(progress.seconds_per_step))
+    columns[3].metric("Time left", words.duration(progress.seconds_left) if row.is_live else "–")
+    losses = f"{words.loss(progress.newest.get('loss_generator'))} / {words.loss(progress.newest.get('loss_discriminator'))}"
+    columns[4].metric(
+        "Loss G / D", losses, help="Binary cross-entropy of the newest step, in nats: generator, then discriminator."
+    )
+
+
+def progress_bar(progress: Progress) -> None:
+    """Steps done out of all steps."""
+    share = progress.step / progress.last_step if progress.last_step else 0.0
+    st.progress(min(1.0, share), text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}")
+
+
+def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
+    """An epoch from 1 to `last_epoch`. It follows the newest one until a person moves it; the range never changes under the hand."""
+    following = st.session_state.setdefault(f"{key}.follow", True)
+    if last_epoch < 2:
+        return last_epoch
+    if following:
+        st.session_state[f"{key}.epoch"] = max(1, newest)
+    st.session_state.setdefault(f"{key}.epoch", max(1, newest))
+    chosen = int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch", on_change=_unfollow, args=(key,)))
+    if not following:
+        st.button("Follow the newest epoch", key=f"{key}.newest", on_click=_follow, args=(key,), type="tertiary")
+    return chosen
+
+
+def _unfollow(key: str) -> None:
+    st.session_state[f"{key}.follow"] = False
+
+
+def _follow(key: str) -> None:
+    st.session_state[f"{key}.follow"] = True
+
+
+def sample_grid(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
+    """The grid of one run at an epoch, or a sentence saying when there will be one."""
+    grid = queries.sample(store, row.run_id, epoch)
+    if grid is None:
+        st.caption("The first 64 generated images appear here after epoch 1.")
+        return
+    st.image(grid.png, width="stretch")
+    if caption:
+        late = "" if grid.epoch == epoch else f" (none yet for epoch {epoch})"
+        st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")
+
+
+def sample_player(store: Store, rows: list[RunRow], key: str) -> None:
+    """The grids of several runs at one epoch, under ONE slider, with a play button."""
+    playing = st.session_state.setdefault(f"{key}.playing", False)
+    live = any(row.is_live for row in rows)
+    run_every = PLAY_SECONDS if playing else 2.0 if live else None
+    st.fragment(_player, run_every=run_every)(store, rows, key)
+
+
+def _player(store: Store, rows: list[RunRow], key: str) -> None:
+    epochs = queries.sample_epochs(store, [row.run_id for row in rows])
+    if not epochs:
+        st.info("No samples yet: each run writes its first grid of 64 images after its first epoch.")
+        return
+    last = max(row.epochs for row in rows)
+    playing = st.session_state[f"{key}.playing"]
+    if playing:
+        _advance(key, max(epochs))
+    controls = st.columns([1, 6], vertical_alignment="bottom")
+    if controls[0].button(
+        "Pause" if playing else "Play", key=f"{key}.play", icon=":material/pause:" if playing else ":material/play_arrow:"
+    ):
+        st.session_state[f"{key}.playing"] = not playing
+        st.session_state[f"{key}.follow"] = False
+        st.rerun()
+    with controls[1]:
+        epoch = epoch_slider(last, max(epochs), key)
+    for begin in range(0, len(rows), 3):
+        for column, row in zip(st.columns(min(3, len(rows))), rows[begin : begin + 3], strict=False):
+            with column:
+                st.markdown(
+                    f"<b style='color:{palette.run_color(row.color)}'>■</b> {html.escape(row.name)}", unsafe_allow_html=True
+                )
+                sample_grid(store, row, epoch)
+
+
+def _advance(key: str, newest: int) -> None:
+    """One epoch on; after the newest it starts again at the first."""
+    now = int(st.session_state.get(f"{key}.epoch", newest))
+    st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1

@@ -1,0 +1,76 @@
+"""Numbers and states as people read them: significant digits that mean something, units, plain words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+THIN = "\u2009"
+ACTIVE = ("starting", "compiling", "running")
+SILENT_AFTER_S = 30.0
+
+
+def duration(seconds: float | None) -> str:
+    """41 ms · 3.4 s · 1 m 42 s · 2 h 05 m; a dash when unknown."""
+    if seconds is None:
+        return "–"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} m {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} m"
+
+
+def count(number: float | None) -> str:
+    """12 345, with thin spaces and no decimals; a dash when unknown."""
+    return "–" if number is None else f"{number:,.0f}".replace(",", THIN)
+
+
+def loss(number: float | None) -> str:
+    """0.693; a dash when unknown."""
+    return "–" if number is None else f"{number:.3f}"
+
+
+def size(number: float) -> str:
+    """1.2 GB · 340 MB."""
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
+
+
+def age(then: datetime | None, moment: datetime | None = None) -> str:
+    """How long ago the newest number was written; empty before the first."""
+    if then is None:
+        return ""
+    seconds = max(0.0, ((moment or datetime.now(UTC)) - then).total_seconds())
+    return f"updated {duration(float(round(seconds)) if seconds >= 1 else 0.0)} ago".replace("0 ms ago", "just now")
+
+
+def is_silent(status: str, then: datetime | None, moment: datetime | None = None) -> bool:
+    """A training run that has not written for longer than any step should take."""
+    return status == "running" and then is not None and ((moment or datetime.now(UTC)) - then).total_seconds() > SILENT_AFTER_S
+
+
+def dot(status: str) -> str:
+    """The CSS class of a state's dot (style.css)."""
+    if status in ACTIVE:
+        return "dot-running"
+    return {"queued": "dot-queued", "finished": "dot-finished", "stopped": "dot-stopped"}.get(status, "dot-failed")
+
+
+def balance(d_real: float | None, d_fake: float | None) -> tuple[Literal["good", "warning", "unknown"], str]:
+    """How generator and discriminator stand, from D's mean scores, which are 0.5 each when D can only guess."""
+    if d_real is None or d_fake is None:
+        return "unknown", "No scores yet."
+    scores = f"D scores real {d_real:.2f}, generated {d_fake:.2f}"
+    if d_real > 0.95 and d_fake < 0.05:
+        return (
+            "warning",
+            f"The discriminator is winning: {scores}. The generator gets hardly any signal; lower the discriminator's rate.",
+        )
+    if d_fake > 0.9:
+        return "warning", f"The discriminator is fooled: {scores}. It takes nearly everything for real."
+    if abs(d_real - 0.5) < 0.06 and abs(d_fake - 0.5) < 0.06:
+        return "good", f"Balanced: {scores}. The discriminator can hardly tell them apart."
+    return "good", f"Healthy: {scores}."

@@ -1,0 +1,27 @@
+"""Launch: pick a preset, change what you like, see what it will take, start it."""
+
+import streamlit as st
+
+from dashboard import actions, launch_form, launch_view, session
+
+st.title("Launch a run")
+runtime = session.runtime()
+form, summary = st.columns([2, 1], gap="large")
+
+with form:
+    preset = launch_form.pick_preset()
+    with st.spinner("Looking at what this host offers (a few seconds the first time) …"):
+        host = actions.attempt(runtime.host)
+    if host is not None:
+        launch_form.fields(preset, host)
+
+with summary:
+    spec = launch_form.spec()
+    if spec is None or host is None:
+        launch_view.what_is_wrong()
+        st.stop()
+    launch_view.what_it_takes(runtime, spec, host, preset)
+    waits = launch_view.accelerator_is_busy(runtime.store, spec, host)
+    label = "Add to the queue" if waits else "Start run"
+    if st.button(label, type="primary", icon=":material/play_arrow:", width="stretch"):
+        actions.start(runtime, spec, preset)

@@ -1,0 +1,29 @@
+"""Live: one run while it trains, or as it ended. Redraws itself each second; the address keeps the run."""
+
+import streamlit as st
+
+from dashboard import live_view, places, session, widgets
+from gan_runtime.store import queries
+
+runtime = session.runtime()
+head = st.columns([2, 3], vertical_alignment="bottom")
+head[0].title("Live run")
+with head[1]:
+    row = widgets.run_picker(runtime.store)
+if row is None:
+    st.info("No run is stored yet. Start one on the Launch page, and its curves appear here.")
+    st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+    st.stop()
+run_id, was_live = row.run_id, row.is_live
+
+
+@st.fragment(run_every=1.0 if was_live else None)
+def panel() -> None:
+    """Redraws alone, so the widgets above keep their state between refreshes."""
+    now = queries.run(runtime.store, run_id)
+    if was_live and not now.is_live:
+        st.rerun()
+    live_view.show(runtime, now)
+
+
+panel()

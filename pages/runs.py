@@ -1,0 +1,18 @@
+"""Runs: every stored run in one table; open one, compare several, rename, delete."""
+
+import streamlit as st
+
+from dashboard import places, runs_view, session
+from gan_runtime.store import queries
+
+st.title("Runs")
+runtime = session.runtime()
+table = queries.run_table(runtime.store)
+if table.empty:
+    st.info("No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains.")
+    st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+    st.stop()
+
+shown = runs_view.filtered(table)
+chosen = runs_view.table(shown)
+runs_view.buttons(runtime, chosen)
