@@ -38,7 +38,7 @@ def score_curves(frame: pd.DataFrame, height: int = 260) -> alt.LayerChart:
 def run_curves(frame: pd.DataFrame, colors: dict[str, str], x: str, title: str, height: int = 280) -> alt.LayerChart:
     """One metric of several runs. `frame` has a column `run` with their names; `colors`: name → colour, in legend order."""
     color = alt.Color("run:N", title=None, legend=_legend(), scale=alt.Scale(domain=list(colors), range=list(colors.values())))
-    return _curves(frame, "run", color, X_TITLES[x], "Loss (nats)", title, height)
+    return _curves(frame, "run", color, X_TITLES[x], "Loss (nats)", title, height, renderer="canvas")
 
 
 def _curves(
@@ -50,6 +50,7 @@ def _curves(
     title: str,
     height: int,
     y_scale: alt.Scale | None = None,
+    renderer: str = "svg",
 ) -> alt.LayerChart:
     base = alt.Chart(frame).encode(
         x=alt.X("x:Q", title=x_title, axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(zero=False, nice=False)),
@@ -71,7 +72,7 @@ def _curves(
     reader = base.mark_circle(size=90, opacity=0).encode(y=y, tooltip=tooltip)
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     layers = alt.layer(band, raw, bold, reader.add_params(zoom))
-    return cast(alt.LayerChart, layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": "canvas"}}))
+    return cast(alt.LayerChart, layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": renderer}}))
 
 
 def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:

@@ -59,7 +59,7 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
                 widgets.state(row.status, f"{row.name} · {settings(row)} · {words.age(progress.written_at)}")
                 widgets.progress_bar(progress)
                 widgets.figures(progress, row)
-                with st.container(horizontal=True):
+                with st.container(horizontal=True, vertical_alignment="center"):
                     st.page_link(places.LIVE, label="Open live", icon=":material/monitoring:", query_params={"run": row.run_id})
                     if st.button("Stop and save", key=f"stop.{row.run_id}", icon=":material/stop_circle:"):
                         actions.succeeded(partial(runtime.stop, row.run_id))

@@ -63,6 +63,7 @@ def fields(preset: str, host: Host) -> None:
         for index, option in enumerate(options):
             with columns[index % 3]:
                 _field(option)
+                _summary(option)
                 _suggestions(preset, option)
                 if option.name in errors:
                     st.markdown(f":red[{errors[option.name]}]")
@@ -163,6 +164,15 @@ def _field(option: Option) -> None:
         st.number_input(label, int(option.minimum), int(option.maximum), step=1, key=key, help=text)
     else:
         st.text_input(label, key=key, help=text)
+
+
+def _summary(option: Option) -> None:
+    """What the chosen workload or dataset is, in a sentence."""
+    chosen = st.session_state[PREFIX + option.name]
+    if option.name == "workload":
+        st.caption(catalog.WORKLOADS[chosen].summary)
+    elif option.name == "dataset":
+        st.caption(catalog.DATASETS[chosen].summary)
 
 
 def _suggestions(preset: str, option: Option) -> None:

@@ -14,6 +14,11 @@ COLUMNS = {
     "name": st.column_config.TextColumn("Name", pinned=True),
     "status": st.column_config.TextColumn("State"),
     "done": st.column_config.ProgressColumn("Epochs done", format="percent", min_value=0, max_value=1),
+    "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
+    "time": st.column_config.TextColumn("Training", help="Seconds of training alone, over all attempts."),
+    "images_per_s": st.column_config.NumberColumn("Images/s", format="%.0f", help="Median over the epochs."),
+    "loss_generator": st.column_config.NumberColumn("Loss G", format="%.3f", help="At the last step, in nats."),
+    "loss_discriminator": st.column_config.NumberColumn("Loss D", format="%.3f", help="At the last step, in nats."),
     "dataset": st.column_config.TextColumn("Dataset"),
     "workload": st.column_config.TextColumn("Workload"),
     "accelerator": st.column_config.TextColumn("On"),
@@ -21,11 +26,6 @@ COLUMNS = {
     "precision": st.column_config.TextColumn("Precision"),
     "xla": st.column_config.TextColumn("XLA"),
     "batch_size_global": st.column_config.NumberColumn("Global batch"),
-    "images_per_s": st.column_config.NumberColumn("Images/s", format="%.0f", help="Median over the epochs."),
-    "loss_generator": st.column_config.NumberColumn("Loss G", format="%.3f", help="At the last step, in nats."),
-    "loss_discriminator": st.column_config.NumberColumn("Loss D", format="%.3f", help="At the last step, in nats."),
-    "time": st.column_config.TextColumn("Training time"),
-    "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Note"),
 }
@@ -48,6 +48,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     shown = rows.assign(
         done=rows["epochs_done"] / rows["epochs"],
+        precision=rows["precision"].str.removeprefix("mixed_"),
         time=[words.duration(None if pd.isna(value) else value) for value in rows["seconds"]],
     )
     picked = st.dataframe(
@@ -58,6 +59,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
         on_select="rerun",
         selection_mode="multi-row",
         key="runs.table",
+        placeholder="–",
     )
     return rows.iloc[picked.selection.rows]
 

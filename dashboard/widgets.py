@@ -92,12 +92,14 @@ def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
     following = st.session_state.setdefault(f"{key}.follow", True)
     if last_epoch < 2:
         return last_epoch
-    if following:
+    # Set only when there is a newer one: setting it at every refresh would undo a move that is on its way from the browser.
+    if following and st.session_state.get(f"{key}.newest_seen") != newest:
         st.session_state[f"{key}.epoch"] = max(1, newest)
+        st.session_state[f"{key}.newest_seen"] = newest
     st.session_state.setdefault(f"{key}.epoch", max(1, newest))
     chosen = int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch", on_change=_unfollow, args=(key,)))
     if not following:
-        st.button("Follow the newest epoch", key=f"{key}.newest", on_click=_follow, args=(key,), type="tertiary")
+        st.button("Follow the newest epoch", key=f"{key}.to_newest", on_click=_follow, args=(key,), type="tertiary")
     return chosen
 
 
@@ -107,6 +109,7 @@ def _unfollow(key: str) -> None:
 
 def _follow(key: str) -> None:
     st.session_state[f"{key}.follow"] = True
+    st.session_state.pop(f"{key}.newest_seen", None)
 
 
 def sample_grid(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
@@ -117,7 +120,7 @@ def sample_grid(store: Store, row: RunRow, epoch: int, caption: bool = True) -> 
         return
     st.image(grid.png, width="stretch")
     if caption:
-        late = "" if grid.epoch == epoch else f" (none yet for epoch {epoch})"
+        late = "" if grid.epoch == epoch else " (its newest)" if row.is_live else " (its last)"
         st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")
 
 

@@ -43,8 +43,12 @@ def age(then: datetime | None, moment: datetime | None = None) -> str:
     """How long ago the newest number was written; empty before the first."""
     if then is None:
         return ""
-    seconds = max(0.0, ((moment or datetime.now(UTC)) - then).total_seconds())
-    return f"updated {duration(float(round(seconds)) if seconds >= 1 else 0.0)} ago".replace("0 ms ago", "just now")
+    seconds = round(max(0.0, ((moment or datetime.now(UTC)) - then).total_seconds()))
+    if seconds < 60:
+        return f"updated {seconds} s ago" if seconds else "updated just now"
+    if seconds < 24 * 3600:
+        return f"updated {duration(seconds)} ago"
+    return f"updated on {then:%Y-%m-%d}"
 
 
 def is_silent(status: str, then: datetime | None, moment: datetime | None = None) -> bool:

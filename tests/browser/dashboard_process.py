@@ -1,0 +1,118 @@
+"""A real dashboard in a process of its own, and a real Chromium to look at it. For tests and screenshots."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY
+
+START_SECONDS = 60.0
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class Dashboard:
+    """`streamlit run app.py` on a free port of this machine, for one home."""
+
+    def __init__(self, home: Path, log: Path) -> None:
+        self.home, self._log = home, log
+        self.port = _free_port()
+        self.process = self._start()
+
+    @property
+    def address(self) -> str:
+        """Such as http://127.0.0.1:40123."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def kill(self) -> None:
+        """SIGKILL: no chance to say good-bye."""
+        self.process.kill()
+        self.process.wait()
+
+    def start_again(self) -> None:
+        """A new process on the same home and address."""
+        self.process = self._start()
+
+    def stop(self) -> None:
+        """As Ctrl-C in the terminal."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def printed(self) -> str:
+        """Everything the process has printed."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), "--server.port", str(self.port)]
+        environment = {**os.environ, HOME_VARIABLE: str(self.home)}
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY)
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(f"{self.address}/_stcore/health"):
+            assert process.poll() is None, f"the dashboard ended at once: {self.printed()}"
+            assert time.monotonic() < deadline, f"the dashboard does not answer: {self.printed()}"
+            time.sleep(0.1)
+        return process
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium, else Playwright's own.
+
+    Raises:
+        RuntimeError: there is neither; the message names the package to install.
+    """
+    system = next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
+    with sync_playwright() as playwright:
+        if system is None and not Path(playwright.chromium.executable_path).exists():
+            raise RuntimeError(
+                "the browser tests need a Chromium: install the package chromium (Debian: apt-get install chromium)."
+            )
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=system, args=arguments)
+        yield browser
+        browser.close()
+
+
+def open_page(browser: Browser, address: str, *, width: int = 1280, height: int = 800, theme: str = "light") -> Page:
+    """A new browser window on the address, once the page is drawn."""
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light")
+    page.goto(address)
+    settled(page)
+    return page
+
+
+def settled(page: Page) -> None:
+    """Waits until Streamlit has connected and drawn the page."""
+    page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=30_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]", timeout=60_000)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False

@@ -1,0 +1,186 @@
+"""The main job in a real browser: launch a distributed run, watch it live, lose the browser and the server, find it stored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from gan_runtime.home import Home
+from gan_runtime.store.store import Store
+from tests.browser.dashboard_process import Dashboard, open_page, settled
+
+STEPS_PER_EPOCH = 56  # 1,797 digits in batches of 32
+
+
+def fill(page: Page, role: Any, label: str, value: str) -> None:
+    """Types into a field of the Launch form and waits for the page to take it in."""
+    field = page.get_by_role(role, name=label)
+    field.fill(value)
+    field.press("Enter")
+    expect(field).to_have_value(value)
+    settled(page)
+
+
+def launch(page: Page, dashboard: Dashboard, epochs: int, replicas: int, workload: str = "") -> str:
+    """Starts the quick preset from the Launch page with some options changed; returns the run's id."""
+    page.goto(f"{dashboard.address}/launch")
+    settled(page)
+    expect(page.get_by_role("button", name=re.compile("Start run|Add to the queue"))).to_be_visible()
+    fill(page, "spinbutton", "Replicas (devices)", str(replicas))
+    fill(page, "spinbutton", "Epochs (passes over the data)", str(epochs))
+    if workload:
+        page.get_by_role("combobox", name="Workload").click()
+        page.get_by_role("option", name=workload).click()
+        settled(page)
+    expect(page.get_by_text(f"--set epochs={epochs}")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Start run|Add to the queue")).click()
+    expect(page).to_have_url(re.compile(r"/live\?run=quick-\d{4}"))
+    return page.url.rpartition("run=")[2]
+
+
+def step(page: Page) -> int:
+    """The step that the Live page shows."""
+    text = page.get_by_text(re.compile(r"^step [\d\s]+ of")).inner_text()
+    return int(re.sub(r"\D", "", text.partition("of")[0]))
+
+
+def chart(page: Page, title: str) -> Locator:
+    """The chart with this title."""
+    return page.get_by_test_id("stVegaLiteChart").filter(has_text=title)
+
+
+def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
+    browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]
+) -> None:
+    page = open_page(browser, dashboard.address)
+    expect(page.get_by_role("button", name="Start a quick run")).to_be_visible()
+    run_id = launch(page, dashboard, epochs=6, replicas=2)
+    expect(page.get_by_text("running", exact=False).first).to_be_visible()
+
+    # Curves, epoch bars and samples appear and move, without the chart being made anew.
+    losses = chart(page, "Generator and discriminator loss")
+    expect(losses).to_be_visible()
+    expect(page.get_by_text("Generated images").first).to_be_visible()
+    drawing = losses.locator("svg").first.element_handle()
+    before = step(page)
+    wait_until(lambda: step(page) > before + 8, "the step moves on")
+    assert drawing.evaluate("node => node.isConnected"), "the loss chart was made anew: it flickers and loses its zoom"
+    bars = chart(page, "How long does an epoch take?").locator(".mark-rect path")
+    expect(bars).to_have_count(1)
+    expect(page.get_by_text(f"After epoch 1, step {STEPS_PER_EPOCH}")).to_be_visible()
+    expect(page.get_by_text("After epoch 2,")).to_be_visible()
+    expect(bars).to_have_count(2)
+
+    # A reload in the middle changes nothing; neither does closing the browser and opening another.
+    page.reload()
+    settled(page)
+    expect(chart(page, "Generator and discriminator loss")).to_be_visible()
+    before = step(page)
+    page.close()
+    page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
+    wait_until(lambda: step(page) > before, "the run trained on while no browser was open")
+
+    # The slider stays where a person put it while the run goes on.
+    page.get_by_role("slider").focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_role("button", name="Follow the newest epoch")).to_be_visible()
+    expect(page.get_by_text("After epoch 1,")).to_be_visible()
+    before = step(page)
+    wait_until(lambda: step(page) > before + 8, "the step moves on under the slider")
+    expect(page.get_by_text("After epoch 1,")).to_be_visible()
+
+    expect(page.get_by_text("finished").first).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("All 6 epochs done")).to_be_visible()
+
+    other = launch(page, dashboard, epochs=3, replicas=1, workload="Fully connected GAN")
+    expect(page.get_by_text("All 3 epochs done")).to_be_visible(timeout=120_000)
+    page.goto(f"{dashboard.address}/compare?runs={run_id},{other}")
+    settled(page)
+    for title in ("Generator loss", "Discriminator loss"):
+        expect(chart(page, title)).to_be_visible()
+    expect(page.get_by_text("What differs")).to_be_visible()
+    expect(page.get_by_test_id("stImage")).to_have_count(2)
+    page.close()
+
+
+def test_zoom_survives_the_live_refresh(browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]) -> None:
+    page = open_page(browser, dashboard.address)
+    launch(page, dashboard, epochs=60, replicas=1, workload="Fully connected GAN")
+    losses = chart(page, "Generator and discriminator loss")
+    expect(losses).to_be_visible()
+    wait_until(lambda: step(page) > 300, "enough steps to zoom into")
+    first_label = losses.locator(".role-axis-label text").first
+    box = losses.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
+    unzoomed = first_label.inner_text()
+    page.mouse.wheel(0, -600)
+    wait_until(lambda: first_label.inner_text() != unzoomed, "the axis shows the zoomed range", 20)
+    zoomed, before = first_label.inner_text(), step(page)
+    wait_until(lambda: step(page) > before + 100, "the run goes on")
+    assert first_label.inner_text() == zoomed
+    page.close()
+
+
+def test_a_killed_dashboard_finds_its_run_still_training(
+    browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]
+) -> None:
+    page = open_page(browser, dashboard.address)
+    run_id = launch(page, dashboard, epochs=3, replicas=2)
+    wait_until(lambda: step(page) > 10, "the run trains")
+    run = Home(dashboard.home).run_dir(run_id)
+    identity = run.process()
+    assert identity is not None
+
+    dashboard.kill()
+    assert psutil.pid_exists(identity["pid"]), "the trainer must outlive the dashboard"
+    size = run.trainer_journal().stat().st_size
+    wait_until(lambda: run.trainer_journal().stat().st_size > size, "the trainer writes on without a dashboard")
+    dashboard.start_again()
+
+    page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
+    expect(page.get_by_text("All 3 epochs done")).to_be_visible(timeout=120_000)
+    process = run.process()
+    assert process is not None
+    assert process["pid"] == identity["pid"], "the same process trained to the end"
+    page.close()
+    dashboard.stop()
+
+    store = Store(Home(dashboard.home).database)
+    counts = store.rows(
+        "SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY metric ORDER BY metric"
+    )
+    last = 3 * STEPS_PER_EPOCH
+    assert counts == [(metric, last, last, 1, last) for metric in ("d_fake", "d_real", "loss_discriminator", "loss_generator")]
+    assert store.rows("SELECT status, attempt FROM runs") == [("finished", 1)]
+    store.close()
+
+
+def test_a_wrong_option_is_told_at_its_field_and_cannot_be_started(browser: Browser, dashboard: Dashboard) -> None:
+    page = open_page(browser, f"{dashboard.address}/launch")
+    fill(page, "spinbutton", "Replicas (devices)", "3")
+    message = page.get_by_text("batch_size_global is 32, but 3 replicas need a multiple of 3: use 30 or 33.")
+    expect(message).to_have_count(2)  # below its field, and beside the form
+    expect(page.get_by_role("button", name="Start run")).to_have_count(0)
+    fill(page, "spinbutton", "Global batch (images per step)", "33")
+    expect(page.get_by_role("button", name="Start run")).to_be_visible()
+    page.close()
+
+
+def test_a_file_that_is_no_database_is_told_in_one_sentence(browser: Browser, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "results.duckdb").write_text("this is no database " * 1000, encoding="utf-8")
+    dashboard = Dashboard(home, tmp_path / "dashboard.log")
+    try:
+        page = open_page(browser, dashboard.address)
+        expect(page.get_by_text("results.duckdb is not a usable DuckDB database")).to_be_visible()
+        expect(page.get_by_text("Traceback")).to_have_count(0)
+        page.close()
+    finally:
+        dashboard.stop()
