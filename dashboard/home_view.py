@@ -24,19 +24,19 @@ def welcome() -> None:
         (
             "1 · Launch",
             "Pick a preset, data, accelerator and precision. Missing hardware can be tried on simulated cores.",
-            "launch",
+            places.LAUNCH,
             "Go to Launch",
         ),
         (
             "2 · Watch",
             "Losses, scores, epoch times and samples of the running training, redrawn each second.",
-            "live",
+            places.LIVE,
             "Go to Live",
         ),
         (
             "3 · Compare",
             "Every run stays in results.duckdb: lay curves and samples of several runs beside each other.",
-            "compare",
+            places.COMPARE,
             "Go to Compare",
         ),
     )

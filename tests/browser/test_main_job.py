@@ -95,14 +95,13 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     expect(page.get_by_text("After epoch 1,")).to_be_visible()
 
     expect(page.get_by_text("finished").first).to_be_visible(timeout=120_000)
-    expect(page.get_by_text("All 6 epochs done")).to_be_visible()
+    expect(page.get_by_text("All 6 epochs done ·")).to_be_visible()
 
     other = launch(page, dashboard, epochs=3, replicas=1, workload="Fully connected GAN")
-    expect(page.get_by_text("All 3 epochs done")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("All 3 epochs done ·")).to_be_visible(timeout=120_000)
     page.goto(f"{dashboard.address}/compare?runs={run_id},{other}")
     settled(page)
-    for title in ("Generator loss", "Discriminator loss"):
-        expect(chart(page, title)).to_be_visible()
+    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas")).to_have_count(2)  # generator loss, discriminator loss
     expect(page.get_by_text("What differs")).to_be_visible()
     expect(page.get_by_test_id("stImage")).to_have_count(2)
     page.close()
@@ -118,12 +117,12 @@ def test_zoom_survives_the_live_refresh(browser: Browser, dashboard: Dashboard, 
     box = losses.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
-    unzoomed = first_label.inner_text()
+    unzoomed = first_label.text_content()
     page.mouse.wheel(0, -600)
-    wait_until(lambda: first_label.inner_text() != unzoomed, "the axis shows the zoomed range", 20)
-    zoomed, before = first_label.inner_text(), step(page)
+    wait_until(lambda: first_label.text_content() != unzoomed, "the axis shows the zoomed range", 20)
+    zoomed, before = first_label.text_content(), step(page)
     wait_until(lambda: step(page) > before + 100, "the run goes on")
-    assert first_label.inner_text() == zoomed
+    assert first_label.text_content() == zoomed
     page.close()
 
 
@@ -144,7 +143,7 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     dashboard.start_again()
 
     page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
-    expect(page.get_by_text("All 3 epochs done")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("All 3 epochs done ·")).to_be_visible(timeout=120_000)
     process = run.process()
     assert process is not None
     assert process["pid"] == identity["pid"], "the same process trained to the end"

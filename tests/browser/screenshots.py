@@ -1,0 +1,83 @@
+"""Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for the README.
+
+make screenshots            trains two short runs and a third one that is photographed while it trains
+docs/screenshots/<page>-<light|dark>[-narrow].png
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from gan_runtime.commands import submit
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.hosts import probe
+from gan_runtime.presets import PRESETS
+from gan_runtime.spec import RunSpec
+from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
+
+TARGET = REPOSITORY / "docs" / "screenshots"
+WIDE, NARROW = (1280, 800), (390, 844)
+TRAINING_SECONDS = 400_000.0
+
+
+def main() -> None:
+    """Trains, waits, photographs."""
+    TARGET.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        home = Home(Path(folder) / "home").prepare()
+        host = probe()
+        quick = PRESETS["quick"].values
+        first = submit(home, RunSpec.parse(quick), host, "quick").run_id
+        second = submit(
+            home, RunSpec.parse({**quick, "learning_rate_generator": 1e-3, "replicas": 2, "epochs": 10}), host, "quick"
+        ).run_id
+        dashboard = Dashboard(home.path, Path(folder) / "dashboard.log")
+        try:
+            finished(browser, dashboard, second)
+            third = submit(home, RunSpec.parse(quick), host, "quick").run_id
+            page = open_page(browser, f"{dashboard.address}/live?run={third}")
+            expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(timeout=120_000)
+            page.close()
+            for theme in ("light", "dark"):
+                photograph(browser, dashboard, "home", "", (theme,))
+                photograph(browser, dashboard, "live", f"live?run={third}", (theme,))
+            photograph(browser, dashboard, "finished", f"live?run={first}", ("light", "dark"))
+            photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
+            photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
+            photograph(browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark"))
+            photograph(browser, dashboard, "samples", f"samples?runs={first},{second}", ("light", "dark"))
+        finally:
+            dashboard.stop()
+
+
+def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
+    """Waits for the end of a run on its Live page."""
+    page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
+    expect(page.get_by_text("epochs done ·")).to_be_visible(timeout=TRAINING_SECONDS)
+    page.close()
+
+
+def photograph(browser: Browser, dashboard: Dashboard, name: str, path: str, themes: tuple[str, ...]) -> None:
+    """One page in some themes, wide and narrow."""
+    for theme in themes:
+        for width, height in (WIDE, NARROW):
+            page = open_page(browser, f"{dashboard.address}/{path}", width=width, height=height, theme=theme)
+            complete(page)
+            page.screenshot(path=TARGET / f"{name}-{theme}{'' if width == WIDE[0] else '-narrow'}.png")
+            page.close()
+    print(f"photographed {name}", flush=True)
+
+
+def complete(page: Page) -> None:
+    """Waits for charts and pictures: Vega draws after Streamlit has settled."""
+    settled(page)
+    page.wait_for_function("() => [...document.images].every(image => image.complete)")
+    page.wait_for_timeout(1_500)  # Vega's fade-in has no event to wait for
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Pages drawn by Streamlit's own test runner on a real store that was made from hand-written journals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import places, session
+from gan_runtime import journal
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+from gan_runtime.hosts import Host
+from gan_runtime.journal import StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.training.grids import write_grid
+
+SCRIPT = REPOSITORY / "dashboard" / "navigation.py"
+
+
+@pytest.fixture
+def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
+    """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one."""
+    monkeypatch.setenv(HOME_VARIABLE, str(home.path))
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    st.cache_resource.clear()
+
+    def draw(page: str, **query: str) -> AppTest:
+        app = AppTest.from_file(str(SCRIPT), default_timeout=30)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.switch_page(str(getattr(places, page.upper())))
+        return app.run()
+
+    yield draw
+    session.close()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
+    """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9, 1.1))`."""
+
+    def make(run_id: str, losses: tuple[float, float] = (0.9, 1.1), seconds: float = 0.0, **options: object) -> RunDir:
+        run = new_run(run_id, seconds=seconds, epochs=2, batch_size_global=32, **options)
+        write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00002.png")
+        steps = [float(step) for step in range(1, 21)]
+        values = {
+            "loss_generator": [losses[0]] * 20,
+            "loss_discriminator": [losses[1]] * 20,
+            "d_real": [0.6] * 20,
+            "d_fake": [0.4] * 20,
+        }
+        bins = {"bin_left": [0.0, 0.5], "bin_right": 1.0, "count": [48, 16], "epoch": 2, "step": 20}
+        names = [
+            "score/real",
+            "score/fake",
+            *(f"{kind}/{network}" for kind in ("weight", "gradient") for network in ("generator", "discriminator")),
+        ]
+        journal.append(
+            run.trainer_journal(),
+            1,
+            StatusChange(status="running", reason="training"),
+            journal.AttemptStart(resume_step=0),
+            journal.Plan(images=320, steps_per_epoch=10, epochs=2),
+            journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values),
+            journal.EpochDone(epoch=1, step=10, seconds=4.0, images=320, images_per_s=80.0),
+            journal.EpochDone(epoch=2, step=20, seconds=2.0, images=320, images_per_s=160.0),
+            *(journal.Histogram(name=name, **bins) for name in names),  # type: ignore[arg-type]
+            journal.Sample(epoch=2, step=20, sample_kind="fixed_latents", file="samples/epoch-00002.png", meta={}),
+            journal.Phase(phase="trace", seconds=0.9),
+            StatusChange(status="finished", reason="all 2 epochs done"),
+        )
+        Path(run.log).write_text("all 2 epochs done\n", encoding="utf-8")
+        return run
+
+    return make

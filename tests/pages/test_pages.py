@@ -1,0 +1,206 @@
+"""Every page on an empty store and on stored runs: what a person reads there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime import journal
+from gan_runtime.home import Home
+from gan_runtime.journal import StatusChange
+from gan_runtime.rundir import RunDir
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def texts(app: AppTest) -> str:
+    """Everything readable on the page that is not a chart."""
+    kinds = (app.title, app.markdown, app.caption, app.info, app.error, app.warning, app.subheader)
+    pieces = [str(item.value) for kind in kinds for item in kind]
+    return "\n".join([*pieces, *(str(item.proto.body) for item in app.get("html"))])
+
+
+def charts(app: AppTest) -> list[dict[str, object]]:
+    """The Vega-Lite specs on the page."""
+    return [json.loads(item.proto.spec) for item in app.get("vega_lite_chart")]
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("home", "Nothing has been trained here yet"),
+        ("live", "No run is stored yet"),
+        ("runs", "No run is stored yet"),
+        ("compare", "Pick two or more runs"),
+        ("samples", "No run is stored yet"),
+    ],
+)
+def test_an_empty_page_says_what_to_do(show: Show, page: str, sentence: str) -> None:
+    app = show(page)
+    assert not app.exception
+    assert sentence in texts(app)
+    assert charts(app) == []
+
+
+def test_home_shows_the_last_runs_with_their_state(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("home")
+    assert not app.exception
+    assert "finished" in texts(app)
+    assert "quick-0001" in texts(app)
+
+
+def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(0.875, 1.125))
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert {metric.label: metric.value for metric in app.metric}["Loss G / D"] == "0.875 / 1.125"
+    titles = [str(chart["title"]) for chart in charts(app)]
+    assert titles == [
+        "Generator and discriminator loss",
+        "Can the discriminator tell?",
+        "Where do the scores lie?",
+        "How long does an epoch take?",
+        "Generator weights",
+        "Generator gradients",
+        "Discriminator weights",
+        "Discriminator gradients",
+    ]
+    assert "all 2 epochs done" in "".join(str(code.value) for code in app.code)
+
+
+def test_the_spec_of_the_loss_chart_holds_no_data(show: Show, trained: Make) -> None:
+    """A spec that changes with the data is embedded anew: the chart flickers and forgets its zoom."""
+    trained("quick-0001", losses=(0.5, 0.5))
+    trained("quick-0002", losses=(2.5, 3.5), seconds=10)
+    first, second = (charts(show("live", run=run))[0] for run in ("quick-0001", "quick-0002"))
+    assert _without_data_names(first) == _without_data_names(second)
+
+
+def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
+    text = json.dumps({key: value for key, value in spec.items() if key != "datasets"})
+    names = {item["data"]["name"] for item in [spec, *spec.get("layer", [])] if "data" in item}  # type: ignore[union-attr, operator, attr-defined]
+    for name in names:
+        text = text.replace(str(name), "data")
+    return dict(json.loads(text))
+
+
+def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    journal.append(
+        run.trainer_journal(), 1, StatusChange(status="failed", reason="loss_generator became NaN at step 7 (epoch 1)")
+    )
+    app = show("live", run="quick-0001")
+    assert "Loss_generator became NaN at step 7" in texts(app)
+    assert [button.label for button in app.button if button.label == "Resume"] == ["Resume"]
+
+
+def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    broken = journal.Scalars(epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]})
+    journal.append(run.trainer_journal(), 1, broken)
+    assert "loss_generator became nan at step 21" in texts(show("live", run="quick-0001"))
+
+
+def test_live_falls_back_when_the_address_names_an_unknown_run(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("live", run="quick-0099")
+    assert not app.exception
+    assert "'quick-0099' is not stored here" in texts(app)
+
+
+def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("paper-0002", seconds=10, dataset="mnist")
+    app = show("runs")
+    assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
+    app.text_input[0].set_value("mnist").run()
+    # "mnist" also stands in the workload's name of both; the dataset column tells them apart.
+    assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
+    app.text_input[0].set_value("paper").run()
+    assert list(app.dataframe[0].value["run_id"]) == ["paper-0002"]
+    app.text_input[0].set_value("nothing like it").run()
+    assert "No run fits this search" in texts(app)
+
+
+def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(0.9, 1.1), seed=1)
+    trained("quick-0002", losses=(0.8, 1.2), seconds=10, seed=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert not app.exception
+    numbers, differing = (table.value for table in app.dataframe)
+    assert list(numbers["Loss G"]) == ["0.900", "0.800"]
+    assert list(numbers["Images/s"]) == ["120", "120"]
+    assert differing.to_dict("list") == {"Option": ["seed"], "quick-0001": ["1"], "quick-0002": ["2"]}
+    assert [str(chart["title"]) for chart in charts(app)] == ["Generator loss", "Discriminator loss"]
+
+
+def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("samples", runs="quick-0001,quick-0002")
+    assert len(app.slider) == 1
+    assert texts(app).count("After epoch 2, step 20") == 2
+
+
+def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("samples", runs="quick-0001")
+    next(button for button in app.button if button.label == "Play").click().run()
+    assert app.slider[0].value == 1
+    app.run()
+    assert app.slider[0].value == 2
+    next(button for button in app.button if button.label == "Pause").click().run()
+    stopped_at = app.slider[0].value
+    app.run()
+    assert app.slider[0].value == stopped_at
+
+
+def test_launch_greys_out_what_this_host_lacks_and_says_why(show: Show) -> None:
+    app = show("launch")
+    assert not app.exception
+    disabled = {button.label: button.disabled for button in app.button if button.label in ("Auto", "CPU", "GPU", "TPU")}
+    assert disabled == {"Auto": False, "CPU": False, "GPU": True, "TPU": True}
+    assert "Not here: this host has no GPU." in texts(app)
+
+
+def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
+    app = show("launch")
+    app.number_input(key="spec.batch_size_global").set_value(64).run()
+    assert {metric.label: metric.value for metric in app.metric}["Steps per epoch"] == "28"
+    assert app.code[0].value == "python -m gan_runtime train --preset quick --set batch_size_global=64"
+
+
+def test_launch_refuses_a_missing_dataset_in_one_sentence(
+    show: Show, home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path_factory.mktemp("empty")))
+    app = show("launch")
+    app.selectbox(key="spec.dataset").set_value("mnist").run()
+    assert "no mnist images are there" in texts(app)
+    next(button for button in app.button if button.label == "Start run").click().run()
+    assert "no mnist images are there" in texts(app)
+    assert home.run_dirs() == []
+
+
+def test_the_form_keeps_what_was_typed_while_another_page_is_open(show: Show) -> None:
+    app = show("launch")
+    app.number_input(key="spec.epochs").set_value(77).run()
+    from dashboard import places
+
+    app.switch_page(str(places.RUNS)).run()
+    app.switch_page(str(places.LAUNCH)).run()
+    assert app.number_input(key="spec.epochs").value == 77
+
+
+def test_a_home_that_another_process_owns_is_told_instead_of_the_page(show: Show, home: Home) -> None:
+    from filelock import FileLock
+
+    with FileLock(home.owner_lock):
+        app = show("home")
+    assert not app.exception
+    assert "is in use by" in texts(app)
