@@ -21,7 +21,6 @@ def start(runtime: Runtime, spec: RunSpec, preset: str) -> None:
     with st.spinner("Checking data and accelerator …"):
         run = attempt(lambda: runtime.submit(spec, preset))
     if run is not None:
-        st.session_state.pop("live.follow", None)
         st.switch_page(places.LIVE, query_params={"run": run.run_id})
 
 

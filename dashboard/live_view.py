@@ -23,8 +23,9 @@ def show(runtime: Runtime, row: RunRow) -> None:
     curves, samples = st.columns([2, 1], gap="medium")
     with samples:
         newest = queries.sample_epochs(store, [row.run_id])
-        epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}")
+        epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}", row.is_live)
         widgets.sample_grid(store, row, epoch)
+        widgets.follow_button(f"live.{row.run_id}", row.is_live)
     with curves:
         _losses(store, row)
     _small_charts(store, row, epoch)

@@ -66,19 +66,22 @@ def runs_picker(store: Store, key: str) -> list[RunRow]:
 
 def figures(progress: Progress, row: RunRow) -> None:
     """The row of figures on top of a live run."""
-    columns = st.columns(5)
-    columns[0].metric("Epoch", f"{progress.epoch} / {row.epochs}")
-    columns[1].metric(
-        "Images/s",
-        words.count(progress.images_per_s),
-        help="Steady training speed over the last 50 steps, all replicas together.",
-    )
-    columns[2].metric("Time per step", words.duration(progress.seconds_per_step))
-    columns[3].metric("Time left", words.duration(progress.seconds_left) if row.is_live else "–")
     losses = f"{words.loss(progress.newest.get('loss_generator'))} / {words.loss(progress.newest.get('loss_discriminator'))}"
-    columns[4].metric(
-        "Loss G / D", losses, help="Binary cross-entropy of the newest step, in nats: generator, then discriminator."
+    left = words.duration(progress.seconds_left) if row.is_live else "–"
+    shown = (
+        ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
+        ("Images/s", words.count(progress.images_per_s), "Steady training speed over the last 50 steps, all replicas together."),
+        ("Time per step", words.duration(progress.seconds_per_step), ""),
+        (
+            "Time left",
+            left,
+            "From the speed of the last 50 steps, and the time that samples and histograms take after each epoch.",
+        ),
+        ("Loss G / D", losses, "Binary cross-entropy of the newest step, in nats: generator, then discriminator."),
     )
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        for label, value, text in shown:
+            st.metric(label, value, help=text or None, width=155)
 
 
 def progress_bar(progress: Progress) -> None:
@@ -87,29 +90,44 @@ def progress_bar(progress: Progress) -> None:
     st.progress(min(1.0, share), text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}")
 
 
-def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
-    """An epoch from 1 to `last_epoch`. It follows the newest one until a person moves it; the range never changes under the hand."""
-    following = st.session_state.setdefault(f"{key}.follow", True)
+def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
+    """An epoch from 1 to `last_epoch`; the range never changes under the hand.
+
+    While a run is live it follows the newest epoch until a person moves it. Following takes a new widget for each epoch:
+    setting the value of an existing one comes back from the browser as if a person had moved it.
+    """
+    newest = max(1, newest)
     if last_epoch < 2:
         return last_epoch
-    # Set only when there is a newer one: setting it at every refresh would undo a move that is on its way from the browser.
-    if following and st.session_state.get(f"{key}.newest_seen") != newest:
-        st.session_state[f"{key}.epoch"] = max(1, newest)
-        st.session_state[f"{key}.newest_seen"] = newest
-    st.session_state.setdefault(f"{key}.epoch", max(1, newest))
-    chosen = int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch", on_change=_unfollow, args=(key,)))
-    if not following:
-        st.button("Follow the newest epoch", key=f"{key}.to_newest", on_click=_follow, args=(key,), type="tertiary")
-    return chosen
+    if live and _is_following(key):
+        chosen = int(st.slider("Epoch", 1, last_epoch, newest, key=f"{key}.newest.{newest}"))
+        if chosen != newest:
+            st.session_state.update({f"{key}.follow": False, f"{key}.epoch": chosen})
+        return chosen
+    st.session_state.setdefault(f"{key}.epoch", newest)
+    return int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch"))
 
 
-def _unfollow(key: str) -> None:
-    st.session_state[f"{key}.follow"] = False
+def follow_button(key: str, live: bool) -> None:
+    """Lets the slider follow the newest epoch again, once a person has moved it."""
+    if live and not _is_following(key):
+        st.button(
+            "Follow the newest epoch",
+            key=f"{key}.to_newest",
+            on_click=_follow,
+            args=(key,),
+            type="tertiary",
+            icon=":material/update:",
+        )
+
+
+def _is_following(key: str) -> bool:
+    return bool(st.session_state.get(f"{key}.follow", True))
 
 
 def _follow(key: str) -> None:
     st.session_state[f"{key}.follow"] = True
-    st.session_state.pop(f"{key}.newest_seen", None)
+    st.session_state.pop(f"{key}.epoch", None)
 
 
 def sample_grid(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
@@ -149,7 +167,7 @@ def _player(store: Store, rows: list[RunRow], key: str) -> None:
         st.session_state[f"{key}.follow"] = False
         st.rerun()
     with controls[1]:
-        epoch = epoch_slider(last, max(epochs), key)
+        epoch = epoch_slider(last, max(epochs), key, any(row.is_live for row in rows))
     for begin in range(0, len(rows), 3):
         for column, row in zip(st.columns(min(3, len(rows))), rows[begin : begin + 3], strict=False):
             with column:
