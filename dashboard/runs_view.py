@@ -9,6 +9,8 @@ import streamlit as st
 
 from dashboard import actions, places, words
 from gan_runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
 
 COLUMNS = {
     "name": st.column_config.TextColumn("Name", pinned=True),
@@ -62,6 +64,18 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
         placeholder="–",
     )
     return rows.iloc[picked.selection.rows]
+
+
+def redraw_when_states_change(store: Store, drawn: pd.DataFrame) -> None:
+    """Redraws the table when a run starts, ends or appears, and leaves it alone otherwise: ticks stay under the hand."""
+    before = dict(zip(drawn["run_id"], drawn["status"], strict=True))
+
+    @st.fragment(run_every=2.0)
+    def watch() -> None:
+        if {row.run_id: row.status for row in queries.runs(store)} != before:
+            st.rerun()
+
+    watch()
 
 
 def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:

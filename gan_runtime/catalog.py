@@ -45,7 +45,7 @@ class EngineEntry:
 
 WORKLOADS: dict[str, WorkloadEntry] = {
     "dcgan_mnist": WorkloadEntry(
-        title="DCGAN, 28 × 28 (Table 1 of the paper)",
+        title="DCGAN (paper, Table 1)",
         summary="Convolutional generator and discriminator with batch norm, leaky ReLU and dropout.",
         source="Ravikumar and Sriraman 2023, doi:10.32604/csse.2023.034710, Table 1",
         module="gan_runtime.workloads.dcgan_mnist",
@@ -53,7 +53,7 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         activations_per_image=131_000,
     ),
     "mlp_gan": WorkloadEntry(
-        title="Fully connected GAN, 28 × 28",
+        title="Fully connected GAN",
         summary="Small dense networks without batch norm or dropout: fast to start, and equal on any number of replicas.",
         source="Goodfellow et al. 2014, arXiv:1406.2661, section 5 (sizes reduced)",
         module="gan_runtime.workloads.mlp_gan",
@@ -64,21 +64,21 @@ WORKLOADS: dict[str, WorkloadEntry] = {
 
 DATASETS: dict[str, DatasetEntry] = {
     "digits": DatasetEntry(
-        title="Digits (1,797 scanned digits, embedded)",
+        title="Digits (embedded)",
         summary="Real handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. Needs no network.",
         source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
         images=1_797,
         download_mb=0,
     ),
     "mnist": DatasetEntry(
-        title="MNIST (handwritten digits)",
+        title="MNIST",
         summary="60,000 handwritten digits of 28 × 28 pixels.",
         source="LeCun, Cortes and Burges 1998",
         images=60_000,
         download_mb=11,
     ),
     "fashion_mnist": DatasetEntry(
-        title="Fashion-MNIST (clothes)",
+        title="Fashion-MNIST",
         summary="60,000 pictures of clothes of 28 × 28 pixels.",
         source="Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747",
         images=60_000,
@@ -88,7 +88,7 @@ DATASETS: dict[str, DatasetEntry] = {
 
 ENGINES: dict[str, EngineEntry] = {
     "tensorflow": EngineEntry(
-        title="TensorFlow (tf.distribute)",
+        title="TensorFlow",
         summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
         module="gan_runtime.engines.tf_distribute",
     ),

@@ -24,12 +24,11 @@ RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 MAX_NAME = re.compile(r"^[A-Za-z0-9 ._-]{1,60}$")
 
 
-def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
-    """Queues a new run. Everything that can be known beforehand is checked first, so nothing is left half-made.
+def check(spec: RunSpec, host: Host) -> str:
+    """The accelerator (cpu, gpu or tpu) on which this host can train `spec`, whose images are at hand. Writes nothing.
 
     Raises:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
-        HomeError: the home folder cannot be written.
     """
     accelerator = host.resolve(spec)
     images = loading.ensure(spec.dataset).images
@@ -37,6 +36,17 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
         raise DatasetError(
             f"batch_size_global is {spec.batch_size_global}, but {spec.dataset} has only {images} images: use a smaller batch."
         )
+    return accelerator
+
+
+def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
+    """Queues a new run. Everything that can be known beforehand is checked first, so nothing is left half-made.
+
+    Raises:
+        AcceleratorError, DatasetError: see `check`.
+        HomeError: the home folder cannot be written.
+    """
+    accelerator = check(spec, host)
     home.prepare()
     with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
         new = RunDir(Path(aside) / "run")

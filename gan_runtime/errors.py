@@ -7,8 +7,11 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── HomeError                   the home folder cannot be used
 ├── StoreError                  results.duckdb cannot be opened
 │   ├── StoreLockedError        another process holds it
+│   │   └── HomeInUseError      a dashboard or a training owns the home; it acts on what is asked of its runs
 │   ├── StoreDamagedError       it is no DuckDB database
 │   └── QueryError              a person's SQL does not run
+├── ExportError                 the folder for an export cannot be written
+├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
 ├── CheckpointError             no checkpoint can be read
@@ -69,12 +72,24 @@ class StoreLockedError(StoreError):
     """Another process holds results.duckdb."""
 
 
+class HomeInUseError(StoreLockedError):
+    """A dashboard or a training owns the home."""
+
+
 class StoreDamagedError(StoreError):
     """results.duckdb is not a DuckDB database."""
 
 
 class QueryError(StoreError):
     """A person's SQL statement does not run."""
+
+
+class ExportError(GanRuntimeError):
+    """The folder for an export cannot be written."""
+
+
+class PortError(GanRuntimeError):
+    """The dashboard cannot listen where it was told to."""
 
 
 class UnknownRunError(GanRuntimeError):

@@ -72,6 +72,6 @@ class Home:
         """
         names = [run.run_id for run in self.run_dirs()]
         if run_id not in names:
-            known = ", ".join(names[-8:]) if names else "none is stored yet"
-            raise UnknownRunError(f"run {run_id!r} is not stored here: the runs are {known}.")
+            known = f"there are {', '.join(names[-8:])}" if names else "there are no runs yet"
+            raise UnknownRunError(f"run {run_id!r} is not stored in {self.path}: {known}.")
         return RunDir(self.runs / run_id)

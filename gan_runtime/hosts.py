@@ -62,7 +62,9 @@ class Host(BaseModel):
         device = self.devices[wanted]
         if not device.available:
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
-            raise AcceleratorError(f"accelerator is {wanted}, but {device.reason} On this host you can use {usable}.")
+            raise AcceleratorError(
+                f"accelerator is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
+            )
         if wanted != "cpu" and spec.replicas > device.count:
             raise AcceleratorError(
                 f"replicas is {spec.replicas}, but this host has {device.count} {wanted.upper()} device(s): "

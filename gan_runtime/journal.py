@@ -184,22 +184,23 @@ def append(path: Path, attempt: int, *records: Record) -> None:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Records read from a journal; `end` is the offset to go on from, `torn` counts lines that are no record."""
+    """Records read from a journal; `end` is the offset to go on from, `torn` holds the lines that are no record."""
 
     records: list[Record]
     end: int
-    torn: int
+    torn: tuple[bytes, ...]
 
 
 def read(path: Path, offset: int = 0, max_bytes: int = 4_000_000) -> Chunk:
     """The whole records after byte `offset`. A last line without its newline is left for the next time."""
     with path.open("rb") as file:
         file.seek(offset)
-        data = file.read(max_bytes)
+        data = file.read(max_bytes) + file.readline()  # a line longer than that would stop the reader for ever
     end = data.rfind(b"\n") + 1
     lines = [line for line in data[:end].splitlines(keepends=True) if line.strip()]
-    records = parse(lines)
-    return Chunk(records, offset + end, len(lines) - len(records))
+    parsed = [(line, parse([line])) for line in lines]
+    records = [record for _, found in parsed for record in found]
+    return Chunk(records, offset + end, tuple(line for line, found in parsed if not found))
 
 
 def read_all(path: Path) -> list[Record]:

@@ -34,6 +34,7 @@ class RunSpec(BaseModel):
         group="Run",
         help="What this run is called in lists. Empty: its number, such as quick-0007.",
         error="use a short plain name.",
+        text="text of up to 60 letters, digits, spaces, '.', '_' and '-'",
         pattern=r"^[A-Za-z0-9 ._-]{0,60}$",
     )
     workload: str = option(
@@ -91,6 +92,7 @@ class RunSpec(BaseModel):
         help="'local' on a TPU host, else the name or grpc:// address of the TPU. Read only when the accelerator is a TPU.",
         source="tf.distribute.cluster_resolver.TPUClusterResolver",
         error="use 'local', a TPU name, or grpc://host:port.",
+        text="text of 1 to 200 letters, digits, ':', '/', '.', '_' and '-'",
     )
     precision: Precision = option(
         "mixed_bfloat16",
@@ -147,7 +149,6 @@ class RunSpec(BaseModel):
         1e-4,
         label="Learning rate, generator",
         group="Optimizer",
-        unit="per step",
         gt=0,
         le=1.0,
         help="Step size of the generator's Adam optimizer.",
@@ -158,7 +159,6 @@ class RunSpec(BaseModel):
         1e-4,
         label="Learning rate, discriminator",
         group="Optimizer",
-        unit="per step",
         gt=0,
         le=1.0,
         help="Step size of the discriminator's Adam optimizer.",
@@ -219,12 +219,7 @@ class RunSpec(BaseModel):
     @classmethod
     def read(cls, path: Path) -> RunSpec:
         """The spec in a JSON file. Raises SpecError when the file is missing, no JSON, or holds a wrong value."""
-        try:
-            return cls.parse(_json_object(path))
-        except OSError as error:
-            raise SpecError(
-                [FieldError("spec", f"spec file {path} cannot be read ({error.strerror}): give the path of a JSON file.")]
-            ) from None
+        return cls.parse(read_values(path))
 
     @property
     def batch_size_per_replica(self) -> int:
@@ -240,12 +235,17 @@ class RunSpec(BaseModel):
         return {name: value for name, value in self.model_dump().items() if value != self.options()[name].default}
 
 
-def _json_object(path: Path) -> dict[str, Any]:
+def read_values(path: Path) -> dict[str, Any]:
+    """The options that a JSON file gives, unchecked. Raises SpecError when it is missing or no JSON object."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(
+            [FieldError("spec", f"spec file {path} cannot be read ({error.strerror}): give the path of a JSON file.")]
+        ) from None
     except ValueError as error:
         raise SpecError(
-            [FieldError("spec", f"spec file {path} is not JSON ({error}): correct it, or start from `show RUN --json`.")]
+            [FieldError("spec", f"spec file {path} is not JSON ({error}): correct it, or start from the spec.json of a run.")]
         ) from None
     if not isinstance(values, dict):
         raise SpecError(

@@ -16,3 +16,4 @@ if table.empty:
 shown = runs_view.filtered(table)
 chosen = runs_view.table(shown)
 runs_view.buttons(runtime, chosen)
+runs_view.redraw_when_states_change(runtime.store, table)

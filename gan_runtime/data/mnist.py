@@ -106,7 +106,7 @@ def _from_keras(name: str) -> np.ndarray:
         raise DatasetError(
             f"{name} is not on this machine and Keras could not download it ({_first_line(error)}): "
             f"connect to the network, or set {DATA_VARIABLE} to a folder with its IDX files, "
-            f"or put Keras' own copy into ~/.keras/datasets. Dataset digits needs none of this."
+            f"or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
         ) from None
     return np.asarray(images, dtype=np.uint8)
 

@@ -6,6 +6,7 @@ Killed at any moment, it goes on without losing or doubling a row. A rebuild is 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from gan_runtime import journal
@@ -17,6 +18,12 @@ from gan_runtime.store.store import Store, Writer
 # Rows beyond the step from which a later attempt goes on: that attempt measures them again.
 _STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples")
 _ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "events", *_STEPPED)
+
+# Dated by what is left of the line, else by the run's submission: a rebuild then gives the same row.
+_TORN = """
+INSERT INTO ingest.events
+SELECT ?, 1, coalesce(try_cast(? AS TIMESTAMPTZ), min(created_at)), 'warning', 'journal', ? FROM ingest.created WHERE run_id = ?
+"""
 
 
 class Ingestor:
@@ -65,22 +72,17 @@ class Ingestor:
             # An attempt that starts again voids later rows, so what came before it must be in the tables by then.
             for batch in _split_at_attempts(chunk.records):
                 _write(writer, run, batch)
-            if chunk.torn:
-                writer.append(
-                    "events",
-                    [
-                        (
-                            run.run_id,
-                            1,
-                            journal.now(),
-                            "warning",
-                            "journal",
-                            f"{chunk.torn} line(s) of {name} cannot be read and were skipped.",
-                        )
-                    ],
+            for line in chunk.torn:
+                writer.execute(
+                    _TORN, [run.run_id, _written_at(line), f"A line of {name} cannot be read and was skipped.", run.run_id]
                 )
             writer.execute("DELETE FROM ingest.offsets WHERE run_id = ? AND journal = ?", [run.run_id, name])
             writer.append("offsets", [(run.run_id, name, chunk.end)])
+
+
+def _written_at(line: bytes) -> str | None:
+    stamp = re.search(rb'"at":"([0-9T:.Z-]+)"', line)
+    return stamp[1].decode() if stamp else None
 
 
 def _split_at_attempts(records: list[Record]) -> list[list[Record]]:

@@ -190,12 +190,13 @@ def curves(store: Store, run_ids: list[str], metrics: tuple[str, ...], x: XAxis 
             ) USING (run_id)
             WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
         ), width AS (
-            SELECT run_id, greatest(1, ceil((max(step) - min(step) + 1) / $points)) AS steps FROM wanted GROUP BY run_id
+            SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) / $points)) AS steps
+            FROM wanted GROUP BY run_id
         )
         SELECT run_id, metric, avg(x) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS epoch,
                min(value) AS low, avg(value) AS mean, max(value) AS high
         FROM wanted JOIN width USING (run_id)
-        GROUP BY run_id, metric, floor(step / width.steps) ORDER BY run_id, metric, x
+        GROUP BY run_id, metric, floor((step - width.first) / width.steps) ORDER BY run_id, metric, x
         """,
         {"runs": run_ids, "metrics": list(metrics), "points": max_points},
     )

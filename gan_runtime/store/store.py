@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
 }
 MEMORY = ":memory:"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement gave, unchanged: a frame would turn NULL into NaN, and whole numbers beside it into fractions."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
 
 
 class Store:
@@ -54,10 +63,8 @@ class Store:
 
     def frame(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> pd.DataFrame:
         """The rows of a SELECT. Times come in UTC."""
-        with self._cursor() as cursor:
-            cursor.execute(sql, parameters)
-            columns = [column[0] for column in cursor.description or []]
-            return pd.DataFrame.from_records(cursor.fetchall(), columns=columns)
+        answer = self._answer(sql, parameters)
+        return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
 
     def rows(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """The rows of a SELECT as tuples."""
@@ -65,6 +72,11 @@ class Store:
             return cursor.execute(sql, parameters).fetchall()
 
     def person_query(self, sql: str) -> pd.DataFrame:
+        """As `person_answer`, as a frame."""
+        answer = self.person_answer(sql)
+        return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
+
+    def person_answer(self, sql: str) -> Answer:
         """One statement that a person typed, against a store that must not change.
 
         Raises:
@@ -76,7 +88,7 @@ class Store:
                 raise QueryError(
                     'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
                 )
-            return self.frame(sql)
+            return self._answer(sql)
         except duckdb.Error as error:
             raise QueryError(
                 f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
@@ -114,6 +126,11 @@ class Store:
         finally:
             cursor.close()
 
+    def _answer(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> Answer:
+        with self._cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
+
     def _create(self) -> None:
         self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
         found = self._connection.execute("SELECT schema_version FROM ingest.version").fetchall()
@@ -123,7 +140,7 @@ class Store:
             self._connection.close()
             raise StoreError(
                 f"{self.path} has schema version {found[0][0]}, this program writes {SCHEMA_VERSION}: "
-                "move the file away and run `python -m gan_runtime rebuild`, which makes it anew from the journals."
+                "run `python -m gan_runtime rebuild`, which keeps it aside and makes a new one from the journals."
             )
         self._connection.execute("CHECKPOINT")
 
@@ -144,7 +161,7 @@ class Writer:
             appender.append_rows(list(rows))
 
 
-_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+_READING = {duckdb.StatementType.SELECT}  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
 
 
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
@@ -169,7 +186,7 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
 
 def _damaged(path: Path | None, error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0]
-    return f"{path} is not a usable DuckDB database ({first}): move it away and run `python -m gan_runtime rebuild`, which makes it anew from the journals."
+    return f"{path} is not a usable DuckDB database ({first}): run `python -m gan_runtime rebuild`, which keeps it aside and makes a new one from the journals."
 
 
 def _quoted(path: Path) -> str:

@@ -35,7 +35,8 @@ def save(folder: Path, arrays: Arrays, step: int, wall_s: float) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / f"step-{step:08d}.safetensors"
     aside = path.with_suffix(".part")
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     save_file(contiguous, aside, metadata={"step": str(step), "wall_s": repr(wall_s)})
     aside.replace(path)
     for old in _newest_first(folder)[KEPT:]:

@@ -1,0 +1,218 @@
+"""The commands: each reads its options, asks one module, and prints. `python -m gan_runtime COMMAND --help`
+
+Exit codes: 0 done; 1 a run that was followed failed or was lost; 2 something asked for is wrong, said in one sentence.
+Reading commands (runs, show, sql, export) build their answer in memory from the journals, so they work beside a dashboard
+and without a usable results.duckdb, and change nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from gan_runtime import commands, hosts, owner, presets
+from gan_runtime.cli import output, record, reports, serving, tables, training
+from gan_runtime.cli.follow import Snapshot
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.spec import RunSpec, read_values
+from gan_runtime.store import export as exporting
+from gan_runtime.store import memory, queries
+from gan_runtime.store import rebuild as rebuilding
+
+NO_RUNS = "no runs yet: start one with `python -m gan_runtime train --preset quick`, or on the Launch page."
+SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
+
+
+class _OneSentence(TyperGroup):
+    """Shows an error that a person can cause as its sentence instead of a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GanRuntimeError as error:
+            print(error, file=sys.stderr)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_OneSentence,
+    help="Launch, watch and compare GAN training from a terminal.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", metavar="DIR", help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")]
+JsonLinesOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end."),
+]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")]
+
+
+@app.command()
+def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # noqa: ARG001  (every command takes --home)
+    """What this host offers to train on, and why the rest is missing. Takes some seconds."""
+    host = hosts.probe()
+    if as_json:
+        return output.print_json(host.model_dump())
+    output.say(f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow {host.tensorflow}")
+    return output.answers().print(tables.devices(host))
+
+
+@app.command(epilog=SETTABLE)
+def train(
+    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "",
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
+    ] = None,
+    spec_file: Annotated[
+        Path | None, typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json.")
+    ] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Only queue the run; the dashboard or another training starts it.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Train a run and follow it to its end. Ctrl-C stops and saves it. Exit code 1 if it fails."""
+    chosen = Home.choose(home)
+    values = presets.preset(preset).values if preset else {}
+    spec = RunSpec.parse(
+        {**values, **(read_values(spec_file) if spec_file else {}), **presets.parse_assignments(assignments or [])}
+    )
+    with reports.choose(as_json) as report:
+        if detach:
+            end = training.queue(chosen, spec, preset)
+            report.show(end)
+        else:
+            end = training.train(chosen, spec, preset, report)
+    _conclude(chosen, end, as_json)
+
+
+@app.command()
+def resume(run: RunArgument, home: HomeOption = None, as_json: JsonLinesOption = False) -> None:
+    """Go on with a stopped, failed or lost run, and follow it as `train` does."""
+    chosen = Home.choose(home)
+    with reports.choose(as_json) as report:
+        end = training.resume(chosen, run, report)
+    _conclude(chosen, end, as_json)
+
+
+def _conclude(home: Home, end: Snapshot, as_json: bool) -> None:
+    row = end.row
+    if row.status in ("failed", "lost"):
+        print(f"run {row.run_id} is {row.status}: {row.note}", file=sys.stderr)
+        raise typer.Exit(1)
+    if as_json:
+        return
+    output.say(f"run {row.run_id} is {row.status}: {row.note}")
+    if row.status == "stopped":
+        elsewhere = "" if home == Home.choose() else f" --home {home.path}"
+        output.say(f"go on with: python -m gan_runtime resume {row.run_id}{elsewhere}")
+    if row.status == "queued" and not owner.is_owned(home):
+        output.say("nobody trains in this home now: the run waits until a dashboard or another `train` is started.")
+
+
+@app.command()
+def runs(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """List the stored runs, newest first."""
+    frame = queries.run_table(memory.from_journals(Home.choose(home)))
+    if as_json:
+        return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+    if frame.empty:
+        return output.say(NO_RUNS)
+    return output.answers().print(tables.runs(frame))
+
+
+@app.command()
+def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show one run: state and reason, options, last numbers, phases, events."""
+    chosen = Home.choose(home)
+    found = record.of_run(memory.from_journals(chosen, [chosen.run_dir(run)]), run)
+    if as_json:
+        return output.print_json(found)
+    return output.answers().print(*tables.run_tables(found), sep="\n")
+
+
+@app.command()
+def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Ask a waiting or training run to save and end; does not wait for it."""
+    run_dir = Home.choose(home).run_dir(run)
+    commands.stop(run_dir)
+    status = commands.latest_status(run_dir).status
+    if as_json:
+        return output.print_json({"run_id": run, "status": status, "stop_requested": True})
+    return output.say(f"run {run} is asked to stop: it saves and ends at its next step, or leaves the queue.")
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(metavar="SELECT", help='Such as "SELECT name, status FROM runs".')],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer one SQL statement over the views of docs/schema.md, all rows of it."""
+    found = memory.from_journals(Home.choose(home)).person_answer(statement)
+    if as_json:
+        return output.print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
+    return output.answers().print(tables.answer(found) if found.rows else "no rows")
+
+
+@app.command()
+def export(
+    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")],
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if missing.")],
+    form: Annotated[exporting.Format, typer.Option("--format", help="Of the tables; pictures are always PNG.")] = "parquet",
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write runs as plain files: tables, sample grids and their spec.json."""
+    chosen = Home.choose(home)
+    run_dirs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
+    store = memory.from_journals(chosen, run_dirs)
+    paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form)
+    if as_json:
+        return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})
+    return output.say(f"{len(paths)} files are in {to}.")
+
+
+@app.command()
+def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Make results.duckdb anew from the journals. Refused while a dashboard or a training is open."""
+    chosen = Home.choose(home)
+    rebuilt = rebuilding.rebuild(chosen)
+    if as_json:
+        return output.print_json({"database": chosen.database, "rows": rebuilt.rows, "damaged": rebuilt.damaged})
+    output.say(f"{chosen.database} is made anew: {tables.counts(rebuilt.rows)}.")
+    return output.say(f"the unusable old file is kept as {rebuilt.damaged.name}.") if rebuilt.damaged else None
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(min=1, max=65_535)] = 8501,
+    address: Annotated[str, typer.Option(help="127.0.0.1 lets only this machine in; 0.0.0.0 lets everyone in.")] = "127.0.0.1",
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Open the dashboard. Ctrl-C ends it; trainings go on."""
+    serving.check_port(address, port)
+    chosen = Home.choose(home).prepare()
+    where = {"url": serving.url(address, port), "home": chosen.path}
+    if as_json:
+        output.print_json(where, indent=None)
+    else:
+        output.say(f"The dashboard is at {where['url']}")
+    serving.become_dashboard(chosen, address, port, stdout_to_stderr=as_json)

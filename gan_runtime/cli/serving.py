@@ -1,0 +1,47 @@
+"""`serve`: looks at home and port first, so that what is wrong is one sentence, then becomes the dashboard's process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from typing import NoReturn
+
+from gan_runtime.errors import PortError
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+
+
+def check_port(address: str, port: int) -> None:
+    """Raises PortError when nobody could listen there now."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: a port just given up is free
+            listener.bind(where)
+            listener.listen()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise PortError(
+                f"port {port} is in use, perhaps by a dashboard that is open already at {url(address, port)}: "
+                f"choose another with `make run PORT={port % 65_535 + 1}` or --port {port % 65_535 + 1}."
+            ) from None
+        raise PortError(
+            f"address {address} with port {port} cannot be listened on ({error.strerror}): "
+            "use --address 127.0.0.1 and a --port from 1024 to 65535."
+        ) from None
+
+
+def url(address: str, port: int) -> str:
+    """What to open in a browser."""
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
+def become_dashboard(home: Home, address: str, port: int, stdout_to_stderr: bool) -> NoReturn:
+    """Replaces this process by Streamlit, so that Ctrl-C and signals reach it directly."""
+    command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py")]
+    command += ["--server.address", address, "--server.port", str(port), "--server.headless", "true"]
+    sys.stdout.flush()
+    if stdout_to_stderr:
+        os.dup2(2, 1)
+    os.execve(sys.executable, command, {**os.environ, HOME_VARIABLE: str(home.path)})

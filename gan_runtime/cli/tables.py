@@ -1,0 +1,109 @@
+"""Answers of the command line as tables for people. Times are UTC."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from gan_runtime.hosts import Host
+from gan_runtime.store.store import Answer
+
+
+def devices(host: Host) -> Table:
+    """One row per kind of accelerator; what is missing with its reason."""
+    table = _table("accelerator", "usable", "devices", "name")
+    for name, device in host.devices.items():
+        table.add_row(name, "yes" if device.available else "no", str(device.count), device.name or device.reason)
+    return table
+
+
+def runs(frame: pd.DataFrame) -> Table:
+    """One row a run of `queries.run_table`."""
+    table = _table(
+        "run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s", "loss G", "loss D", "created (UTC)"
+    )
+    for row in frame.to_dict("records"):
+        rates = (row["images_per_s"], row["loss_generator"], row["loss_discriminator"])
+        table.add_row(
+            row["run_id"],
+            "" if row["name"] == row["run_id"] else row["name"],
+            row["status"],
+            row["workload"],
+            row["dataset"],
+            f"{row['replicas']} × {row['accelerator']}",
+            str(row["batch_size_global"]),
+            f"{row['epochs_done']}/{row['epochs']}",
+            *("" if pd.isna(value) else _number(value) for value in rates),
+            _time(row["created_at"]),
+        )
+    return table
+
+
+def run_tables(record: dict[str, Any]) -> list[Table]:
+    """A run's record (`record.of_run`) as tables, one per part that has something in it."""
+    progress = {name: value for name, value in record["progress"].items() if name != "newest"}
+    parts = {
+        "run": {name: value for name, value in record["run"].items() if name != "color"},
+        "spec": record["spec"],
+        "progress": {**progress, **record["progress"]["newest"]},
+        "seconds per phase": record["phases"],
+    }
+    tables = [_pairs(title, pairs) for title, pairs in parts.items() if pairs]
+    events = _table("at (UTC)", "attempt", "level", "kind", "message", title="events")
+    for event in record["events"]:
+        events.add_row(*(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message")))
+    return [*tables, events]
+
+
+def answer(found: Answer) -> Table:
+    """What a person's SQL gave."""
+    table = _table(*found.columns)
+    for row in found.rows:
+        table.add_row(*(_cell(value) for value in row))
+    return table
+
+
+def counts(rows: dict[str, int]) -> str:
+    """runs: 3, scalars: 1,234, …"""
+    return ", ".join(f"{name}: {count:,}" for name, count in rows.items())
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _pairs(title: str, pairs: dict[str, Any]) -> Table:
+    table = _table("", "", title=title)
+    table.show_header = False
+    for name, value in pairs.items():
+        table.add_row(name, _cell(value))
+    return table
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return _number(value)
+        case datetime():
+            return _time(value)
+        case bytes():
+            return f"({len(value):,} bytes)"
+        case _:
+            return str(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S")

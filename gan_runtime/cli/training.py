@@ -1,0 +1,137 @@
+"""`train` and `resume`: queue a run, see to it that someone supervises it, and follow it to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from types import FrameType
+
+from gan_runtime import commands, hosts, owner
+from gan_runtime.cli import output
+from gan_runtime.cli.follow import Snapshot, follow
+from gan_runtime.cli.reports import Report
+from gan_runtime.errors import HomeInUseError, RunStateError
+from gan_runtime.home import Home
+from gan_runtime.rundir import RunDir
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+
+ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps its home
+
+
+class Supervision:
+    """Makes sure that someone supervises the home: another process, or a runtime of our own."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._owner_seen_s = time.monotonic()
+        self.runtime = _open_if_free(home)
+
+    def keep_up(self) -> None:
+        """Takes over when the other owner is gone; else a waiting run would wait for ever."""
+        if self.runtime is not None:
+            return
+        if owner.is_owned(self._home):
+            self._owner_seen_s = time.monotonic()
+        elif time.monotonic() - self._owner_seen_s > ORPHANED_SECONDS:
+            self.runtime = _open_if_free(self._home)
+
+    @property
+    def trouble(self) -> str:
+        """Why our own runtime cannot act; empty when all is well."""
+        return self.runtime.trouble if self.runtime else ""
+
+    def __enter__(self) -> Supervision:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.runtime is not None:
+            _leave(self.runtime)
+
+
+class StopWish:
+    """Turns Ctrl-C and SIGTERM into a wish that the follower reads. A second Ctrl-C ends this program at once."""
+
+    def __init__(self) -> None:
+        self.is_made = False
+
+    def _make(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_made = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __enter__(self) -> StopWish:
+        self._before = {number: signal.signal(number, self._make) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def queue(home: Home, spec: RunSpec, preset: str) -> Snapshot:
+    """Queues the run and leaves it to whoever owns the home, now or later. Raises as `commands.submit`."""
+    run = commands.submit(home, spec, hosts.probe(), preset)
+    return next(follow(home, run))
+
+
+def train(home: Home, spec: RunSpec, preset: str, report: Report) -> Snapshot:
+    """Queues the run and follows it; returns how it ended.
+
+    Raises:
+        StoreError, HomeError: the home cannot be used; nothing is queued.
+        AcceleratorError, DatasetError: this host cannot train that; nothing is written.
+    """
+    host = hosts.probe()
+    commands.check(spec, host)
+    with Supervision(home) as supervision, StopWish() as stop_wish:
+        return _to_the_end(home, commands.submit(home, spec, host, preset), supervision, stop_wish, report)
+
+
+def resume(home: Home, run_id: str, report: Report) -> Snapshot:
+    """Queues an ended run again and follows it; returns how it ended. Raises as `commands.resume` and `train`."""
+    run = home.run_dir(run_id)
+    with Supervision(home) as supervision, StopWish() as stop_wish:
+        if supervision.runtime is not None:
+            supervision.runtime.refresh()  # a run whose trainer died while nobody looked is known as lost only now
+        commands.resume(run)
+        return _to_the_end(home, run, supervision, stop_wish, report)
+
+
+def _to_the_end(home: Home, run: RunDir, supervision: Supervision, stop_wish: StopWish, report: Report) -> Snapshot:
+    asked, trouble = False, ""
+    for snapshot in follow(home, run):
+        report.show(snapshot)
+        supervision.keep_up()
+        if stop_wish.is_made and not asked:
+            output.notes().print(f"stopping {run.run_id}: it saves and ends at its next step (Ctrl-C again leaves at once)")
+            with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
+                commands.stop(run)
+            asked = True
+        if supervision.trouble and supervision.trouble != trouble:
+            trouble = supervision.trouble
+            output.notes().print(f"the runs cannot be supervised: {trouble}")
+    return snapshot
+
+
+def _leave(runtime: Runtime) -> None:
+    """Gives up the home with everything in results.duckdb, and says who is left waiting."""
+    try:
+        with contextlib.suppress(OSError):  # a full disk must not hide how the run ended
+            runtime.refresh()
+        waiting = [row.run_id for row in queries.queue(runtime.store)]
+        if waiting:
+            output.notes().print(
+                f"{', '.join(waiting)} still waits: start a dashboard or another `train` to go on with the queue."
+            )
+    finally:
+        runtime.close()
+
+
+def _open_if_free(home: Home) -> Runtime | None:
+    """A runtime of our own; None when another process owns the home. Raises StoreError when the store is unusable."""
+    try:
+        return Runtime.open(home)
+    except HomeInUseError:
+        return None

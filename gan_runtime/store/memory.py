@@ -1,0 +1,17 @@
+"""The results store of a process that does not own results.duckdb: the same tables in memory, made from the journals."""
+
+from __future__ import annotations
+
+from gan_runtime.home import Home
+from gan_runtime.rundir import RunDir
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+
+def from_journals(home: Home, runs: list[RunDir] | None = None) -> Store:
+    """A store with everything that the journals hold by now, or only those of `runs`. Touches no file of the home."""
+    store = Store()
+    ingestor = Ingestor(home, store)
+    for run in home.run_dirs() if runs is None else runs:
+        ingestor.catch_up_run(run)
+    return store

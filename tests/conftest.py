@@ -1,0 +1,115 @@
+"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, simulated cores, waiting."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime import journal
+from gan_runtime.home import Home
+from gan_runtime.hosts import Device, Host
+from gan_runtime.journal import Created, StatusChange
+from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.spec import RunSpec
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+CORES = 8
+START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home of its own, ready to be written."""
+    return Home(tmp_path / "home").prepare()
+
+
+@pytest.fixture
+def host() -> Host:
+    """A machine with eight CPU cores and nothing else; asking the real one would load TensorFlow in a child."""
+    absent = {
+        name: Device(available=False, count=0, name="", reason=f"this host has no {name.upper()}.") for name in ("gpu", "tpu")
+    }
+    cpu = Device(available=True, count=CORES, name="test processor")
+    return Host(
+        cpu_model="test processor",
+        cores=CORES,
+        memory_bytes=8_000_000_000,
+        python="3.11.0",
+        tensorflow="2.21.0",
+        devices={"cpu": cpu, **absent},
+    )
+
+
+@pytest.fixture
+def at() -> Callable[[float], datetime]:
+    """The moment so many seconds after noon of 1 January 2026, UTC."""
+    return lambda seconds: START + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir]:
+    """Makes the folder of a queued run by hand: `new_run("quick-0001", replicas=2)`."""
+
+    def make(run_id: str, seconds: float = 0.0, **options: Any) -> RunDir:
+        run = RunDir(home.runs / run_id)
+        run.path.mkdir()
+        spec = RunSpec.parse(options).model_dump()
+        write_json(run.spec_path, spec)
+        journal.append(
+            run.supervisor_journal,
+            1,
+            Created(at=at(seconds), spec=spec, accelerator="cpu", color=0, preset=run_id.rpartition("-")[0]),
+            StatusChange(at=at(seconds), status="queued", reason="waiting for the accelerator", queue_rank=seconds),
+        )
+        return run
+
+    return make
+
+
+@pytest.fixture
+def write_idx() -> Callable[[Path, np.ndarray], Path]:
+    """Writes uint8 (images, height, width) as an IDX file; a name that ends in .gz is compressed."""
+
+    def write(path: Path, images: np.ndarray) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = struct.pack(">HBB3I", 0, 8, 3, *images.shape) + images.tobytes()
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., Any]:
+    """Waits until `condition()` is true and returns its value; fails after `seconds`, saying what was awaited."""
+
+    def wait(condition: Callable[[], Any], awaited: str, seconds: float = 120.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {awaited}"
+            time.sleep(0.02)
+        return value
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def cores() -> int:
+    """Eight simulated CPU cores in this process; TensorFlow fixes their number when it starts, so they come first."""
+    import tensorflow as tf
+
+    tf.config.set_visible_devices([], "GPU")
+    processor = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * CORES)
+    assert len(tf.config.list_logical_devices("CPU")) == CORES
+    return CORES

@@ -1,0 +1,278 @@
+"""The journal is the truth: its rows arrive exactly once, whatever happens meanwhile, and a rebuild gives the same rows."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from gan_runtime import journal
+from gan_runtime.home import Home
+from gan_runtime.journal import (
+    AttemptStart,
+    EpochDone,
+    Event,
+    Histogram,
+    HostFacts,
+    Phase,
+    Plan,
+    Record,
+    Renamed,
+    Sample,
+    Scalars,
+    StatusChange,
+)
+from gan_runtime.rundir import RunDir
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store, Writer
+
+NewRun = Callable[..., RunDir]
+TABLES = (
+    "arrivals",
+    "created",
+    "epochs",
+    "events",
+    "histograms",
+    "hosts",
+    "names",
+    "offsets",
+    "phases",
+    "plans",
+    "samples",
+    "scalars",
+    "statuses",
+)
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+def scalars(first_step: int, steps: int, epoch: int = 1) -> Scalars:
+    """Numbers of one call; the loss of step n is n/10, reached after n seconds."""
+    numbers = range(first_step, first_step + steps)
+    losses = [number / 10 for number in numbers]
+    return Scalars(
+        epoch=epoch, first_step=first_step, wall_s=[float(number) for number in numbers], values={"loss_generator": losses}
+    )
+
+
+def epoch_end(epoch: int, step: int) -> Iterable[Record]:
+    yield EpochDone(epoch=epoch, step=step, seconds=2.0, images=64, images_per_s=32.0)
+    yield Histogram(epoch=epoch, step=step, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[3, 5])
+    file = f"samples/epoch-{epoch:05d}.png"
+    yield Sample(epoch=epoch, step=step, sample_kind="fixed_latents", file=file, meta={"seed": 1})
+    yield Phase(phase="probe", seconds=0.25)
+
+
+def write_everything(run: RunDir) -> None:
+    """A run with a record of every kind, torn by a crash at step 6 and resumed from step 4."""
+    run.samples.mkdir()
+    for epoch in (1, 2):
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(b"picture of epoch %d" % epoch)
+    path = run.trainer_journal()
+    host = HostFacts(facts={"cores": 8})
+    plan = Plan(images=128, steps_per_epoch=4, epochs=2)
+    started = StatusChange(status="running", reason="training")
+    journal.append(path, 1, host, AttemptStart(resume_step=0), plan, started, scalars(1, 4), *epoch_end(1, 4))
+    journal.append(path, 1, scalars(5, 2, epoch=2))
+    with path.open("ab") as file:
+        file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
+    journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven"))
+    journal.append(path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed."))
+    journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), StatusChange(status="finished", reason="done"))
+
+
+def content(store: Store) -> dict[str, list[str]]:
+    """Every row of every table, in an order of its own."""
+    return {table: sorted(map(repr, store.rows(f"SELECT * FROM ingest.{table}"))) for table in TABLES}
+
+
+def steps(store: Store) -> list[tuple[Any, ...]]:
+    return store.rows("SELECT attempt, step, value FROM scalars ORDER BY step, attempt")
+
+
+def test_every_table_is_checked_here(store: Store) -> None:
+    found = store.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'ingest' ORDER BY table_name")
+    assert [name for (name,) in found] == sorted([*TABLES, "version"])
+
+
+def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new_run: NewRun) -> None:
+    write_everything(new_run("quick-0001"))
+    Ingestor(home, store).catch_up()
+    assert {table: len(rows) for table, rows in content(store).items()} == {
+        "arrivals": 2,
+        "created": 1,
+        "epochs": 2,
+        "events": 2,
+        "histograms": 2,
+        "hosts": 1,
+        "names": 1,
+        "offsets": 2,
+        "phases": 2,
+        "plans": 2,
+        "samples": 2,
+        "scalars": 8,
+        "statuses": 4,
+    }
+    assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(b"picture of epoch 2", '{"seed": 1}')]
+    assert store.rows("SELECT bin_left, bin_right, count FROM ingest.histograms LIMIT 1") == [([0.0, 0.5], 1.0, [3, 5])]
+
+
+def test_rows_arrive_exactly_once_however_often_one_looks(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    ingestor = Ingestor(home, store)
+    journal.append(run.trainer_journal(), 1, scalars(1, 2))
+    assert [ingestor.catch_up(), ingestor.catch_up()] == [3, 0]
+    journal.append(run.trainer_journal(), 1, scalars(3, 1))
+    assert [ingestor.catch_up(), ingestor.catch_up()] == [1, 0]
+    assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2), (1, 3, 0.3)]
+
+
+def test_a_new_ingestor_goes_on_where_the_last_one_stopped(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, scalars(1, 2))
+    store = Store(home.database)
+    Ingestor(home, store).catch_up()
+    store.close()
+    journal.append(run.trainer_journal(), 1, scalars(3, 1))
+    store = Store(home.database)
+    assert Ingestor(home, store).catch_up() == 1
+    assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2), (1, 3, 0.3)]
+    store.close()
+
+
+def test_a_crash_between_rows_and_offset_leaves_nothing(
+    home: Home, store: Store, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    before = content(store)
+    journal.append(run.trainer_journal(), 1, scalars(1, 2))
+
+    def crash(writer: Writer, table: str, rows: Any) -> None:
+        if table == "offsets":
+            raise KeyboardInterrupt
+        append(writer, table, rows)
+
+    append = Writer.append
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "append", crash)
+        with pytest.raises(KeyboardInterrupt):
+            ingestor.catch_up()
+    assert content(store) == before
+    ingestor.catch_up()
+    assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2)]
+
+
+def test_a_half_written_line_arrives_once_it_is_whole(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    ingestor = Ingestor(home, store)
+    journal.append(run.trainer_journal(), 1, scalars(1, 2))
+    whole = run.trainer_journal().read_bytes()
+    run.trainer_journal().write_bytes(whole[:-20])
+    ingestor.catch_up()
+    assert steps(store) == []
+    run.trainer_journal().write_bytes(whole)
+    assert ingestor.catch_up() == 1
+    assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2)]
+
+
+def test_a_second_attempt_voids_what_the_first_measured_beyond_its_resume_step(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    ingestor = Ingestor(home, store)
+    journal.append(
+        run.trainer_journal(), 1, AttemptStart(resume_step=0), scalars(1, 4), *epoch_end(1, 4), scalars(5, 4), *epoch_end(2, 8)
+    )
+    ingestor.catch_up()
+    assert [step for _, step, _ in steps(store)] == [1, 2, 3, 4, 5, 6, 7, 8]
+    journal.append(run.trainer_journal(), 2, AttemptStart(resume_step=4), scalars(5, 1, epoch=2))
+    ingestor.catch_up()
+    assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2), (1, 3, 0.3), (1, 4, 0.4), (2, 5, 0.5)]
+    for view in ("epochs", "histograms", "samples"):
+        assert store.rows(f"SELECT epoch, step FROM {view}") == [(1, 4)]
+
+
+def test_an_attempt_leaves_the_rows_of_other_runs_alone(home: Home, store: Store, new_run: NewRun) -> None:
+    one, other = new_run("quick-0001"), new_run("quick-0002")
+    journal.append(one.trainer_journal(), 1, scalars(1, 4))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    journal.append(other.trainer_journal(), 1, AttemptStart(resume_step=0), scalars(1, 1))
+    ingestor.catch_up()
+    assert store.rows("SELECT run_id, count(*) FROM scalars GROUP BY run_id ORDER BY run_id") == [
+        ("quick-0001", 4),
+        ("quick-0002", 1),
+    ]
+
+
+def test_a_rebuild_gives_the_same_rows(home: Home, store: Store, new_run: NewRun) -> None:
+    """One store watched the run line by line, torn line included; the other reads the finished journals at once."""
+    run, watched = new_run("quick-0001"), Ingestor(home, store)
+    other = RunDir(home.path / "written-aside")
+    shutil.copytree(run.path, other.path)
+    write_everything(other)
+    shutil.copytree(other.samples, run.samples)
+    for name in (other.supervisor_journal.name, other.trainer_journal().name):
+        (run.path / name).write_bytes(b"")
+        for line in (other.path / name).read_bytes().splitlines(keepends=True):
+            with (run.path / name).open("ab") as file:
+                file.write(line)
+            watched.catch_up()
+    rebuilt = Store()
+    Ingestor(home, rebuilt).catch_up()
+    assert content(rebuilt) == content(store)
+    assert len(content(store)["scalars"]) == 8
+
+
+def test_a_torn_line_is_reported_with_the_time_it_was_written(
+    home: Home, store: Store, new_run: NewRun, at: Callable[[float], datetime]
+) -> None:
+    write_everything(new_run("quick-0001"))
+    Ingestor(home, store).catch_up()
+    found = store.rows("SELECT logged_at, level, message FROM events WHERE kind = 'journal'")
+    assert found == [(at(7), "warning", "A line of journal-0.jsonl cannot be read and was skipped.")]
+
+
+def test_a_torn_line_without_a_time_is_dated_by_the_submission(
+    home: Home, store: Store, new_run: NewRun, at: Callable[[float], datetime]
+) -> None:
+    new_run("quick-0001", seconds=5).trainer_journal().write_bytes(b"{\n")
+    Ingestor(home, store).catch_up()
+    assert store.rows("SELECT logged_at FROM events WHERE kind = 'journal'") == [(at(5),)]
+
+
+def test_a_missing_picture_does_not_stop_the_rest(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, *epoch_end(1, 4), scalars(5, 1))
+    Ingestor(home, store).catch_up()
+    assert store.rows("SELECT png FROM samples") == [(None,)]
+    assert len(steps(store)) == 1
+
+
+def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_run: NewRun) -> None:
+    run, kept = new_run("quick-0001"), new_run("quick-0002")
+    write_everything(run)
+    write_everything(kept)
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    shutil.rmtree(run.path)
+    ingestor.forget_missing()
+    for table in TABLES:
+        assert {run_id for (run_id,) in store.rows(f"SELECT run_id FROM ingest.{table}")} == {"quick-0002"}, table
+
+
+def test_a_run_made_anew_under_an_old_number_starts_from_nothing(home: Home, store: Store, new_run: NewRun) -> None:
+    write_everything(new_run("quick-0001"))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    shutil.rmtree(home.runs / "quick-0001")
+    ingestor.forget_missing()
+    journal.append(new_run("quick-0001").trainer_journal(), 1, scalars(1, 1))
+    ingestor.catch_up()
+    assert steps(store) == [(1, 1, 0.1)]

@@ -1,0 +1,408 @@
+"""What the pages ask of the store, answered from a journal written by hand.
+
+The run "quick-0001": 8 images in batches of 2, so 4 steps an epoch; the first step takes 10 s (it compiles), every other 1 s;
+loss of G at step n: n/10, of D: n/100. It is at step 6, in its second epoch of two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+
+import pandas as pd
+import pytest
+
+from gan_runtime import journal
+from gan_runtime.errors import UnknownRunError
+from gan_runtime.home import Home
+from gan_runtime.journal import (
+    AttemptStart,
+    EpochDone,
+    Event,
+    Histogram,
+    HostFacts,
+    Phase,
+    Plan,
+    Renamed,
+    Sample,
+    Scalars,
+    StatusChange,
+)
+from gan_runtime.rundir import RunDir
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.queries import LOSSES, SampleGrid
+from gan_runtime.store.store import Store
+
+At = Callable[[float], datetime]
+NewRun = Callable[..., RunDir]
+
+
+@pytest.fixture
+def store() -> Store:
+    """Filled by `take_in`."""
+    return Store()
+
+
+@pytest.fixture
+def take_in(home: Home, store: Store) -> Callable[[], None]:
+    """Takes in what the journals hold by now."""
+    ingestor = Ingestor(home, store)
+    return lambda: ingestor.catch_up() and None
+
+
+def calls(first_step: int, last_step: int, epoch: int, written: datetime | None = None) -> Scalars:
+    """Steps of one epoch of "quick-0001"."""
+    numbers = range(first_step, last_step + 1)
+    values = {
+        "loss_generator": [number / 10 for number in numbers],
+        "loss_discriminator": [number / 100 for number in numbers],
+        "d_real": [0.75] * len(numbers),
+    }
+    wall_s = [9.0 + number for number in numbers]
+    return Scalars(at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
+
+
+@pytest.fixture
+def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
+    """The run of the module's docstring, taken in."""
+    run = new_run("quick-0001", batch_size_global=2, epochs=2, precision="float32")
+    run.samples.mkdir()
+    (run.samples / "epoch-00001.png").write_bytes(b"picture")
+    journal.append(run.supervisor_journal, 1, StatusChange(at=at(1), status="starting", reason="starting a trainer on cpu"))
+    journal.append(
+        run.trainer_journal(),
+        1,
+        Event(at=at(2), level="info", topic="data", message="Only a few images."),
+        StatusChange(at=at(3), status="compiling", reason="building"),
+        HostFacts(at=at(3), facts={"cores": 8}),
+        Phase(at=at(4), phase="build", seconds=1.5),
+        AttemptStart(at=at(4), resume_step=0),
+        Plan(at=at(4), images=8, steps_per_epoch=4, epochs=2),
+        StatusChange(at=at(14), status="running", reason="training towards step 8"),
+        calls(1, 1, epoch=1, written=at(14)),
+        calls(2, 4, epoch=1, written=at(17)),
+        EpochDone(at=at(17), epoch=1, step=4, seconds=13.0, images=8, images_per_s=0.625),
+        Histogram(at=at(18), epoch=1, step=4, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
+        Histogram(at=at(18), epoch=1, step=4, name="score/fake", bin_left=[0.0, 0.5], bin_right=1.0, count=[4, 0]),
+        Sample(at=at(18), epoch=1, step=4, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={"seed": 1}),
+        Phase(at=at(18), phase="probe", seconds=0.5),
+        calls(5, 6, epoch=2, written=at(20)),
+    )
+    take_in()
+    return run
+
+
+def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
+    return list(frame.itertuples(index=False, name=None))
+
+
+# ---- runs -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
+    row = queries.run(store, "quick-0001")
+    assert (row.name, row.status, row.note, row.attempt) == ("quick-0001", "running", "training towards step 8", 1)
+    assert (row.workload, row.dataset, row.accelerator, row.replicas) == ("dcgan_mnist", "digits", "cpu", 1)
+    assert (row.precision, row.batch_size_global, row.epochs, row.color) == ("float32", 2, 2, 0)
+    assert (row.created_at, row.started_at, row.finished_at) == (at(0), at(1), None)
+    assert row.host == '{"cores": 8}'
+    assert row.is_live
+
+
+def test_runs_come_newest_first_and_by_status(
+    quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
+) -> None:
+    journal.append(quick.supervisor_journal, 1, StatusChange(at=at(30), status="lost", reason="gone"))
+    new_run("paper-0002", seconds=50)
+    take_in()
+    assert [row.run_id for row in queries.runs(store)] == ["paper-0002", "quick-0001"]
+    assert [row.run_id for row in queries.runs(store, status=("lost", "failed"))] == ["quick-0001"]
+    assert queries.runs(store, status=("finished",)) == []
+    ended = queries.run(store, "quick-0001")
+    assert (ended.finished_at, ended.is_live) == (at(30), False)
+
+
+def test_a_later_attempt_hides_the_end_of_the_one_before(
+    quick: RunDir, store: Store, take_in: Callable[[], None], at: At
+) -> None:
+    journal.append(quick.supervisor_journal, 1, StatusChange(at=at(30), status="lost", reason="gone"))
+    journal.append(quick.supervisor_journal, 2, StatusChange(at=at(40), status="queued", reason="resumed", queue_rank=40.0))
+    take_in()
+    row = queries.run(store, "quick-0001")
+    assert (row.status, row.attempt, row.finished_at, row.started_at) == ("queued", 2, None, at(1))
+
+
+def test_the_newest_name_counts_else_the_name_in_the_spec_else_the_number(
+    store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
+) -> None:
+    new_run("quick-0001")
+    new_run("quick-0002", seconds=1, name="from the form")
+    renamed = new_run("quick-0003", seconds=2, name="from the form")
+    journal.append(renamed.supervisor_journal, 1, Renamed(at=at(3), name="first"), Renamed(at=at(4), name="second"))
+    take_in()
+    assert [row.name for row in queries.runs(store)] == ["second", "from the form", "quick-0001"]
+
+
+def test_the_queue_comes_in_its_order(store: Store, new_run: NewRun, take_in: Callable[[], None], at: At) -> None:
+    first = new_run("quick-0001", seconds=1)
+    new_run("quick-0002", seconds=2)
+    take_in()
+    assert [row.run_id for row in queries.queue(store)] == ["quick-0001", "quick-0002"]
+    journal.append(
+        first.supervisor_journal, 1, StatusChange(at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0)
+    )
+    take_in()
+    assert [row.run_id for row in queries.queue(store)] == ["quick-0002", "quick-0001"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_unknown_run_lists_the_runs_there_are(store: Store) -> None:
+    with pytest.raises(UnknownRunError) as refused:
+        queries.run(store, "quick-9")
+    assert str(refused.value) == "run 'quick-9' is not stored here: the newest runs are quick-0001."
+
+
+def test_in_an_empty_store_there_is_nothing(store: Store) -> None:
+    assert (queries.runs(store), queries.queue(store)) == ([], [])
+    assert queries.run_table(store).empty
+    with pytest.raises(UnknownRunError, match="the newest runs are none yet"):
+        queries.run(store, "quick-0001")
+
+
+def test_the_table_of_runs_holds_last_losses_and_rates(
+    quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
+) -> None:
+    journal.append(quick.trainer_journal(), 1, EpochDone(epoch=2, step=8, seconds=4.0, images=8, images_per_s=2.0))
+    new_run("paper-0002", seconds=50, replicas=2)
+    take_in()
+    table = queries.run_table(store)
+    assert list(table.columns) == [
+        "run_id",
+        "name",
+        "status",
+        "workload",
+        "dataset",
+        "accelerator",
+        "replicas",
+        "precision",
+        "xla",
+        "batch_size_global",
+        "epochs",
+        "epochs_done",
+        "images_per_s",
+        "loss_generator",
+        "loss_discriminator",
+        "seconds",
+        "created_at",
+        "note",
+        "color",
+    ]
+    first, second = table.to_dict("records")
+    assert (first["run_id"], first["status"], first["replicas"], first["epochs_done"]) == ("paper-0002", "queued", 2, 0)
+    assert all(math.isnan(first[column]) for column in ("images_per_s", "loss_generator", "loss_discriminator", "seconds"))
+    assert (second["run_id"], second["epochs_done"], second["images_per_s"]) == ("quick-0001", 2, 1.3125)
+    assert (second["loss_generator"], second["loss_discriminator"], second["seconds"]) == (0.6, 0.06, 15.0)
+    assert second["created_at"] == at(0)
+
+
+# ---- progress ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quick")
+def test_progress_tells_how_far_and_how_fast_without_the_compiling(store: Store, at: At) -> None:
+    progress = queries.progress(store, "quick-0001")
+    assert (progress.step, progress.epoch, progress.last_step, progress.steps_per_epoch) == (6, 2, 8, 4)
+    assert (progress.seconds_per_step, progress.images_per_s) == (1.0, 2.0)
+    assert progress.seconds_left == 2 * 1.0 + 0.5 * 0.5
+    assert progress.written_at == at(20)
+    assert progress.newest == {"loss_generator": 0.6, "loss_discriminator": 0.06, "d_real": 0.75}
+
+
+def test_progress_before_the_first_numbers_is_zero_and_unknown(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
+    new_run("quick-0001")
+    take_in()
+    progress = queries.progress(store, "quick-0001")
+    assert (progress.step, progress.epoch, progress.last_step, progress.newest) == (0, 0, 0, {})
+    assert (progress.seconds_per_step, progress.images_per_s, progress.seconds_left, progress.written_at) == (None,) * 4
+
+
+def test_progress_after_one_step_knows_no_rate_yet(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+    run = new_run("quick-0001", batch_size_global=2, epochs=2)
+    journal.append(run.trainer_journal(), 1, Plan(images=8, steps_per_epoch=4, epochs=2), calls(1, 1, epoch=1))
+    take_in()
+    progress = queries.progress(store, "quick-0001")
+    assert (progress.step, progress.seconds_per_step, progress.seconds_left) == (1, None, None)
+
+
+def test_the_rate_is_that_of_the_last_fifty_steps(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+    run = new_run("quick-0001", batch_size_global=2, epochs=1)
+    slow, fast = [2.0 * number for number in range(1, 101)], [200.0 + 0.5 * number for number in range(1, 101)]
+    journal.append(
+        run.trainer_journal(),
+        1,
+        Plan(images=800, steps_per_epoch=400, epochs=1),
+        Scalars(epoch=1, first_step=1, wall_s=slow + fast, values={"loss_generator": [1.0] * 200}),
+    )
+    take_in()
+    assert queries.progress(store, "quick-0001").seconds_per_step == 0.5
+
+
+# ---- curves -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_short_curve_is_every_step(store: Store) -> None:
+    frame = queries.curves(store, ["quick-0001"], LOSSES)
+    assert list(frame.columns) == ["run_id", "metric", "x", "step", "epoch", "low", "mean", "high"]
+    discriminator, generator = frame[frame.metric == "loss_discriminator"], frame[frame.metric == "loss_generator"]
+    assert records(generator[["x", "step", "epoch", "mean"]]) == [
+        (1.0, 1, 1, 0.1),
+        (2.0, 2, 1, 0.2),
+        (3.0, 3, 1, 0.3),
+        (4.0, 4, 1, 0.4),
+        (5.0, 5, 2, 0.5),
+        (6.0, 6, 2, 0.6),
+    ]
+    assert list(discriminator["mean"]) == [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
+    assert (frame.low == frame.high).all()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_curve_may_run_over_epochs_or_seconds(store: Store) -> None:
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch")["x"]) == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="wall_s")["x"]) == [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_thinned_curve_is_the_envelope_of_its_buckets(store: Store) -> None:
+    frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=3)
+    assert records(frame[["x", "low", "high"]]) == [(1.5, 0.1, 0.2), (3.5, 0.3, 0.4), (5.5, 0.5, 0.6)]
+    assert list(frame["mean"]) == pytest.approx([0.15, 0.35, 0.55])
+
+
+@pytest.mark.parametrize("steps", [1, 399, 400, 401, 800, 801, 5_000])
+def test_a_curve_never_has_more_points_than_asked_for(
+    store: Store, new_run: NewRun, take_in: Callable[[], None], steps: int
+) -> None:
+    run = new_run("quick-0001")
+    numbers = [float(number) for number in range(steps)]
+    journal.append(run.trainer_journal(), 1, Scalars(epoch=1, first_step=1, wall_s=numbers, values={"loss_generator": numbers}))
+    take_in()
+    frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=400)
+    assert min(steps, 200) <= len(frame) <= 400
+    assert (frame["low"].min(), frame["high"].max()) == (0.0, steps - 1)
+
+
+def test_a_spike_survives_thinning(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+    run = new_run("quick-0001")
+    losses = [0.7] * 5_000
+    losses[3_210], losses[4_321] = 99.0, -5.0
+    wall_s = [float(number) for number in range(5_000)]
+    journal.append(run.trainer_journal(), 1, Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": losses}))
+    take_in()
+    frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=100)
+    assert len(frame) == 100
+    assert (frame["high"].max(), frame["low"].min()) == (99.0, -5.0)
+    assert (frame["high"] == 99.0).sum() == 1
+
+
+def test_nan_and_infinity_are_left_out_of_curves_and_told_apart(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
+    run = new_run("quick-0001")
+    losses = [0.5, math.nan, math.inf, 0.25]
+    journal.append(
+        run.trainer_journal(), 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses})
+    )
+    take_in()
+    assert records(queries.curves(store, ["quick-0001"], LOSSES)[["step", "mean"]]) == [(1, 0.5), (4, 0.25)]
+    assert records(queries.not_finite(store, "quick-0001")) == [(2, "loss_generator", "nan"), (3, "loss_generator", "inf")]
+
+
+def test_curves_of_several_runs_come_together_and_only_those(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+    for index in (1, 2, 3):
+        run = new_run(f"quick-000{index}")
+        journal.append(run.trainer_journal(), 1, calls(1, index, epoch=1))
+    take_in()
+    frame = queries.curves(store, ["quick-0001", "quick-0003"], ("loss_generator",))
+    assert frame.groupby("run_id").size().to_dict() == {"quick-0001": 1, "quick-0003": 3}
+
+
+def test_curves_of_a_run_without_numbers_are_empty_with_their_columns(store: Store) -> None:
+    frame = queries.curves(store, ["quick-0001"], LOSSES)
+    assert frame.empty
+    assert list(frame.columns) == ["run_id", "metric", "x", "step", "epoch", "low", "mean", "high"]
+
+
+# ---- epochs, histograms, samples, phases, events ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quick")
+def test_epoch_times(store: Store) -> None:
+    frame = queries.epoch_times(store, ["quick-0001"])
+    assert list(frame.columns) == ["run_id", "epoch", "seconds", "images", "images_per_s"]
+    assert records(frame) == [("quick-0001", 1, 13.0, 8, 0.625)]
+    assert queries.epoch_times(store, []).empty
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_histogram_has_edges_counts_and_shares(store: Store) -> None:
+    frame = queries.histogram(store, "quick-0001", ("score/real", "score/fake"), 1)
+    assert list(frame.columns) == ["name", "left", "right", "count", "share"]
+    assert records(frame) == [
+        ("score/fake", 0.0, 0.5, 4, 1.0),
+        ("score/fake", 0.5, 1.0, 0, 0.0),
+        ("score/real", 0.0, 0.5, 1, 0.25),
+        ("score/real", 0.5, 1.0, 3, 0.75),
+    ]
+    assert queries.histogram(store, "quick-0001", ("score/real",), 2).empty
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
+    assert queries.sample_epochs(store, ["quick-0001"]) == [1]
+    assert queries.sample(store, "quick-0001", 0) is None
+    assert queries.sample(store, "quick-0001", 1) == SampleGrid("quick-0001", 1, 4, b"picture")
+    assert queries.sample(store, "quick-0001", 99) == SampleGrid("quick-0001", 1, 4, b"picture")
+    assert queries.sample_epochs(store, ["none"]) == []
+
+
+def test_phases_of_the_newest_attempt_are_summed(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    assert queries.phases(store, "quick-0001") == {"build": 1.5, "probe": 0.5}
+    journal.append(quick.trainer_journal(), 2, *(Phase(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)))
+    take_in()
+    assert queries.phases(store, "quick-0001") == {"probe": 0.75}
+    assert queries.phases(store, "none") == {}
+
+
+@pytest.mark.usefixtures("quick")
+def test_events_are_everything_that_happened_oldest_first(store: Store, at: At) -> None:
+    frame = queries.events(store, "quick-0001")
+    assert list(frame.columns) == ["logged_at", "attempt", "level", "kind", "message"]
+    assert records(frame) == [
+        (at(0), 1, "info", "queued", "waiting for the accelerator"),
+        (at(1), 1, "info", "starting", "starting a trainer on cpu"),
+        (at(2), 1, "info", "data", "Only a few images."),
+        (at(3), 1, "info", "compiling", "building"),
+        (at(14), 1, "info", "running", "training towards step 8"),
+    ]
+
+
+def test_a_failure_is_an_event_of_level_error(quick: RunDir, store: Store, take_in: Callable[[], None], at: At) -> None:
+    journal.append(quick.trainer_journal(), 1, StatusChange(at=at(30), status="failed", reason="loss_generator became NaN"))
+    take_in()
+    assert records(queries.events(store, "quick-0001"))[-1] == (at(30), 1, "error", "failed", "loss_generator became NaN")
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_typical_rate_is_that_of_earlier_runs_of_the_same_kind(store: Store) -> None:
+    assert queries.typical_images_per_s(store, "dcgan_mnist", "cpu", 1, "float32") == 0.625
+    assert queries.typical_images_per_s(store, "dcgan_mnist", "cpu", 1, "mixed_bfloat16") is None
+    assert queries.typical_images_per_s(store, "dcgan_mnist", "cpu", 2, "float32") is None
+    assert queries.typical_images_per_s(store, "mlp_gan", "cpu", 1, "float32") is None
+    assert queries.typical_images_per_s(store, "dcgan_mnist", "gpu", 1, "float32") is None

@@ -1,0 +1,188 @@
+"""results.duckdb: who may open it, what a damaged one says, and what a person may ask of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
+from gan_runtime.home import REPOSITORY
+from gan_runtime.store.store import Store
+
+HOLD = "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s = Store(Path(sys.argv[1])); print('held', flush=True); input()"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.duckdb"
+
+
+def test_rows_survive_closing(path: Path) -> None:
+    store = Store(path)
+    with store.transaction() as writer:
+        writer.append("phases", [("quick-0001", 1, "build", 1.5)])
+    store.close()
+    again = Store(path)
+    assert again.rows("SELECT * FROM phases") == [("quick-0001", 1, "build", 1.5)]
+    again.close()
+
+
+def test_a_store_held_by_another_process_names_it(path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StoreLockedError) as refused:
+            Store(path)
+        holder.communicate("\n")
+    assert str(refused.value).startswith(f"{path} is held by process {holder.pid} (")
+    assert str(refused.value).endswith("): end that process, or choose another folder with --home DIR.")
+    Store(path).close()
+
+
+def test_a_file_that_is_no_database_is_refused_and_kept(path: Path) -> None:
+    content = b"not a database" * 1_000
+    path.write_bytes(content)
+    with pytest.raises(StoreDamagedError, match=r"results\.duckdb is not a usable DuckDB database \(.+\): .*rebuild"):
+        Store(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_cut_short_is_refused(path: Path) -> None:
+    store = Store(path)
+    with store.transaction() as writer:
+        writer.append("phases", [("quick-0001", 1, "probe", float(number)) for number in range(50_000)])
+    store.close()
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
+    with pytest.raises(StoreError):
+        Store(path)
+
+
+def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None:
+    store = Store(path)
+    with store.transaction() as writer:
+        writer.execute("UPDATE ingest.version SET schema_version = 99")
+    store.close()
+    with pytest.raises(StoreError, match=r"has schema version 99, this program writes 1: .*`python -m gan_runtime rebuild`"):
+        Store(path)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises((StoreError, HomeError), match=r"none/results\.duckdb cannot be"):
+        Store(tmp_path / "none" / "results.duckdb")
+
+
+def test_a_failed_transaction_leaves_nothing() -> None:
+    store = Store()
+
+    def fail_in_the_middle() -> None:
+        with store.transaction() as writer:
+            writer.append("phases", [("quick-0001", 1, "build", 1.5)])
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fail_in_the_middle()
+    assert store.rows("SELECT * FROM phases") == []
+
+
+def test_threads_read_while_another_writes() -> None:
+    store, seen, done = Store(), [], threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            seen.append(store.rows("SELECT count(*) FROM phases")[0][0])
+
+    watchers = [threading.Thread(target=watch) for _ in range(3)]
+    for watcher in watchers:
+        watcher.start()
+    for _ in range(20):
+        with store.transaction() as writer:
+            writer.append("phases", [("quick-0001", 1, "build", 1.0)] * 5)
+            writer.append("phases", [("quick-0001", 1, "build", 2.0)] * 5)
+    done.set()
+    for watcher in watchers:
+        watcher.join()
+    assert store.rows("SELECT count(*) FROM phases") == [(200,)]
+    assert {count % 10 for count in seen} <= {0}
+
+
+def test_times_come_in_utc() -> None:
+    store = Store()
+    noon = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
+    with store.transaction() as writer:
+        writer.append("arrivals", [("quick-0001", 1, 1, noon)])
+    assert store.rows("SELECT written_at FROM ingest.arrivals") == [(noon,)]
+    assert str(store.frame("SELECT written_at FROM ingest.arrivals")["written_at"].iloc[0]) == "2026-07-01 12:00:00+00:00"
+
+
+# ---- what a person types ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT run_id, seconds FROM phases", "FROM phases SELECT run_id, seconds;", "SHOW TABLES", "VALUES (1)"]
+)
+def test_a_person_may_read(sql: str) -> None:
+    store = Store()
+    with store.transaction() as writer:
+        writer.append("phases", [("quick-0001", 1, "build", 1.5)])
+    assert store.person_answer(sql).rows
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM ingest.phases",
+        "INSERT INTO ingest.version VALUES (9)",
+        "UPDATE ingest.version SET schema_version = 9",
+        "DROP VIEW runs",
+        "CREATE TABLE mine (a INTEGER)",
+        "EXPLAIN ANALYZE DELETE FROM ingest.phases",
+        "SELECT 1; DELETE FROM ingest.phases",
+        "WITH one AS (SELECT 9) INSERT INTO ingest.version FROM one",
+        "COPY (SELECT 1) TO 'FILE'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO 'FILE'",
+        "ATTACH 'FILE' AS other",
+        "SET memory_limit = '1MB'",
+        "",
+    ],
+)
+def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
+    store = Store()
+    with store.transaction() as writer:
+        writer.append("phases", [("quick-0001", 1, "build", 1.5)])
+    with pytest.raises(QueryError, match='sql takes one statement that reads, such as "SELECT name, status FROM runs"'):
+        store.person_answer(sql.replace("FILE", str(tmp_path / "file")))
+    assert store.rows("SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version") == [(1,), (1,)]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonsense FROM runs", "SELECT * FROM none"])
+def test_sql_that_does_not_run_is_explained(sql: str) -> None:
+    with pytest.raises(QueryError, match=r"^the statement does not run: (?s:.+) The views are listed in docs/schema\.md\.$"):
+        Store().person_answer(sql)
+
+
+# ---- export -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_the_rows_of_some_runs_are_exported(tmp_path: Path, ending: str) -> None:
+    store = Store()
+    with store.transaction() as writer:
+        writer.append(
+            "scalars", [(run, 1, 1, 1, "loss_generator", value, 0.5) for run, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))]
+        )
+    target = tmp_path / f"it's{ending}"
+    store.copy_view("scalars", ["a", "c"], target)
+    quoted = str(target).replace("'", "''")
+    assert store.rows(f"SELECT run_id, value FROM '{quoted}' ORDER BY run_id") == [("a", 0.1), ("c", 0.3)]
+
+
+def test_pictures_are_not_exported_as_csv(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="samples hold pictures, which do not fit into CSV: export them as Parquet"):
+        Store().copy_view("samples", ["a"], tmp_path / "samples.csv")

@@ -1,0 +1,195 @@
+"""The rules of docs/architecture.md, read from the imports of every file; part of `make check`, so it stays fast."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import catalog
+from gan_runtime.options import GROUPS, Option
+from gan_runtime.spec import RunSpec
+
+ROOT = Path(__file__).resolve().parent.parent
+FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
+TENSORFLOW_PACKAGES = {"tensorflow", "tensorflow-tpu", "libtpu"}
+
+
+def python_files(*places: str) -> list[Path]:
+    """Every Python file of the project, or those under some of its files and folders; hidden folders are no part of it."""
+    files = (path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+    ours = [path for path in sorted(files) if not any(part.startswith(".") for part in path.parts)]
+    return [path for path in ours if not places or any(path.is_relative_to(place) for place in places)]
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names of the modules that a file imports anywhere, in functions too: {"keras", "gan_runtime.store.queries"}."""
+    return set(_imports(path, ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))))
+
+
+def imported_on_loading(path: Path) -> set[str]:
+    """As `imported`, but only what loading the file imports."""
+    return set(_imports(path, _outside_functions(ast.parse((ROOT / path).read_text(encoding="utf-8")))))
+
+
+def packages(modules: set[str]) -> set[str]:
+    """The first part of each name: {"keras.layers"} gives {"keras"}."""
+    return {module.partition(".")[0] for module in modules}
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _outside_functions(child)
+
+
+def _imports(path: Path, nodes: Iterator[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide who depends on whom; write the full name"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of one of our own modules; None for libraries and for names inside a module."""
+    stem = Path(*module.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if (ROOT / path).is_file()), None)
+
+
+def loaded_with(paths: list[Path]) -> dict[str, str]:
+    """Every package that loading `paths` loads through our own modules, and the file that imports it."""
+    found: dict[str, str] = {}
+    waiting, seen = list(paths), set(paths)
+    while waiting:
+        path = waiting.pop()
+        for module in imported_on_loading(path):
+            found.setdefault(module.partition(".")[0], str(path))
+            own = _file_of(module)
+            if own is not None and own not in seen:
+                seen.add(own)
+                waiting.append(own)
+    return found
+
+
+# ---- who may import what ----------------------------------------------------------------------------------------------
+
+
+def test_only_the_store_package_imports_duckdb() -> None:
+    importers = {path for path in python_files() if "duckdb" in packages(imported(path))}
+    assert importers, "nothing imports duckdb: this rule looks in the wrong place"
+    outsiders = {str(path) for path in importers if not path.is_relative_to("gan_runtime/store") and path.parts[0] != "tests"}
+    assert outsiders == set()
+
+
+@pytest.mark.parametrize("path", python_files("gan_runtime"), ids=str)
+def test_the_runtime_knows_nothing_of_the_dashboard(path: Path) -> None:
+    assert packages(imported(path)) & {"streamlit", "altair", "dashboard", "pages", "app"} == set()
+
+
+def test_the_dashboard_imports_no_framework() -> None:
+    files = python_files("app.py", "pages", "dashboard")
+    assert {str(path): packages(imported(path)) & FRAMEWORKS for path in files if packages(imported(path)) & FRAMEWORKS} == {}
+
+
+def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
+    loaded = loaded_with([*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/runtime.py")])
+    assert "duckdb" in loaded, "the imports were not followed"
+    assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}
+
+
+def test_charts_are_drawn_without_streamlit() -> None:
+    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py"))
+
+
+@pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)
+def test_a_workload_knows_keras_and_its_own_package_only(path: Path) -> None:
+    modules = imported(path)
+    strangers = packages(modules) - {"keras", "gan_runtime", *sys.stdlib_module_names}
+    own = {module for module in modules if module.startswith("gan_runtime") and not module.startswith("gan_runtime.workloads")}
+    assert (strangers, own) == (set(), set())
+
+
+@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "grids.py"])
+def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None:
+    loaded = loaded_with([Path("gan_runtime/training") / path])
+    assert loaded.keys() & FRAMEWORKS == set()
+    assert not [name for name in imported(Path("gan_runtime/training") / path) if name.startswith("gan_runtime.workloads")]
+    assert not [name for name in imported(Path("gan_runtime/training") / path) if name.startswith("gan_runtime.engines.tf")]
+
+
+@pytest.mark.parametrize("path", ["catalog.py", "spec.py", "options.py", "presets.py", "journal.py", "errors.py"])
+def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
+    heavy = {*FRAMEWORKS, "sklearn", "duckdb", "pandas", "numpy"}
+    assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()
+
+
+# ---- the same, asserted in a process ------------------------------------------------------------------------------------
+
+LOAD_ALL = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+loaded = [name for name in ("tensorflow", "keras", "jax", "sklearn") if name in sys.modules]
+sys.exit(f"loaded: {loaded}" if loaded else 0)
+"""
+
+
+def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
+    names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
+    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and _file_of(name)}
+    command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.runtime", *sorted(ours)]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert child.returncode == 0, child.stderr
+
+
+# ---- tables that must stay true -----------------------------------------------------------------------------------------
+
+
+def pins(file: str) -> dict[str, str]:
+    """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
+    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)", line) for line in wanted]
+    assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
+    return {match[1]: match[2] for match in found if match}
+
+
+def test_a_tpu_host_gets_the_same_versions_as_every_other() -> None:
+    usual, tpu = pins("requirements.txt"), pins("requirements-tpu.txt")
+    assert {name: version for name, version in tpu.items() if name not in TENSORFLOW_PACKAGES} == {
+        name: version for name, version in usual.items() if name not in TENSORFLOW_PACKAGES
+    }
+
+
+def test_a_gpu_host_gets_the_same_tensorflow() -> None:
+    assert "-r requirements.txt" in (ROOT / "requirements-gpu.txt").read_text(encoding="utf-8").splitlines()
+    assert pins("requirements-gpu.txt") == {"tensorflow": pins("requirements.txt")["tensorflow"]}
+
+
+@pytest.mark.parametrize("option", RunSpec.options().values(), ids=list(RunSpec.options()))
+def test_every_option_explains_itself(option: Option) -> None:
+    assert option.group in GROUPS
+    assert option.label[0].isupper()
+    assert option.help.endswith(".")
+    assert option.error.endswith(".")
+    assert option.allowed
+
+
+def test_every_group_of_the_form_holds_an_option() -> None:
+    assert {option.group for option in RunSpec.options().values()} == set(GROUPS)
+
+
+@pytest.mark.parametrize("module", [entry.module for entry in (*catalog.WORKLOADS.values(), *catalog.ENGINES.values())])
+def test_a_catalog_entry_points_to_a_module(module: str) -> None:
+    assert importlib.util.find_spec(module) is not None

@@ -1,0 +1,600 @@
+"""The command line: real runs in real processes, and every wrong input as exit code 2 with one sentence and no trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from gan_runtime import hosts, owner
+from gan_runtime.cli import training
+from gan_runtime.cli.app import app
+from gan_runtime.errors import HomeInUseError
+from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.hosts import Host
+from gan_runtime.presets import PRESETS
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import export, queries
+from gan_runtime.store.store import Store
+
+TINY = ["--set", "workload=mlp_gan", "--set", "batch_size_global=256", "--set", "precision=float32"]
+STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
+ENDLESS = [*TINY, "--set", "epochs=10000"]
+
+WRONG = {
+    "name": "a/b",
+    "workload": "dcgan_mnits",
+    "dataset": "cifar",
+    "engine": "torch",
+    "accelerator": "cuda",
+    "replicas": "0",
+    "tpu_address": "a b",
+    "precision": "float16",
+    "xla": "on",
+    "batch_size_global": "65537",
+    "epochs": "-1",
+    "steps_per_loop": "2.5",
+    "learning_rate_generator": "0",
+    "learning_rate_discriminator": "fast",
+    "seed": "one",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A home that does not exist yet."""
+    return tmp_path / "new" / "home"
+
+
+@pytest.fixture
+def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs a command in this process, in `place` unless told otherwise."""
+    monkeypatch.delattr(os, "execve")  # a `serve` that is not refused would put Streamlit in the place of the tests
+    return lambda *words, home=place: CliRunner().invoke(app, [*words, "--home", str(home)])
+
+
+@pytest.fixture
+def known_host(monkeypatch: pytest.MonkeyPatch, host: Host) -> None:
+    """Spares the seconds in which a child process looks at the real host."""
+    monkeypatch.setattr(hosts, "probe", lambda: host)
+
+
+@pytest.fixture
+def start(place: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts commands as processes; none of them, and no trainer, outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str) -> subprocess.Popen[str]:
+        line = [sys.executable, "-m", "gan_runtime", *words, "--home", str(place)]
+        started.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield begin
+    for run in Home(place).run_dirs():
+        run.request_stop()
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which a process has trained run-0001 for two epochs, alone and to its end."""
+    path = tmp_path_factory.mktemp("trained")
+    words = ["train", *TINY, "--set", "epochs=2", "--json", "--home", str(path)]
+    child = subprocess.run([sys.executable, "-m", "gan_runtime", *words], capture_output=True, text=True, check=False)
+    assert (child.returncode, child.stderr) == (0, "")
+    (path / "train.jsonl").write_text(child.stdout, encoding="utf-8")
+    return path
+
+
+def refused(result: Result) -> str:
+    """The one sentence of a command that was refused."""
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+    sentence = result.stderr.strip()
+    assert re.search(r"[.?]$", sentence), sentence
+    outside_of_brackets = re.sub(r"\([^)]*\)", "", sentence)
+    assert "\n" not in sentence, sentence
+    assert not re.search(r"[.?!] +[A-Z]", outside_of_brackets), sentence
+    return sentence
+
+
+def answer(result: Result) -> Any:
+    """The JSON document that a command printed."""
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def read_until(process: subprocess.Popen[str], condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first progress line for which `condition` holds."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if condition(snapshot := json.loads(line)):
+            return dict(snapshot)
+    raise AssertionError(f"it ended before: {process.communicate()[1]}")
+
+
+def last_line(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """How the followed run ended."""
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    return dict(json.loads(lines[-1]))
+
+
+# ---- a run from beginning to end --------------------------------------------------------------------------------------
+
+
+def test_train_prints_a_json_line_per_state_and_epoch(trained: Path) -> None:
+    lines = [json.loads(line) for line in (trained / "train.jsonl").read_text().splitlines()]
+    statuses = [line["status"] for line in lines]
+    assert list(dict.fromkeys(statuses)) in (
+        ["queued", "starting", "compiling", "running", "finished"],
+        ["starting", "compiling", "running", "finished"],
+    )
+    end = lines[-1]
+    assert (end["run_id"], end["epochs_done"], end["step"], end["last_step"]) == ("run-0001", 2, 14, 14)
+    assert set(end["metrics"]) == {"loss_generator", "loss_discriminator", "d_real", "d_fake"}
+
+
+def test_everything_is_in_the_file_when_train_ends(trained: Path) -> None:
+    store = Store(trained / "results.duckdb")
+    try:
+        assert store.rows("SELECT status FROM runs") == [("finished",)]
+        assert store.rows("SELECT count(*) FROM scalars WHERE metric = 'loss_generator'") == [(14,)]
+    finally:
+        store.close()
+
+
+def test_runs_lists_it(command: Callable[..., Result], trained: Path) -> None:
+    (run,) = answer(command("runs", "--json", home=trained))
+    assert (run["run_id"], run["status"], run["epochs_done"]) == ("run-0001", "finished", 2)
+    table = command("runs", home=trained).stdout
+    assert re.search(r"run-0001 +finished +mlp_gan +digits +1 × cpu +256 +2/2", table)
+
+
+def test_show_tells_everything_of_it(command: Callable[..., Result], trained: Path) -> None:
+    shown = answer(command("show", "run-0001", "--json", home=trained))
+    assert RunSpec.parse(shown["spec"]).epochs == 2
+    assert (shown["run"]["note"], shown["progress"]["step"]) == ("all 2 epochs done", 14)
+    assert {"build", "trace", "first_call", "probe"} <= set(shown["phases"])
+    assert [event["kind"] for event in shown["events"]][-1] == "finished"
+    assert "all 2 epochs done" in command("show", "run-0001", home=trained).stdout
+
+
+def test_sql_answers_while_another_process_holds_the_file(command: Callable[..., Result], trained: Path) -> None:
+    lock = owner.acquire(Home(trained))
+    try:
+        found = answer(
+            command("sql", "SELECT metric, count(*) AS steps FROM scalars GROUP BY 1 ORDER BY 1", "--json", home=trained)
+        )
+    finally:
+        lock.release()
+    assert found[0] == {"metric": "d_fake", "steps": 14}
+    assert len(found) == 4
+
+
+def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(command: Callable[..., Result], trained: Path) -> None:
+    statement = "SELECT NULL AS nothing, 'nan'::DOUBLE AS nan, '-inf'::DOUBLE AS low, 1 AS one"
+    found = answer(command("sql", statement, "--json", home=trained))
+    assert found == [{"nothing": None, "nan": "NaN", "low": "-Infinity", "one": 1}]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_export_writes_tables_pictures_and_specs(
+    command: Callable[..., Result], trained: Path, tmp_path: Path, form: str
+) -> None:
+    folder = tmp_path / "out"
+    files = answer(command("export", "run-0001", "--to", str(folder), "--format", form, "--json", home=trained))["files"]
+    assert {folder / name for name in files} == {path for path in folder.rglob("*") if path.is_file()}
+    assert {f"{view}.{form}" for view in export.VIEWS} <= set(files)
+    scalars = pd.read_csv(folder / "scalars.csv") if form == "csv" else pd.read_parquet(folder / "scalars.parquet")
+    assert (len(scalars), scalars["step"].max()) == (56, 14)
+    assert (folder / "samples/run-0001/epoch-00002.png").read_bytes().startswith(b"\x89PNG")
+    assert RunSpec.read(folder / "specs/run-0001/spec.json") == Home(trained).run_dir("run-0001").spec()
+
+
+def test_rebuild_gives_the_same_rows(command: Callable[..., Result], trained: Path) -> None:
+    before = _table_contents(trained)
+    (trained / "results.duckdb").unlink()
+    rows = answer(command("rebuild", "--json", home=trained))["rows"]
+    assert (rows["runs"], rows["scalars"], rows["epochs"], rows["samples"]) == (1, 56, 2, 2)
+    assert _table_contents(trained) == before
+
+
+def test_rebuild_does_not_take_in_the_log_of_a_lost_file(command: Callable[..., Result], trained: Path) -> None:
+    file = trained / "results.duckdb"
+    before = _table_contents(trained)
+    file.unlink()
+    killed = f"import duckdb, os; c = duckdb.connect({str(file)!r}); c.execute('CREATE TABLE stray (x INT)'); os._exit(0)"
+    subprocess.run([sys.executable, "-c", killed], check=True)
+    file.unlink()
+    assert (trained / "results.duckdb.wal").exists()
+    answer(command("rebuild", "--json", home=trained))
+    assert _table_contents(trained) == before
+
+
+def test_rebuild_keeps_a_damaged_file_aside(command: Callable[..., Result], trained: Path) -> None:
+    before = _table_contents(trained)
+    (trained / "results.duckdb").write_bytes(b"not a database" * 1000)
+    (trained / "results.duckdb.wal").write_bytes(b"its log")
+    damaged = Path(answer(command("rebuild", "--json", home=trained))["damaged"])
+    assert damaged.read_bytes().startswith(b"not a database")
+    assert damaged.with_name(f"{damaged.name}.wal").read_bytes() == b"its log"
+    assert _table_contents(trained) == before
+    assert not list(trained.glob("results.duckdb.new-*"))
+
+
+def test_rebuild_is_refused_while_the_home_is_in_use(command: Callable[..., Result], trained: Path) -> None:
+    before = (trained / "results.duckdb").read_bytes()
+    lock = owner.acquire(Home(trained))
+    try:
+        assert f"is in use by process {os.getpid()}" in refused(command("rebuild", home=trained))
+    finally:
+        lock.release()
+    assert (trained / "results.duckdb").read_bytes() == before
+
+
+def test_an_ended_run_is_neither_stopped_nor_resumed(command: Callable[..., Result], trained: Path) -> None:
+    assert refused(command("stop", "run-0001", home=trained)).startswith("run run-0001 is finished already")
+    assert "only a stopped, failed or lost run can be resumed" in refused(command("resume", "run-0001", home=trained))
+
+
+def _table_contents(home: Path) -> dict[str, set[str]]:
+    store = Store(home / "results.duckdb")
+    try:
+        return {view: {repr(row) for row in store.rows(f"SELECT * FROM {view}")} for view in ("samples", *export.VIEWS)}
+    finally:
+        store.close()
+
+
+# ---- stop, resume, and homes that others own --------------------------------------------------------------------------
+
+
+def test_ctrl_c_saves_the_run_and_resume_goes_on(place: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
+    first = start("train", *ENDLESS, "--json")
+    read_until(first, lambda snapshot: snapshot["epochs_done"] >= 1)
+    first.send_signal(signal.SIGINT)
+    stopped = last_line(first)
+    assert (first.wait(), stopped["status"]) == (0, "stopped")
+    assert re.fullmatch(r"stopped on request after step \d+ of 70000; saved, can be resumed", stopped["note"])
+    assert list(Home(place).run_dir("run-0001").checkpoints.glob("*.safetensors"))
+
+    second = start("resume", "run-0001", "--json")
+    resumed = read_until(second, lambda snapshot: snapshot["step"] > stopped["step"])
+    assert resumed["attempt"] == 2
+    second.send_signal(signal.SIGTERM)
+    assert (last_line(second)["status"], second.wait()) == ("stopped", 0)
+
+
+def test_the_owner_of_the_home_trains_what_another_process_asks_for(
+    place: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    runtime = Runtime.open(Home(place))
+    try:
+        process = start("train", *TINY, "--set", "epochs=1", "--json")
+        end = last_line(process)
+        assert (process.wait(), end["status"], end["step"]) == (0, "finished", STEPS_PER_EPOCH)
+        runtime.refresh()
+        assert queries.run(runtime.store, "run-0001").status == "finished"
+    finally:
+        runtime.close()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
+    place: Path, command: Callable[..., Result], wait_until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "ORPHANED_SECONDS", 0.5)
+    home = Home(place).prepare()
+    lock = owner.acquire(home)
+
+    def go() -> None:
+        wait_until(home.run_dirs, "the queued run")
+        lock.release()
+
+    goes = threading.Thread(target=go)
+    goes.start()
+    result = command("train", *TINY, "--set", "epochs=1")
+    goes.join()
+    assert (result.exit_code, result.stdout) == (0, "run run-0001 is finished: all 1 epochs done\n")
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
+    command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_idx: Callable[..., Path]
+) -> None:
+    path = write_idx(tmp_path / "data/mnist/train-images-idx3-ubyte", np.zeros((300, 28, 28), np.uint8))
+    path.write_bytes(path.read_bytes()[:-1])  # the header is right, so only the trainer finds out
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
+    result = command("train", *TINY, "--set", "dataset=mnist")
+    assert (result.exit_code, result.stdout) == (1, "")
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"run run-0001 is failed: {path} is not a readable IDX image file")
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_detached_run_waits_and_train_says_so(place: Path, command: Callable[..., Result]) -> None:
+    result = command("train", "--preset", "quick", "--detach")
+    assert result.exit_code == 0
+    assert "the run waits until a dashboard or another `train` is started" in result.stdout
+    (run,) = answer(command("runs", "--json"))
+    assert (run["run_id"], run["status"]) == ("quick-0001", "queued")
+    assert not (place / "results.duckdb").exists()
+    assert answer(command("stop", "quick-0001", "--json"))["stop_requested"]
+    assert Home(place).run_dir("quick-0001").stop_file.exists()
+
+
+# ---- what is read, and from where -------------------------------------------------------------------------------------
+
+
+def test_devices_names_what_is_missing_and_why(known_host: None, command: Callable[..., Result]) -> None:  # noqa: ARG001
+    found = answer(command("devices", "--json"))["devices"]
+    assert (found["cpu"]["count"], found["gpu"]["available"]) == (8, False)
+    assert "this host has no TPU." in command("devices").stdout
+
+
+def test_the_command_line_loads_no_framework_and_no_streamlit() -> None:
+    code = "import sys, gan_runtime.cli.app; print(sorted({'tensorflow', 'keras', 'sklearn', 'streamlit'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_home_comes_from_the_environment_if_none_is_given(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(trained))
+    assert [run["run_id"] for run in answer(CliRunner().invoke(app, ["runs", "--json"]))] == ["run-0001"]
+
+
+def test_reading_an_unknown_home_makes_nothing(place: Path, command: Callable[..., Result]) -> None:
+    assert command("runs").stdout.startswith("no runs yet")
+    assert answer(command("runs", "--json")) == []
+    assert answer(command("sql", "SELECT count(*) AS runs FROM runs", "--json")) == [{"runs": 0}]
+    assert "there are no runs yet" in refused(command("show", "run-0001"))
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_set_wins_over_the_spec_file_and_the_file_over_the_preset(
+    place: Path, command: Callable[..., Result], tmp_path: Path
+) -> None:
+    file = tmp_path / "spec.json"
+    file.write_text('{"epochs": 4, "seed": 5}', encoding="utf-8")
+    command("train", "--preset", "quick", "--spec", str(file), "--set", "seed=6", "--detach")
+    spec = Home(place).run_dir("quick-0001").spec()
+    assert (spec.batch_size_global, spec.epochs, spec.seed) == (PRESETS["quick"].values["batch_size_global"], 4, 6)
+
+
+# ---- the dashboard's door ---------------------------------------------------------------------------------------------
+
+
+def test_serve_prints_its_address_and_answers_there(
+    start: Callable[..., subprocess.Popen[str]], wait_until: Callable[..., Any]
+) -> None:
+    port = _free_port()
+    process = start("serve", "--port", str(port), "--json")
+    assert process.stdout is not None
+    where = json.loads(process.stdout.readline())
+    assert where["url"] == f"http://127.0.0.1:{port}"
+    wait_until(lambda: _answers(where["url"] + "/_stcore/health"), "the dashboard's health page")
+    process.send_signal(signal.SIGTERM)
+    assert (process.stdout.read(), process.wait()) in (("", 0), ("", -signal.SIGTERM))
+
+
+def test_serve_refuses_a_port_in_use(place: Path, command: Callable[..., Result]) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        sentence = refused(command("serve", "--port", str(port)))
+    assert sentence.startswith(f"port {port} is in use")
+    assert f"`make run PORT={port + 1}`" in sentence
+    assert not place.exists()
+
+
+def test_serve_refuses_an_address_of_another_machine(place: Path, command: Callable[..., Result]) -> None:
+    assert refused(command("serve", "--address", "192.0.2.1")).startswith("address 192.0.2.1 with port 8501 cannot")
+    assert not place.exists()
+
+
+def test_serve_refuses_a_home_that_cannot_be_written(command: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    port = str(_free_port())
+    assert "cannot be written (Not a directory)" in refused(command("serve", "--port", port, home=tmp_path / "file" / "x"))
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as page:
+            return bool(page.status == 200)
+    except OSError:
+        return False
+
+
+# ---- what is wrong is one sentence, and leaves nothing behind ---------------------------------------------------------
+
+
+def test_a_wrong_value_is_tried_for_every_option() -> None:
+    assert set(WRONG) == set(RunSpec.options())
+
+
+@pytest.mark.parametrize("option", WRONG)
+def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], option: str) -> None:
+    sentence = refused(command("train", "--set", f"{option}={WRONG[option]}"))
+    assert sentence.startswith(f"{option} is ")
+    assert "allowed is" in sentence
+    assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--preset", "quik"], "preset is 'quik', but allowed is quick, paper: did you mean quick?"),
+        (["--set", "epoch=3"], "epoch is not an option of a run: did you mean epochs?"),
+        (["--set", "epochs"], "--set 'epochs' has no '=': write it as key=value, such as epochs=3."),
+        (
+            ["--set", "batch_size_global=30", "--set", "replicas=4"],
+            "batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32.",
+        ),
+        (
+            ["--spec", "/no/such.json"],
+            "spec file /no/such.json cannot be read (No such file or directory): give the path of a JSON file.",
+        ),
+    ],
+)
+def test_a_wrong_word_is_refused(place: Path, command: Callable[..., Result], words: list[str], sentence: str) -> None:
+    assert refused(command("train", *words)) == sentence
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("content", ["epochs: 3", "[1, 2]", ""])
+def test_a_spec_file_that_holds_no_options_is_refused(
+    place: Path, command: Callable[..., Result], tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "spec.json").write_text(content, encoding="utf-8")
+    assert refused(command("train", "--spec", str(tmp_path / "spec.json"))).startswith("spec file ")
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+@pytest.mark.parametrize("accelerator", ["gpu", "tpu"])
+def test_an_absent_accelerator_is_refused(place: Path, command: Callable[..., Result], accelerator: str) -> None:
+    sentence = refused(command("train", *TINY, "--set", f"accelerator={accelerator}"))
+    assert sentence == (
+        f"accelerator is {accelerator}, but this host has no {accelerator.upper()}; on this host you can use cpu."
+    )
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_batch_larger_than_the_dataset_is_refused(place: Path, command: Callable[..., Result]) -> None:
+    sentence = refused(command("train", "--set", "batch_size_global=2000"))
+    assert sentence == "batch_size_global is 2000, but digits has only 1797 images: use a smaller batch."
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_an_empty_data_folder_is_refused(
+    place: Path, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
+    assert "but no mnist images are there" in refused(command("train", "--preset", "paper"))
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_dataset_that_cannot_be_downloaded_is_refused(
+    place: Path, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GAN_DATA_DIR", "KERAS_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody answers on the discard port
+    sentence = refused(command("train", "--preset", "paper"))
+    assert sentence.startswith("mnist is not on this machine and Keras could not download it")
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_an_unreadable_idx_file_is_refused(
+    place: Path, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist/train-images-idx3-ubyte").write_bytes(b"no images at all")
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
+    assert "does not start like an IDX file" in refused(command("train", "--preset", "paper"))
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_home_that_cannot_be_written_is_refused(command: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    below_a_file = tmp_path / "file" / "home"  # tests may run as root, whom no permission stops
+    for words in (["train"], ["train", "--detach"], ["rebuild"]):
+        assert refused(command(*words, home=below_a_file)).startswith(f"home {below_a_file} cannot be written (Not a directory)")
+
+
+@pytest.mark.usefixtures("known_host")
+@pytest.mark.parametrize("words", [["train", *TINY], ["rebuild"]], ids=["train", "rebuild"])
+def test_a_results_file_that_another_program_holds_is_refused(
+    home: Home, command: Callable[..., Result], words: list[str]
+) -> None:
+    hold = f"import duckdb, sys; c = duckdb.connect({str(home.database)!r}); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        before = home.database.read_bytes()
+        sentence = refused(command(*words, home=home.path))
+        assert home.database.read_bytes() == before
+        holder.communicate()
+    assert f"is held by process {holder.pid}" in sentence
+    assert home.run_dirs() == []
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_results_file_that_is_no_database_is_refused(home: Home, command: Callable[..., Result]) -> None:
+    home.database.write_bytes(b"not a database" * 1000)
+    sentence = refused(command("train", *TINY, home=home.path))
+    assert f"{home.database} is not a usable DuckDB database" in sentence
+    assert "`python -m gan_runtime rebuild`" in sentence
+    assert home.database.read_bytes() == b"not a database" * 1000
+    assert home.run_dirs() == []
+
+
+def test_an_export_into_a_file_is_refused(command: Callable[..., Result], trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    target = str(tmp_path / "file" / "out")
+    assert refused(command("export", "run-0001", "--to", target, home=trained)).startswith(f"{target} cannot be written")
+
+
+@pytest.mark.parametrize(
+    "words", [["show"], ["stop"], ["resume"], ["export", "--to", "/tmp/never-made"]], ids=lambda words: words[0]
+)
+def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path, words: list[str]) -> None:
+    sentence = refused(command(*words, "run-0404", home=trained))
+    assert sentence == f"run 'run-0404' is not stored in {trained}: there are run-0001."
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE ingest.scalars", "SELECT 1; SELECT 2", ""])
+def test_sql_that_does_not_only_read_is_refused(command: Callable[..., Result], trained: Path, statement: str) -> None:
+    assert refused(command("sql", statement, home=trained)).startswith("sql takes one statement that reads")
+
+
+def test_sql_that_does_not_run_shows_the_place_of_the_mistake(command: Callable[..., Result], trained: Path) -> None:
+    result = command("sql", "SELECT lss FROM scalars", home=trained)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "docs/schema.md" in result.stderr
+    assert "LINE 1: SELECT lss FROM scalars" in result.stderr
+
+
+def test_a_home_has_one_owner(home: Home) -> None:
+    assert not owner.is_owned(home)
+    lock = owner.acquire(home)
+    assert owner.is_owned(home)
+    begin = time.monotonic()
+    with pytest.raises(HomeInUseError, match=f"is in use by process {os.getpid()}"):
+        owner.acquire(home)
+    assert time.monotonic() - begin < 5
+    lock.release()
+    assert not owner.is_owned(home)

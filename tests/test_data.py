@@ -1,0 +1,270 @@
+"""The training sets: what they hold, where they are looked for, and what is said when they cannot be had."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime import catalog
+from gan_runtime.data import digits, idx, loading
+from gan_runtime.errors import DatasetError
+from gan_runtime.home import REPOSITORY
+
+WriteIdx = Callable[[Path, np.ndarray], Path]
+TRAIN, TEST = "train-images-idx3-ubyte", "t10k-images-idx3-ubyte"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """GAN_DATA_DIR: an empty folder, with no Keras cache beside it."""
+    path = tmp_path / "data"
+    path.mkdir()
+    monkeypatch.setenv("GAN_DATA_DIR", str(path))
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    return path
+
+
+def pictures(count: int, side: int = 28) -> np.ndarray:
+    """uint8 (count, side, side); picture i holds i·10 everywhere, and 255 in its first pixel."""
+    images = np.repeat(np.arange(count, dtype=np.uint8) * 10, side * side).reshape(count, side, side)
+    images[:, 0, 0] = 255
+    return images
+
+
+def noise(count: int) -> np.ndarray:
+    """uint8 (count, 28, 28) that does not compress."""
+    return np.random.default_rng(1).integers(0, 256, (count, 28, 28), dtype=np.uint8)
+
+
+# ---- digits -----------------------------------------------------------------------------------------------------------------
+
+
+def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
+    data = digits.load()
+    assert data.images.shape == (1_797, 28, 28, 1)
+    assert data.images.dtype == np.uint8
+    assert (data.images.min(), data.images.max()) == (0, 255)
+    assert 40 < data.images.mean() < 80
+    assert (data.name, data.origin, data.note) == ("digits", "embedded in scikit-learn", "")
+
+
+def test_digits_keep_a_black_margin_as_mnist_has() -> None:
+    images = digits.load().images[..., 0]
+    assert not images[:, :2].any()
+    assert not images[:, -2:].any()
+    assert not images[:, :, :2].any()
+    assert not images[:, :, -2:].any()
+    assert images[:, 2].any()
+
+
+def test_digits_are_at_hand_without_reading_anything() -> None:
+    known = loading.availability("digits")
+    assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].images)
+
+
+# ---- IDX files --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz", "train-images.idx3-ubyte", "train-images.idx3-ubyte.gz"])
+def test_idx_files_are_read_plain_and_compressed(folder: Path, write_idx: WriteIdx, name: str) -> None:
+    path = write_idx(folder / name, pictures(3))
+    data = loading.load("mnist")
+    assert np.array_equal(data.images[..., 0], pictures(3))
+    assert (data.name, data.origin, data.note) == ("mnist", str(path), "")
+    known = loading.availability("mnist")
+    assert (known.ready, known.images, known.origin) == (True, 3, str(path))
+
+
+def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TEST, pictures(2))
+    data = loading.load("mnist")
+    assert len(data.images) == 2
+    assert data.note == f"{folder} has only the test files: training on these 10,000 images."
+    assert loading.availability("mnist").note == data.note
+
+
+def test_training_files_win_over_test_files(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TEST, pictures(2))
+    write_idx(folder / (TRAIN + ".gz"), pictures(3))
+    assert (len(loading.load("mnist").images), loading.load("mnist").note) == (3, "")
+
+
+def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    assert loading.availability("mnist").images == 3
+    with pytest.raises(DatasetError, match="no fashion_mnist images are there"):
+        loading.availability("fashion_mnist")
+
+
+def test_files_in_a_folder_called_fashion_count_as_fashion_only(
+    tmp_path: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "Fashion-MNIST"
+    write_idx(root / TRAIN, pictures(3))
+    monkeypatch.setenv("GAN_DATA_DIR", str(root))
+    assert loading.availability("fashion_mnist").images == 3
+    with pytest.raises(DatasetError, match="no mnist images are there"):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("own", ["fashion_mnist", "fashion-mnist"])
+def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, own: str) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / own / TRAIN, pictures(4))
+    assert loading.availability("fashion_mnist").images == 4
+    assert loading.availability("mnist").images == 3
+
+
+# ---- what is wrong with a file or a folder ----------------------------------------------------------------------------------
+
+
+def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    path.write_bytes(b"\x00\x00\x0d\x03" + path.read_bytes()[4:])
+    with pytest.raises(DatasetError) as refused:
+        loading.availability("mnist")
+    assert str(refused.value) == (
+        f"{path} is not a readable IDX image file (it does not start like an IDX file of images): "
+        "download it again, or point GAN_DATA_DIR elsewhere."
+    )
+
+
+def test_a_file_cut_within_its_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    path.write_bytes(path.read_bytes()[:10])
+    with pytest.raises(DatasetError, match="it holds only 10 bytes"):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("missing", [-1, 1])
+def test_a_file_with_too_few_or_too_many_bytes_is_refused(folder: Path, write_idx: WriteIdx, missing: int) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] if missing == 1 else content + b"\x00")
+    with pytest.raises(DatasetError, match=f"its header promises 2352 bytes of pixels, but {2352 - missing} follow"):
+        loading.load("mnist")
+
+
+@pytest.mark.parametrize("kept", [5, 20, 1_000])
+def test_a_compressed_file_cut_short_is_refused(folder: Path, write_idx: WriteIdx, kept: int) -> None:
+    path = write_idx(folder / (TRAIN + ".gz"), noise(3))
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.load("mnist")
+
+
+def test_a_damaged_compressed_file_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / (TRAIN + ".gz"), noise(3))
+    content = bytearray(path.read_bytes())
+    content[1000:1010] = bytes(byte ^ 255 for byte in content[1000:1010])
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.load("mnist")
+
+
+def test_a_file_that_only_claims_to_be_compressed_is_refused(folder: Path) -> None:
+    (folder / (TRAIN + ".gz")).write_bytes(b"<html>404</html>")
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.availability("mnist")
+
+
+def test_images_of_another_size_are_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3, side=32))
+    with pytest.raises(DatasetError) as refused:
+        loading.load("mnist")
+    assert str(refused.value) == (f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original files.")
+
+
+def test_a_file_without_images_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(0))
+    with pytest.raises(DatasetError, match="holds 0 images"):
+        loading.availability("mnist")
+
+
+def test_a_missing_file_is_no_readable_idx_file(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="No such file or directory"):
+        idx.read_images(tmp_path / "none")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
+    with pytest.raises(DatasetError) as refused:
+        loading.load("mnist")
+    assert str(refused.value) == (
+        f"GAN_DATA_DIR is '{tmp_path / 'none'}', which is not a folder: set it to a folder of IDX files, or unset it."
+    )
+
+
+def test_an_empty_folder_says_which_file_belongs_where(folder: Path) -> None:
+    with pytest.raises(DatasetError) as refused:
+        loading.load("mnist")
+    assert str(refused.value) == (
+        f"GAN_DATA_DIR is '{folder}', but no mnist images are there: put train-images-idx3-ubyte (.gz or not) into "
+        f"{folder / 'mnist'}, or unset GAN_DATA_DIR to use Keras' cache or its download."
+    )
+
+
+# ---- Keras' cache and download ----------------------------------------------------------------------------------------------
+
+
+def test_keras_cache_is_found_without_loading_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAN_DATA_DIR", raising=False)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    assert not loading.availability("mnist").ready
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "mnist.npz").touch()
+    known = loading.availability("mnist")
+    assert (known.ready, known.images) == (True, 60_000)
+    assert not loading.availability("fashion_mnist").ready
+
+
+def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
+    """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose files carry no checksum."""
+    cache = tmp_path / ".keras" / "datasets" / "fashion-mnist"
+    for images in (TRAIN, TEST):
+        write_idx(cache / f"{images}.gz", pictures(3))
+        labels = cache / f"{images.replace('images-idx3', 'labels-idx1')}.gz"
+        labels.write_bytes(gzip.compress(b"\x00\x00\x08\x01" + b"\x00\x00\x00\x03" + b"\x00" * 3))
+    code = (
+        "from gan_runtime.data import loading; data = loading.load('fashion_mnist');"
+        "print(data.images.shape, data.images.dtype, data.images[2, 1, 0, 0], data.origin)"
+    )
+    child = _child(["-c", code], tmp_path)
+    assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 Keras' cache"], child.stderr
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+def test_without_network_the_three_ways_to_get_the_images_are_named(tmp_path: Path, name: str) -> None:
+    child = _child(["-m", "gan_runtime.data.loading", name], tmp_path)
+    assert child.returncode == 2
+    sentence = child.stderr.strip().splitlines()[-1]
+    assert sentence.startswith(f"{name} is not on this machine and Keras could not download it (")
+    assert sentence.endswith(
+        "): connect to the network, or set GAN_DATA_DIR to a folder with its IDX files, "
+        "or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
+    )
+
+
+def _child(arguments: list[str], home: Path) -> subprocess.CompletedProcess[str]:
+    """Runs Python with an empty home folder and no way to the network."""
+    blocked = {
+        "HOME": str(home),
+        **dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"), "http://127.0.0.1:9"),
+    }
+    kept = {key: value for key, value in os.environ.items() if key not in ("GAN_DATA_DIR", "KERAS_HOME", "NO_PROXY", "no_proxy")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=REPOSITORY,
+        env={**kept, **blocked},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,248 @@
+"""A spec refuses wrong values at the door, in sentences: what was given, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime import presets
+from gan_runtime.errors import SpecError
+from gan_runtime.spec import RunSpec
+
+WRONG_VALUES: list[tuple[str, Any, str]] = [
+    ("epochs", 0, "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("epochs", 10_001, "epochs is 10001, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("epochs", 3.5, "epochs is 3.5, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("epochs", "three", "epochs is 'three', but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("epochs", "", "epochs is '', but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("epochs", None, "epochs is None, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("steps_per_loop", 0, "steps_per_loop is 0, but allowed is a whole number from 1 to 10000: use a whole number of steps."),
+    ("seed", -1, "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
+    ("seed", 2**31, "seed is 2147483648, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
+    ("replicas", 0, "replicas is 0, but allowed is a whole number from 1 to 1024: use the number of devices to train on."),
+    (
+        "batch_size_global",
+        65_537,
+        "batch_size_global is 65537, but allowed is a whole number from 1 to 65536: use a multiple of the number of replicas.",
+    ),
+    (
+        "learning_rate_generator",
+        0,
+        "learning_rate_generator is 0, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+    ),
+    (
+        "learning_rate_discriminator",
+        1.5,
+        "learning_rate_discriminator is 1.5, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+    ),
+    (
+        "learning_rate_discriminator",
+        "nan",
+        "learning_rate_discriminator is 'nan', but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+    ),
+    ("workload", "dcgan", "workload is 'dcgan', but allowed is dcgan_mnist, mlp_gan: did you mean dcgan_mnist?"),
+    ("workload", 3, "workload is 3, but allowed is dcgan_mnist, mlp_gan: pick one of the listed workloads."),
+    ("dataset", "minst", "dataset is 'minst', but allowed is digits, mnist, fashion_mnist: did you mean mnist?"),
+    ("engine", "torch", "engine is 'torch', but allowed is tensorflow: pick one of the listed engines."),
+    ("accelerator", "gpux", "accelerator is 'gpux', but allowed is auto, cpu, gpu, tpu: did you mean gpu?"),
+    ("accelerator", "cuda", "accelerator is 'cuda', but allowed is auto, cpu, gpu, tpu: pick one of the listed accelerators."),
+    (
+        "precision",
+        "float16",
+        "precision is 'float16', but allowed is float32, mixed_bfloat16, mixed_float16: did you mean float32?",
+    ),
+    ("xla", "on", "xla is 'on', but allowed is off, jit: pick one of the listed settings."),
+    (
+        "name",
+        "a/b",
+        "name is 'a/b', but allowed is text of up to 60 letters, digits, spaces, '.', '_' and '-': use a short plain name.",
+    ),
+    (
+        "tpu_address",
+        "",
+        "tpu_address is '', but allowed is text of 1 to 200 letters, digits, ':', '/', '.', '_' and '-': "
+        "use 'local', a TPU name, or grpc://host:port.",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"), WRONG_VALUES, ids=lambda item: None if isinstance(item, str) else repr(item)
+)
+def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, sentence: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({field: value})
+    assert refused.value.by_field() == {field: sentence}
+
+
+def test_every_option_has_a_wrong_value_above() -> None:
+    assert {field for field, _, _ in WRONG_VALUES} == set(RunSpec.options())
+
+
+@pytest.mark.parametrize("name", ["x" * 61, "über", "run\n", "a\tb", "../up"])
+def test_a_name_that_could_not_be_shown_plainly_is_refused(name: str) -> None:
+    with pytest.raises(SpecError, match="use a short plain name"):
+        RunSpec.parse({"name": name})
+
+
+def test_several_wrong_values_give_several_sentences() -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"epochs": 0, "seed": -1, "xla": "on"})
+    assert set(refused.value.by_field()) == {"epochs", "seed", "xla"}
+    assert "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0." in str(refused.value)
+
+
+def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"epoch": 3})
+    assert refused.value.by_field() == {"epoch": "epoch is not an option of a run: did you mean epochs?"}
+
+
+def test_an_unknown_option_lists_the_options_there_are() -> None:
+    with pytest.raises(SpecError, match=r"zzz is not an option of a run: the options are name, workload, dataset, .*, seed\.$"):
+        RunSpec.parse({"zzz": 1})
+
+
+# ---- rules across fields --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("batch", "replicas", "sentence"),
+    [
+        (30, 4, "batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32."),
+        (2, 4, "batch_size_global is 2, but 4 replicas need a multiple of 4: use 4."),
+    ],
+)
+def test_a_batch_that_replicas_cannot_share_is_refused_with_its_neighbours(batch: int, replicas: int, sentence: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"batch_size_global": batch, "replicas": replicas})
+    assert refused.value.by_field() == {"batch_size_global": sentence}
+
+
+def test_float16_on_a_tpu_is_refused() -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"accelerator": "tpu", "precision": "mixed_float16"})
+    assert refused.value.by_field() == {
+        "precision": "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or float32."
+    }
+
+
+def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
+    values = {"precision": "mixed_float16", "xla": "jit", "batch_size_global": 32}
+    assert RunSpec.parse({**values, "replicas": 1}).xla == "jit"
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({**values, "replicas": 2})
+    assert refused.value.by_field() == {
+        "xla": "xla is jit with mixed_float16 on 2 replicas, which TensorFlow cannot combine: use mixed_bfloat16, or xla=off."
+    }
+
+
+# ---- what is accepted -----------------------------------------------------------------------------------------------------
+
+
+def test_numbers_may_come_as_text() -> None:
+    spec = RunSpec.parse({"epochs": "3", "seed": " 7 ", "learning_rate_generator": "2e-4", "batch_size_global": "64"})
+    assert (spec.epochs, spec.seed, spec.learning_rate_generator, spec.batch_size_global) == (3, 7, 0.0002, 64)
+
+
+def test_the_defaults_are_the_settings_of_the_paper() -> None:
+    assert RunSpec().model_dump() == {
+        "name": "",
+        "workload": "dcgan_mnist",
+        "dataset": "digits",
+        "engine": "tensorflow",
+        "accelerator": "auto",
+        "replicas": 1,
+        "tpu_address": "local",
+        "precision": "mixed_bfloat16",
+        "xla": "off",
+        "batch_size_global": 256,
+        "epochs": 30,
+        "steps_per_loop": 10,
+        "learning_rate_generator": 0.0001,
+        "learning_rate_discriminator": 0.0001,
+        "seed": 1,
+    }
+
+
+def test_a_spec_knows_its_shares_and_its_steps() -> None:
+    spec = RunSpec.parse({"batch_size_global": 64, "replicas": 8})
+    assert spec.batch_size_per_replica == 8
+    assert spec.steps_per_epoch(1_797) == 28
+    assert spec.steps_per_epoch(63) == 0
+
+
+def test_only_changed_options_are_shown_in_short() -> None:
+    assert RunSpec.parse({"epochs": 2, "seed": 1}).changed_from_default() == {"epochs": 2}
+
+
+def test_the_bounds_of_an_option_are_readable_for_forms() -> None:
+    replicas, rate = RunSpec.options()["replicas"], RunSpec.options()["learning_rate_generator"]
+    assert (replicas.minimum, replicas.maximum, replicas.default, replicas.kind) == (1, 1024, 1, int)
+    assert (rate.minimum, rate.maximum, rate.default, rate.kind) == (0.0, 1.0, 1e-4, float)
+    assert RunSpec.options()["precision"].choices == ("float32", "mixed_bfloat16", "mixed_float16")
+
+
+# ---- files, presets, assignments ---------------------------------------------------------------------------------------------
+
+
+def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
+    spec = RunSpec.parse({"name": "round trip", "learning_rate_generator": 3e-4, "replicas": 2, "precision": "float32"})
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(spec.model_dump()), encoding="utf-8")
+    assert RunSpec.read(file) == spec
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", r"spec file .*spec\.json is not JSON \(.+\): correct it, or start from .+\."),
+        ("[1]", r"spec file .*spec\.json holds a list: it must hold one JSON object of options\."),
+        ('{"epochs": 0}', "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ],
+)
+def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    file = tmp_path / "spec.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(SpecError, match=sentence):
+        RunSpec.read(file)
+
+
+def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"cannot be read \(No such file or directory\): give the path of a JSON file\."):
+        RunSpec.read(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("name", list(presets.PRESETS))
+def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> None:
+    preset = presets.preset(name)
+    assert preset.title
+    assert preset.summary.endswith(".")
+    RunSpec.parse(preset.values)
+    for field, values in preset.suggestions.items():
+        for value in values:
+            RunSpec.parse({**preset.values, field: value})
+
+
+def test_the_paper_preset_is_the_setting_of_the_study() -> None:
+    spec = RunSpec.parse(presets.preset("paper").values)
+    assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == ("dcgan_mnist", "mnist", 8, 30)
+    assert (spec.precision, spec.learning_rate_generator, spec.learning_rate_discriminator) == ("mixed_bfloat16", 1e-4, 1e-4)
+    assert presets.preset("paper").suggestions["batch_size_global"] == (64, 128, 256, 512)
+
+
+def test_an_unknown_preset_names_the_presets_there_are() -> None:
+    with pytest.raises(SpecError, match="preset is 'quik', but allowed is quick, paper: did you mean quick"):
+        presets.preset("quik")
+
+
+def test_assignments_are_read_as_text_values() -> None:
+    assert presets.parse_assignments(["epochs=3", " seed = 7 ", "name=a=b"]) == {"epochs": "3", "seed": "7", "name": "a=b"}
+
+
+def test_an_assignment_without_equals_is_refused() -> None:
+    with pytest.raises(SpecError, match="--set 'epochs' has no '=': write it as key=value, such as epochs=3"):
+        presets.parse_assignments(["epochs"])
