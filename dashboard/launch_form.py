@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from gan_runtime import catalog
 from gan_runtime.errors import SpecError
+from gan_runtime.home import command_line
 from gan_runtime.hosts import ACCELERATORS, Host
 from gan_runtime.options import GROUPS, Option
 from gan_runtime.presets import PRESETS
@@ -51,14 +53,14 @@ def pick_preset() -> str:
     return name
 
 
-def fields(preset: str, host: Host) -> None:
+def fields(preset: str, host: Host, look_again: Callable[[], None]) -> None:
     """The widgets of all groups, three beside each other, each with its help and its error."""
     errors = problems()
     for group in GROUPS:
         options = [option for option in RunSpec.options().values() if option.group == group and _is_shown(option)]
         st.subheader(group)
         if group == "Accelerator":
-            _accelerator_cards(host)
+            _accelerator_cards(host, look_again)
         columns = st.columns(3)
         for index, option in enumerate(options):
             with columns[index % 3]:
@@ -76,7 +78,7 @@ def _is_shown(option: Option) -> bool:
     return option.name != "accelerator"
 
 
-def _accelerator_cards(host: Host) -> None:
+def _accelerator_cards(host: Host, look_again: Callable[[], None]) -> None:
     """What this host offers; what is missing stands there greyed, with the reason and what to do."""
     chosen = st.session_state[f"{PREFIX}accelerator"]
     columns = st.columns(4)
@@ -94,6 +96,9 @@ def _accelerator_cards(host: Host) -> None:
                 width="stretch",
             )
             st.caption(_card_text(name, host))
+    st.button(
+        "Look again", on_click=look_again, type="tertiary", icon=":material/refresh:", help="Asks this host again what it offers."
+    )
 
 
 def _card_text(name: str, host: Host) -> str:
@@ -131,7 +136,7 @@ def command(preset: str, made: RunSpec) -> str:
     """The command line that starts the same run."""
     base = RunSpec.parse(PRESETS[preset].values).model_dump()
     changed = [f"--set {name}={_shell(value)}" for name, value in made.model_dump().items() if value != base[name]]
-    return " ".join(["python -m gan_runtime train", f"--preset {preset}", *changed])
+    return " ".join([f"{command_line()} train", f"--preset {preset}", *changed])
 
 
 def _shell(value: Any) -> str:

@@ -71,13 +71,13 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     columns[0].metric(
         "Memory, est.",
         words.size(estimate.memory_bytes(spec)),
-        help=f"Framework, weights, gradients, optimizer and activations of all replicas. This host has {words.size(host.memory_bytes)}.",
+        help=f"Framework, weights, gradients, optimizer and activations of all replicas; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
     )
-    rate = queries.typical_images_per_s(runtime.store, spec.workload, accelerator(spec, host), spec.replicas, spec.precision)
+    rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host))
     columns[1].metric(
         "Time, est.",
         f"≈ {words.duration(estimate.training_seconds(spec, data.images, rate))}" if rate else "unknown",
-        help="From the median speed of stored runs with this workload, accelerator, replicas and precision. Unknown before the first such run.",
+        help="From the speed of stored runs like this one. Unknown before the first such run.",
     )
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {words.count(data.images)} images, {where}")

@@ -1,7 +1,7 @@
 """What a run will need, estimated before it starts. Estimates, named as such wherever they are shown.
 
-Memory of a trainer = a loaded framework + per replica (weights, gradients, two Adam slots: 16 bytes a weight)
-+ per image what the backward pass keeps. docs/metrics.md has the measured figures that BASE and COPIES come from.
+Memory of a trainer = a loaded framework + weights of each replica with all that goes with them + activations of each
+image. The three constants were fitted to the measured trainers of docs/metrics.md, which they meet within 6 %.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
 
-BASE_BYTES = 750e6  # a trainer that has loaded TensorFlow and made its threads
-BYTES_PER_WEIGHT = 16
-COPIES = 6.0  # activations, their gradients, dropout masks and the allocator's slack
+BASE_BYTES = 820e6  # a trainer that has loaded TensorFlow and made its threads
+BYTES_PER_WEIGHT = 38  # weight, gradient and two Adam slots are 16; the rest are reduced gradients and re-laid kernels
+BYTES_PER_ACTIVATION = 4  # also in mixed precision: what is saved there goes into casts
 
 
 def memory_bytes(spec: RunSpec) -> float:
-    """Bytes of main memory (CPU) or of framework and devices together (GPU, TPU) for the whole run."""
+    """Bytes of main memory of a trainer on the CPU. For GPU and TPU a rough guide only: not measured there."""
     entry = catalog.WORKLOADS[spec.workload]
     weights = spec.replicas * entry.parameters * BYTES_PER_WEIGHT
-    bytes_per_number = 4 if spec.precision == "float32" else 2
-    images = spec.batch_size_global * entry.activations_per_image * bytes_per_number * COPIES
-    return BASE_BYTES + weights + images
+    return BASE_BYTES + weights + spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION
 
 
 def training_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from gan_runtime.rundir import RunDir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
+
+
+def command_line() -> str:
+    """How a person in the project's folder calls this program: `.venv/bin/python -m gan_runtime`."""
+    python = Path(sys.executable)
+    return f"{python.relative_to(REPOSITORY) if python.is_relative_to(REPOSITORY) else python} -m gan_runtime"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers the
 
 
 class Device(BaseModel):
-    """One kind of accelerator. `count`: devices for replicas (CPU: physical cores); `reason`: why not, and what to do."""
+    """One kind of accelerator. `count`: devices for replicas (CPU: logical cores); `reason`: why not, and what to do."""
 
     model_config = ConfigDict(frozen=True)
     available: bool

@@ -40,12 +40,20 @@ class _Live:
     changed_at: datetime
 
 
+@dataclass(frozen=True)
+class _Child:
+    """A trainer that this process has started."""
+
+    process: subprocess.Popen[bytes]
+    accelerator: str
+
+
 class Supervisor:
     """Acts once per `tick`; called by one thread at a time, in the process that owns the store."""
 
     def __init__(self, home: Home, store: Store, ingestor: Ingestor, grace_seconds: float = GRACE_SECONDS) -> None:
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._children: dict[str, _Child] = {}
 
     def tick(self) -> None:
         """Takes in the journals, then acts on what they say."""
@@ -53,7 +61,7 @@ class Supervisor:
         gone = {live.run.run_id for live in self._live() if live.status in ACTIVE and not self._alive(live)}
         self._ingestor.catch_up()
         self._ingestor.forget_missing()
-        busy: set[str] = set()
+        busy = self._still_held()
         acted = False
         for live in self._live():
             if live.status == "queued":
@@ -93,14 +101,23 @@ class Supervisor:
         command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), str(live.attempt), live.accelerator]
         with run.log.open("ab") as log:
             # A session of its own: closing the terminal or the dashboard does not reach the trainer.
-            self._children[run.run_id] = subprocess.Popen(
+            process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )
+        self._children[run.run_id] = _Child(process, live.accelerator)
+
+    def _still_held(self) -> set[str]:
+        """Accelerators of trainers that have not quite ended, also after their final event. Ended ones are let go."""
+        live = {item.run.run_id for item in self._live()}
+        for run_id, child in list(self._children.items()):
+            if run_id not in live and child.process.poll() is not None:
+                del self._children[run_id]
+        return {child.accelerator for child in self._children.values() if child.process.poll() is None}
 
     def _alive(self, live: _Live) -> bool:
         child = self._children.get(live.run.run_id)
         if child is not None:
-            return child.poll() is None
+            return child.process.poll() is None
         process = _trainer(live)
         if process is not None:
             return True
@@ -111,7 +128,8 @@ class Supervisor:
     def _bury(self, live: _Live) -> None:
         """The process is gone and has left no final event."""
         child = self._children.pop(live.run.run_id, None)
-        how = f" (killed by signal {-child.returncode})" if child and child.returncode and child.returncode < 0 else ""
+        code = child.process.returncode if child else None
+        how = f" (killed by signal {-code})" if code is not None and code < 0 else ""
         if live.run.stop_file.exists():
             self._note(live, "stopped", f"the trainer ended without saving{how}; resume goes on from its last checkpoint")
         else:

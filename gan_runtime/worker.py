@@ -86,4 +86,8 @@ def _check_size(spec: RunSpec, data: ImageSet) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]))
+    code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for seconds more.
+    os._exit(code)

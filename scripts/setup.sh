@@ -11,6 +11,14 @@ if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; t
     exit 0
 fi
 
+# tensorflow-tpu and tensorflow install the same files: they never share an environment.
+other=requirements.txt
+[ "$requirements" = requirements.txt ] && other=requirements-tpu.txt
+if [ "$requirements" != requirements-dev.txt ] && [[ "$requirements$other" == *tpu* ]] && [ -e "$venv/.installed-$other" ]; then
+    echo "$venv was made from $other, but this host wants $requirements: run make clean, then make setup." >&2
+    exit 1
+fi
+
 find_python() {
     local candidate
     for candidate in ${PYTHON3:-} python3 python3.13 python3.12 python3.11; do

@@ -557,7 +557,7 @@ def test_a_results_file_that_is_no_database_is_refused(home: Home, command: Call
     home.database.write_bytes(b"not a database" * 1000)
     sentence = refused(command("train", *TINY, home=home.path))
     assert f"{home.database} is not a usable DuckDB database" in sentence
-    assert "`python -m gan_runtime rebuild`" in sentence
+    assert "python -m gan_runtime rebuild`" in sentence
     assert home.database.read_bytes() == b"not a database" * 1000
     assert home.run_dirs() == []
 

@@ -18,13 +18,13 @@ from gan_runtime import commands, hosts, owner, presets
 from gan_runtime.cli import output, record, reports, serving, tables, training
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.home import HOME_VARIABLE, Home, command_line
 from gan_runtime.spec import RunSpec, read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
 
-NO_RUNS = "no runs yet: start one with `python -m gan_runtime train --preset quick`, or on the Launch page."
+NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
 SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
 
 
@@ -121,7 +121,7 @@ def _conclude(home: Home, end: Snapshot, as_json: bool) -> None:
     output.say(f"run {row.run_id} is {row.status}: {row.note}")
     if row.status == "stopped":
         elsewhere = "" if home == Home.choose() else f" --home {home.path}"
-        output.say(f"go on with: python -m gan_runtime resume {row.run_id}{elsewhere}")
+        output.say(f"go on with: {command_line()} resume {row.run_id}{elsewhere}")
     if row.status == "queued" and not owner.is_owned(home):
         output.say("nobody trains in this home now: the run waits until a dashboard or another `train` is started.")
 
@@ -155,7 +155,7 @@ def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
     status = commands.latest_status(run_dir).status
     if as_json:
         return output.print_json({"run_id": run, "status": status, "stop_requested": True})
-    return output.say(f"run {run} is asked to stop: it saves and ends at its next step, or leaves the queue.")
+    return output.say(f"run {run} is asked to stop: it saves and ends after the steps now under way, or leaves the queue.")
 
 
 @app.command()

@@ -105,7 +105,9 @@ def _to_the_end(home: Home, run: RunDir, supervision: Supervision, stop_wish: St
         report.show(snapshot)
         supervision.keep_up()
         if stop_wish.is_made and not asked:
-            output.notes().print(f"stopping {run.run_id}: it saves and ends at its next step (Ctrl-C again leaves at once)")
+            output.notes().print(
+                f"stopping {run.run_id}: it saves and ends after the steps now under way (Ctrl-C again leaves at once)"
+            )
             with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
                 commands.stop(run)
             asked = True

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
 from gan_runtime.errors import UnknownRunError
+from gan_runtime.spec import RunSpec
 from gan_runtime.store.store import Store
 
 LOSSES = ("loss_generator", "loss_discriminator")
@@ -137,7 +138,7 @@ def progress(store: Store, run_id: str) -> Progress:
         [run_id, run_id],
     )
     step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
-    rate = _recent_seconds_per_step(store, run_id, step)
+    rate = _recent_seconds_per_step(store, run_id)
     spec = run(store, run_id)
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
     left = epochs * steps_per_epoch - step
@@ -156,14 +157,20 @@ def progress(store: Store, run_id: str) -> Progress:
     )
 
 
-def _recent_seconds_per_step(store: Store, run_id: str, step: int) -> float | None:
-    """Mean over the last 50 steps, without the first step of all, which holds the compiling."""
+def _recent_seconds_per_step(store: Store, run_id: str) -> float | None:
+    """Mean over the last 50 steps of the newest attempt, without its first step, which holds the compiling."""
     rows = store.rows(
         """
-        SELECT min(step), max(step), min(wall_s), max(wall_s) FROM scalars
-        WHERE run_id = ? AND step > ? AND metric = 'loss_generator'
+        WITH newest AS (
+            SELECT step, wall_s FROM scalars
+            WHERE run_id = $run AND metric = 'loss_generator' AND attempt = (SELECT max(attempt) FROM scalars WHERE run_id = $run)
+        ), recent AS (
+            SELECT step, wall_s FROM newest
+            WHERE step >= greatest((SELECT min(step) + 1 FROM newest), (SELECT max(step) - 50 FROM newest))
+        )
+        SELECT min(step), max(step), min(wall_s), max(wall_s) FROM recent
         """,
-        [run_id, max(0, step - 50)],
+        {"run": run_id},
     )
     first, last, begin, end = rows[0]
     return (end - begin) / (last - first) if first is not None and last > first else None
@@ -272,14 +279,30 @@ def events(store: Store, run_id: str) -> pd.DataFrame:
     )
 
 
-def typical_images_per_s(store: Store, workload: str, accelerator: str, replicas: int, precision: str) -> float | None:
-    """Median rate of earlier runs of this kind on this host; None when there was none."""
+def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float | None:
+    """Median rate of earlier runs like `spec`, of those with the nearest global batch; None when there was none.
+
+    The first epoch of an attempt holds the compiling and does not count.
+    """
     rows = store.rows(
         """
-        SELECT median(e.images_per_s) FROM epochs e JOIN runs r USING (run_id)
-        WHERE r.workload = ? AND r.accelerator = ? AND r.replicas = ? AND r.precision = ?
+        WITH alike AS (
+            SELECT run_id, abs(ln(batch_size_global / $batch)) AS distance FROM runs
+            WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
+              AND precision = $precision AND xla = $xla
+        ), steady AS (
+            SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
+            QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
+        )
+        SELECT median(images_per_s) FROM steady WHERE distance = (SELECT min(distance) FROM steady)
         """,
-        [workload, accelerator, replicas, precision],
+        {
+            "batch": float(spec.batch_size_global),
+            "workload": spec.workload,
+            "accelerator": accelerator,
+            "replicas": spec.replicas,
+            "precision": spec.precision,
+            "xla": spec.xla,
+        },
     )
-    value: Any = rows[0][0]
-    return float(value) if value is not None else None
+    return rows[0][0]

@@ -18,6 +18,7 @@ import duckdb
 import pandas as pd
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
+from gan_runtime.home import command_line
 
 SCHEMA_VERSION = 1
 _SCHEMA = Path(__file__).with_name("schema.sql")
@@ -140,7 +141,7 @@ class Store:
             self._connection.close()
             raise StoreError(
                 f"{self.path} has schema version {found[0][0]}, this program writes {SCHEMA_VERSION}: "
-                "run `python -m gan_runtime rebuild`, which keeps it aside and makes a new one from the journals."
+                f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
             )
         self._connection.execute("CHECKPOINT")
 
@@ -186,7 +187,7 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
 
 def _damaged(path: Path | None, error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0]
-    return f"{path} is not a usable DuckDB database ({first}): run `python -m gan_runtime rebuild`, which keeps it aside and makes a new one from the journals."
+    return f"{path} is not a usable DuckDB database ({first}): run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
 
 
 def _quoted(path: Path) -> str:

@@ -24,6 +24,7 @@ class Recorder:
         self._writer, self._spec, self._steps_per_epoch = writer, spec, steps_per_epoch
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
+        self._compile_written = False
         self._step_seconds: list[float] = []
         self._epoch_begin = (step, wall_s)
 
@@ -67,6 +68,7 @@ class Recorder:
             journal.EpochDone(epoch=epoch, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds)
         )
         self._epoch_begin = (self.step, self.wall_s)
+        self._compile_time()
 
     def probe(self, engine: Engine, run: RunDir) -> None:
         """Writes the epoch's histograms and its sample grid."""
@@ -91,13 +93,17 @@ class Recorder:
         self._writer.write(*histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin))
 
     def summary(self) -> None:
-        """Writes the typical step, and what the first call took beyond it: compiling and warming up."""
-        if self._step_seconds and self._first_call_s is not None:
-            steady = median(self._step_seconds)
-            self._writer.write(
-                journal.Phase(phase="steady_step", seconds=steady),
-                journal.Phase(phase="compile", seconds=max(0.0, self._first_call_s - steady)),
-            )
+        """Writes the typical step of the attempt, and the compiling if the attempt ended within its first epoch."""
+        self._compile_time()
+        if self._step_seconds:
+            self._writer.write(journal.Phase(phase="steady_step", seconds=median(self._step_seconds)))
+
+    def _compile_time(self) -> None:
+        """Writes, once, what the first call took beyond a steady step: compiling and warming up."""
+        if self._first_call_s is not None and self._step_seconds and not self._compile_written:
+            seconds = max(0.0, self._first_call_s - median(self._step_seconds))
+            self._writer.write(journal.Phase(phase="compile", seconds=seconds))
+            self._compile_written = True
 
     def _raise_if_not_finite(self, numbers: StepNumbers) -> None:
         bad = {name: values for name, values in numbers.values.items() if not np.isfinite(values).all()}

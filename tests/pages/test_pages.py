@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime import journal
-from gan_runtime.home import Home
+from gan_runtime.home import Home, command_line
 from gan_runtime.journal import StatusChange
 from gan_runtime.rundir import RunDir
 
@@ -172,7 +172,7 @@ def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
     app = show("launch")
     app.number_input(key="spec.batch_size_global").set_value(64).run()
     assert {metric.label: metric.value for metric in app.metric}["Steps per epoch"] == "28"
-    assert app.code[0].value == "python -m gan_runtime train --preset quick --set batch_size_global=64"
+    assert app.code[0].value == f"{command_line()} train --preset quick --set batch_size_global=64"
 
 
 def test_launch_refuses_a_missing_dataset_in_one_sentence(

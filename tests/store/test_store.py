@@ -68,7 +68,7 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
     with store.transaction() as writer:
         writer.execute("UPDATE ingest.version SET schema_version = 99")
     store.close()
-    with pytest.raises(StoreError, match=r"has schema version 99, this program writes 1: .*`python -m gan_runtime rebuild`"):
+    with pytest.raises(StoreError, match=r"has schema version 99, this program writes 1: .*python -m gan_runtime rebuild`"):
         Store(path)
 
 

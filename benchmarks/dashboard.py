@@ -1,0 +1,130 @@
+"""How fast and how light the dashboard is: the real one, in a real Chromium, on an empty home.
+
+first_page_s       from the start of the process until Home is drawn (the browser is open already)
+first_point_s      from the click on "Start a quick run", at once after that, until the Live page draws the loss chart
+memory_mb          resident memory of the Streamlit process after every page was visited with one stored run, 10⁶ bytes
+import_s           importing everything that the dashboard imports, in a fresh interpreter; median of three
+frameworks_loaded  which of tensorflow, keras, jax that interpreter then holds; must be none
+
+python -m benchmarks.dashboard        prints one JSON line
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import Any
+
+import psutil
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.trial import trial_home
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+START_SECONDS = 60.0
+TRAIN_MS = 180_000.0  # TensorFlow is loaded twice before the first step: to look at the host, and to train
+IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+# Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the others as well.
+MODULES = sorted(f"dashboard.{path.stem}" for path in (REPOSITORY / "dashboard").glob("*.py") if path.stem != "navigation")
+IMPORT_ALL = """
+import json, sys, time
+begin = time.perf_counter()
+for name in sys.argv[1:]:
+    __import__(name)
+seconds = time.perf_counter() - begin
+print(json.dumps([seconds, [name for name in ("tensorflow", "keras", "jax") if name in sys.modules]]))
+"""
+
+
+def measure() -> dict[str, Any]:
+    """One visit of a new user, and what the imports cost."""
+    system_chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    with trial_home() as home, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=system_chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        begin = time.perf_counter()
+        server, address = serve(home)
+        page.goto(address)
+        start = page.get_by_role("button", name="Start a quick run")
+        start.wait_for(timeout=START_SECONDS * 1000)
+        wait_until_drawn(page)
+        first_page_s = time.perf_counter() - begin
+
+        begin = time.perf_counter()
+        start.click()
+        page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg)").first.wait_for(timeout=TRAIN_MS)
+        first_point_s = time.perf_counter() - begin
+
+        page.get_by_test_id("stImage").first.wait_for(timeout=TRAIN_MS)  # the first epoch is done: every page has a picture
+        page.get_by_role("button", name="Stop and save").click()
+        page.get_by_role("button", name="Resume").wait_for(timeout=TRAIN_MS)
+        pages = visit_every_page(page)
+        memory_mb = psutil.Process(server.pid).memory_info().rss / 1e6
+        chromium_version = browser.version
+        browser.close()
+    import_s, frameworks_loaded = imports()
+    return {
+        "first_page_s": round(first_page_s, 2),
+        "first_point_s": round(first_point_s, 2),
+        "memory_mb": round(memory_mb),
+        "pages_visited": pages,
+        "import_s": round(import_s, 2),
+        "frameworks_loaded": frameworks_loaded,
+        "chromium": chromium_version,
+    }
+
+
+def serve(home: Home) -> tuple[subprocess.Popen[bytes], str]:
+    """Starts the dashboard on a free port; its process and address, as soon as it answers there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    environment = {**os.environ, HOME_VARIABLE: str(home.path)}
+    server = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=sys.stderr)
+    address = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=1.0).close()
+            return server, address
+        except OSError:
+            time.sleep(0.02)
+    sys.exit(f"the dashboard did not answer on {address} within {START_SECONDS:.0f} s (exit code {server.poll()}).")
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Waits for the end of the page's script. A page that shows an exception counts as broken, however fast it was."""
+    page.locator(IDLE).wait_for()
+    if page.get_by_test_id("stException").count():
+        sys.exit(f"{page.url} shows an exception: its traceback is in the output of the dashboard.")
+
+
+def visit_every_page(page: Page) -> list[str]:
+    """Follows each link of the navigation; the titles of the pages."""
+    titles = []
+    for link in page.get_by_test_id("stSidebarNavLink").all():
+        link.click()
+        page.wait_for_timeout(1_000.0)  # the script starts a moment after the click
+        wait_until_drawn(page)
+        titles.append(page.locator("h1").first.inner_text())
+    return titles
+
+
+def imports() -> tuple[float, list[str]]:
+    """Seconds to import what the dashboard imports, and the frameworks that came with it."""
+    command = [sys.executable, "-c", IMPORT_ALL, "streamlit.web.cli", "gan_runtime.runtime", *MODULES]
+    answers = [json.loads(subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True).stdout) for _ in range(3)]
+    return statistics.median(seconds for seconds, _ in answers), answers[0][1]
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure()))

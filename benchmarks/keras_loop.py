@@ -1,0 +1,116 @@
+"""The peer: the DCGAN loop of Table 1 that a user would otherwise write in plain Keras, timed per step.
+
+One device, one tf.function, two tapes over one forward pass, Adam(1e-4). The images are random and stay where they are:
+no input pipeline, no journal, no probes. Every step is waited for, as when its loss is printed.
+
+python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one JSON line
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["KERAS_BACKEND"] = "tensorflow"
+
+PRECISIONS = ("mixed_bfloat16", "float32")
+WARM_UP_STEPS = 3  # the first one compiles
+
+
+def networks() -> tuple[Any, Any]:
+    """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
+    import keras
+    from keras import layers
+
+    generator = keras.Sequential(
+        [
+            keras.Input((100,)),
+            layers.Dense(7 * 7 * 256, use_bias=False),
+            layers.BatchNormalization(),
+            layers.LeakyReLU(0.2),
+            layers.Reshape((7, 7, 256)),
+            layers.Conv2DTranspose(128, 5, padding="same", use_bias=False),  # 7 × 7 × 128
+            layers.BatchNormalization(),
+            layers.LeakyReLU(0.2),
+            layers.Conv2DTranspose(64, 5, strides=2, padding="same", use_bias=False),  # 14 × 14 × 64
+            layers.BatchNormalization(),
+            layers.LeakyReLU(0.2),
+            layers.Conv2DTranspose(1, 5, strides=2, padding="same", use_bias=False),  # 28 × 28 × 1
+            layers.Activation("tanh", dtype="float32"),
+        ]
+    )
+    discriminator = keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            layers.Conv2D(64, 5, strides=2, padding="same"),  # 14 × 14 × 64
+            layers.LeakyReLU(0.2),
+            layers.Dropout(0.3),
+            layers.Conv2D(128, 5, strides=2, padding="same"),  # 7 × 7 × 128
+            layers.LeakyReLU(0.2),
+            layers.Dropout(0.3),
+            layers.Flatten(),
+            layers.Dense(1, dtype="float32"),
+        ]
+    )
+    return generator, discriminator
+
+
+def make_step(precision: str, batch: int) -> Callable[[], float]:
+    """A call that trains one step on `batch` images, waits for it, and gives the generator's loss."""
+    import keras
+    import tensorflow as tf
+
+    keras.config.set_dtype_policy(precision)
+    generator, discriminator = networks()
+    weights = [network.trainable_variables for network in (generator, discriminator)]
+    optimizers = [keras.optimizers.Adam(1e-4), keras.optimizers.Adam(1e-4)]
+    for optimizer, variables in zip(optimizers, weights, strict=True):
+        optimizer.build(variables)  # variables cannot be made inside the tf.function
+    bce = keras.losses.BinaryCrossentropy(from_logits=True)
+    images = tf.random.uniform([batch, 28, 28, 1], -1.0, 1.0)
+
+    def train_step() -> Any:
+        with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
+            fake_images = generator(tf.random.normal([batch, 100]), training=True)
+            real, fake = discriminator(images, training=True), discriminator(fake_images, training=True)
+            losses = [bce(tf.ones_like(fake), fake), bce(tf.ones_like(real), real) + bce(tf.zeros_like(fake), fake)]
+        for tape, loss, variables, optimizer in zip(
+            (generator_tape, discriminator_tape), losses, weights, optimizers, strict=True
+        ):
+            optimizer.apply(tape.gradient(loss, variables), variables)
+        return losses[0]
+
+    compiled = tf.function(train_step)
+    return lambda: float(compiled())
+
+
+def measure(precision: str, batch: int, steps: int) -> dict[str, Any]:
+    """Images per second at the median step, after the warm-up."""
+    step = make_step(precision, batch)
+    seconds = []
+    for _ in range(WARM_UP_STEPS + steps):
+        begin = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - begin)
+    step_s = statistics.median(seconds[WARM_UP_STEPS:])
+    return {"precision": precision, "batch": batch, "images_per_s": round(batch / step_s, 1), "step_s": round(step_s, 4)}
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """--precision, --batch and --steps: the same for both sides of the comparison."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+    parser.add_argument("--batch", type=int, default=256, help="images per step")
+    parser.add_argument("--steps", type=int, default=20, help="steps to measure, after the warm-up")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    given = arguments("Times a plain Keras DCGAN loop.")
+    print(json.dumps(measure(given.precision, given.batch, given.steps)))

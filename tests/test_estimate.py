@@ -1,0 +1,31 @@
+"""The estimates of the Launch page against what real trainers took."""
+
+from __future__ import annotations
+
+import pytest
+
+from gan_runtime import estimate
+from gan_runtime.spec import RunSpec
+
+# Peak resident memory of trainers, 10^6 bytes: AMD EPYC, 2 cores, TensorFlow 2.21; the command stands in docs/metrics.md.
+MEASURED_MB = [
+    ({"workload": "mlp_gan", "batch_size_global": 64}, 787),
+    ({"batch_size_global": 32}, 950),
+    ({"batch_size_global": 256}, 1_050),
+    ({"batch_size_global": 256, "precision": "float32"}, 1_106),
+    ({"batch_size_global": 512}, 1_204),
+    ({"batch_size_global": 64, "replicas": 2}, 1_063),
+    ({"batch_size_global": 256, "replicas": 2}, 1_149),
+    ({"batch_size_global": 256, "replicas": 8}, 1_762),
+]
+
+
+@pytest.mark.parametrize(("options", "measured_mb"), MEASURED_MB)
+def test_the_memory_estimate_is_within_a_tenth_of_measured_trainers(options: dict[str, object], measured_mb: int) -> None:
+    assert estimate.memory_bytes(RunSpec.parse(options)) / 1e6 == pytest.approx(measured_mb, rel=0.1)
+
+
+def test_the_time_estimate_counts_full_batches_only() -> None:
+    spec = RunSpec.parse({"batch_size_global": 64, "epochs": 3})
+    # 1,797 images give 28 full batches of 64: 3 · 28 · 64 = 5,376 images.
+    assert estimate.training_seconds(spec, images=1_797, images_per_s=537.6) == pytest.approx(10.0)

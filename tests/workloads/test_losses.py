@@ -1,0 +1,57 @@
+"""Losses on logits: literal values, plain means, no overflow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gan_runtime.workloads.losses import bce_fake, bce_real, probability_real
+
+pytestmark = pytest.mark.usefixtures("cores")
+LN_2 = 0.6931471805599453
+
+
+def logits(*values: float) -> np.ndarray:
+    return np.asarray(values, np.float32)[:, None]
+
+
+def test_an_undecided_discriminator_costs_the_logarithm_of_two() -> None:
+    assert float(bce_real(logits(0.0))) == pytest.approx(LN_2, abs=1e-7)
+    assert float(bce_fake(logits(0.0))) == pytest.approx(LN_2, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("logit", "real", "fake"), [(1.0, 0.3132617, 1.3132617), (-2.0, 2.126928, 0.126928), (3.0, 0.0485874, 3.0485874)]
+)
+def test_losses_are_the_cross_entropy_of_the_sigmoid(logit: float, real: float, fake: float) -> None:
+    assert float(bce_real(logits(logit))) == pytest.approx(real, abs=1e-6)
+    assert float(bce_fake(logits(logit))) == pytest.approx(fake, abs=1e-6)
+
+
+def test_a_loss_is_the_plain_mean_over_the_batch() -> None:
+    assert float(bce_real(logits(0.0, 1.0, -2.0))) == pytest.approx((LN_2 + 0.3132617 + 2.126928) / 3, abs=1e-6)
+
+
+def test_extreme_logits_stay_finite() -> None:
+    assert float(bce_real(logits(-1_000.0))) == 1_000.0
+    assert float(bce_real(logits(1_000.0))) == 0.0
+    assert float(bce_fake(logits(1_000.0))) == 1_000.0
+    assert math.isfinite(float(bce_fake(logits(-1_000.0))))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_logits_of_low_precision_give_losses_of_float32(dtype: str) -> None:
+    from keras import ops
+
+    low = ops.cast(logits(0.0, 1.0), dtype)
+    loss = bce_real(low)
+    assert np.asarray(loss).dtype == np.float32
+    assert float(loss) == pytest.approx((LN_2 + 0.3132617) / 2, abs=1e-6)
+
+
+def test_the_probability_of_real_is_one_number_per_image() -> None:
+    found = np.asarray(probability_real(logits(0.0, 1.0, -200.0)))
+    assert found.shape == (3,)
+    assert found.tolist() == pytest.approx([0.5, 0.7310586, 0.0], abs=1e-6)
