@@ -55,7 +55,7 @@ class Runtime:
             lock.release()
             raise
         runtime = cls(home, lock, store, grace_seconds)
-        runtime._ingestor.catch_up()
+        runtime.refresh()
         runtime._thread.start()
         return runtime
 
@@ -71,10 +71,6 @@ class Runtime:
         with self._host_lock:
             self._host = self._host or hosts.probe()
             return self._host
-
-    def host_if_known(self) -> Host | None:
-        """As `host`, but None instead of waiting."""
-        return self._host
 
     def look_at_host(self) -> None:
         """Starts finding out what the host offers, without waiting, so that the Launch page has it at once."""

@@ -54,16 +54,17 @@ class Supervisor:
     def __init__(self, home: Home, store: Store, ingestor: Ingestor, grace_seconds: float = GRACE_SECONDS) -> None:
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
         self._children: dict[str, _Child] = {}
+        self._known = self._live()  # asked again only after news, so that waiting costs next to nothing
 
     def tick(self) -> None:
         """Takes in the journals, then acts on what they say."""
         # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
-        gone = {live.run.run_id for live in self._live() if live.status in ACTIVE and not self._alive(live)}
-        self._ingestor.catch_up()
-        self._ingestor.forget_missing()
+        gone = {live.run.run_id for live in self._known if live.status in ACTIVE and not self._alive(live)}
+        if self._ingestor.catch_up() + self._ingestor.forget_missing():
+            self._known = self._live()
         busy = self._still_held()
         acted = False
-        for live in self._live():
+        for live in self._known:
             if live.status == "queued":
                 if live.run.stop_file.exists():
                     self._note(live, "stopped", "taken from the queue before it started")
@@ -80,6 +81,7 @@ class Supervisor:
                 self._stop_if_asked(live)
         if acted:
             self._ingestor.catch_up()
+            self._known = self._live()
 
     def _live(self) -> list[_Live]:
         """Training runs first, then the queue in its order."""
@@ -108,7 +110,7 @@ class Supervisor:
 
     def _still_held(self) -> set[str]:
         """Accelerators of trainers that have not quite ended, also after their final event. Ended ones are let go."""
-        live = {item.run.run_id for item in self._live()}
+        live = {item.run.run_id for item in self._known}
         for run_id, child in list(self._children.items()):
             if run_id not in live and child.process.poll() is not None:
                 del self._children[run_id]

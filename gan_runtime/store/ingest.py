@@ -61,11 +61,13 @@ class Ingestor:
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ?", [run_id])
         self._offsets = {key: offset for key, offset in self._offsets.items() if key[0] != run_id}
 
-    def forget_missing(self) -> None:
-        """Removes the rows of runs whose folder a person deleted by hand."""
+    def forget_missing(self) -> int:
+        """Removes the rows of runs whose folder is gone; returns the number of such runs."""
         present = {run.run_id for run in self._home.run_dirs()}
-        for run_id in {run_id for run_id, _ in self._offsets} - present:
+        missing = {run_id for run_id, _ in self._offsets} - present
+        for run_id in missing:
             self.forget(run_id)
+        return len(missing)
 
     def _commit(self, run: RunDir, name: str, chunk: journal.Chunk) -> None:
         with self._store.transaction() as writer:
