@@ -1,0 +1,234 @@
+"""The supervisor with real trainer processes: start, queue, stop, resume, loss, and taking over after a killed owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from gan_runtime import commands
+from gan_runtime.errors import HomeInUseError, RunStateError
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.hosts import Host
+from gan_runtime.journal import StatusChange
+from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.training import checkpoints
+
+STEPS_PER_EPOCH = 28  # 1,797 digits in batches of 64
+SHORT = {"workload": "mlp_gan", "replicas": 2, "batch_size_global": 64, "epochs": 3, "precision": "float32"}
+LONG = {**SHORT, "epochs": 2_000, "steps_per_loop": 2}
+
+Wait = Callable[..., Any]
+
+
+@pytest.fixture
+def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """The owner of the home. Its host is a stated one; its trainers are real and ended with the test."""
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    opened = Runtime.open(home)
+    yield opened
+    kill_trainers(home)
+    opened.close()
+
+
+def kill_trainers(home: Home) -> None:
+    for run in home.run_dirs():
+        identity = run.process()
+        if identity and psutil.pid_exists(identity["pid"]):
+            os.killpg(identity["pid"], signal.SIGKILL)
+
+
+def status(runtime: Runtime, run: RunDir) -> str:
+    return queries.run(runtime.store, run.run_id).status
+
+
+def step(runtime: Runtime, run: RunDir) -> int:
+    return queries.progress(runtime.store, run.run_id).step
+
+
+def pid(run: RunDir) -> int:
+    identity = run.process()
+    assert identity is not None
+    return int(identity["pid"])
+
+
+def every_step_once(runtime: Runtime, run: RunDir, last_step: int) -> bool:
+    counted = runtime.store.rows(
+        "SELECT count(*), count(DISTINCT step), min(step), max(step) FROM scalars WHERE run_id = ? AND metric = 'loss_generator'",
+        [run.run_id],
+    )
+    return counted == [(last_step, last_step, 1, last_step)]
+
+
+def test_a_run_trains_to_its_end_and_every_step_is_stored_once(runtime: Runtime, wait_until: Wait) -> None:
+    run = runtime.submit(RunSpec.parse(SHORT), "quick")
+    wait_until(lambda: status(runtime, run) == "finished", "the run finishes")
+    assert run.run_id == "quick-0001"
+    assert every_step_once(runtime, run, 3 * STEPS_PER_EPOCH)
+    kinds = list(queries.events(runtime.store, run.run_id)["kind"])
+    assert kinds == ["queued", "starting", "compiling", "running", "finished"]
+
+
+def test_a_second_run_waits_until_the_accelerator_is_free(runtime: Runtime, wait_until: Wait) -> None:
+    first = runtime.submit(RunSpec.parse(LONG))
+    second = runtime.submit(RunSpec.parse(SHORT))
+    wait_until(lambda: status(runtime, first) == "running", "the first run trains")
+    assert status(runtime, second) == "queued"
+    runtime.stop(first.run_id)
+    wait_until(lambda: status(runtime, second) == "running", "the second run starts")
+    assert status(runtime, first) == "stopped"
+    assert not psutil.pid_exists(pid(first)) or psutil.Process(pid(first)).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_stopped_run_keeps_a_checkpoint_and_is_resumed_without_a_seam(runtime: Runtime, wait_until: Wait) -> None:
+    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 20, "steps_per_loop": 2}))
+    wait_until(lambda: step(runtime, run) > 5, "the run trains")
+    runtime.stop(run.run_id)
+    wait_until(lambda: status(runtime, run) == "stopped", "the run stops")
+    saved = checkpoints.load_newest(run.checkpoints)
+    assert saved is not None
+    assert saved.step == step(runtime, run)
+
+    runtime.resume(run.run_id)
+    wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
+    assert queries.run(runtime.store, run.run_id).attempt == 2
+    assert every_step_once(runtime, run, 20 * STEPS_PER_EPOCH)
+    with pytest.raises(RunStateError, match="only a stopped, failed or lost run can be resumed"):
+        runtime.resume(run.run_id)
+
+
+def test_a_killed_trainer_is_lost_and_can_be_resumed(runtime: Runtime, wait_until: Wait) -> None:
+    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 30, "steps_per_loop": 2}))
+    wait_until(lambda: step(runtime, run) > 2 * STEPS_PER_EPOCH, "the run has a checkpoint")
+    os.killpg(pid(run), signal.SIGKILL)
+    wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
+    assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
+    runtime.resume(run.run_id)
+    wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
+    assert every_step_once(runtime, run, 60 * STEPS_PER_EPOCH)
+
+
+def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
+    home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    runtime = Runtime.open(home, grace_seconds=1.0)
+    try:
+        run = runtime.submit(RunSpec.parse(LONG))
+        wait_until(lambda: status(runtime, run) == "running", "the run trains")
+        os.kill(pid(run), signal.SIGSTOP)
+        runtime.stop(run.run_id)
+        wait_until(lambda: status(runtime, run) == "stopped", "the run is killed", 20)
+        assert "ended without saving" in queries.run(runtime.store, run.run_id).note
+    finally:
+        kill_trainers(home)
+        runtime.close()
+
+
+def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(runtime: Runtime, wait_until: Wait) -> None:
+    training = runtime.submit(RunSpec.parse(LONG))
+    waiting = [runtime.submit(RunSpec.parse(SHORT)).run_id for _ in range(3)]
+    assert [row.run_id for row in queries.queue(runtime.store)] == waiting
+    runtime.swap_in_queue(waiting[1], waiting[0])
+    assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[0], waiting[2]]
+    runtime.stop(waiting[0])
+    assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[2]]
+    assert queries.run(runtime.store, waiting[0]).status == "stopped"
+    wait_until(lambda: status(runtime, training) == "running", "the first run was not disturbed")
+
+
+def test_a_training_run_cannot_be_deleted_a_stopped_one_can(runtime: Runtime, wait_until: Wait) -> None:
+    run = runtime.submit(RunSpec.parse(LONG))
+    wait_until(lambda: status(runtime, run) == "running", "the run trains")
+    with pytest.raises(RunStateError, match="stop it first"):
+        runtime.delete(run.run_id)
+    runtime.rename(run.run_id, "my first run")
+    assert queries.run(runtime.store, run.run_id).name == "my first run"
+    runtime.stop(run.run_id)
+    wait_until(lambda: status(runtime, run) == "stopped", "the run stops")
+    runtime.delete(run.run_id)
+    assert queries.runs(runtime.store) == []
+    assert runtime.store.rows("SELECT count(*) FROM scalars") == [(0,)]
+    assert not run.path.exists()
+
+
+OWNER = """
+import sys, threading
+from pathlib import Path
+from gan_runtime.home import Home
+from gan_runtime.runtime import Runtime
+runtime = Runtime.open(Home(Path(sys.argv[1])))
+print("open", flush=True)
+threading.Event().wait()
+"""
+
+
+def test_a_new_owner_takes_over_the_training_of_a_killed_one(home: Home, host: Host, wait_until: Wait) -> None:
+    run = commands.submit(home, RunSpec.parse({**SHORT, "epochs": 60, "steps_per_loop": 2}), host)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE)
+    try:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        with pytest.raises(HomeInUseError, match=f"in use by process {owner.pid}"):
+            Runtime.open(home)
+        wait_until(lambda: run.trainer_journal().exists() and b'"kind":"scalars"' in run.trainer_journal().read_bytes(), "steps")
+    finally:
+        owner.kill()
+        owner.wait()
+    trainer = pid(run)
+    assert psutil.pid_exists(trainer)
+
+    runtime = Runtime.open(home)
+    try:
+        assert status(runtime, run) == "running"
+        wait_until(lambda: status(runtime, run) == "finished", "the run finishes under its new owner")
+        assert pid(run) == trainer
+        assert queries.run(runtime.store, run.run_id).attempt == 1
+        assert every_step_once(runtime, run, 60 * STEPS_PER_EPOCH)
+    finally:
+        runtime.close()
+
+
+def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
+    home: Home, new_run: Callable[..., RunDir], wait_until: Wait
+) -> None:
+    run = new_run("quick-0001")
+    from gan_runtime import journal
+
+    journal.append(run.supervisor_journal, 1, StatusChange(status="running", reason="training"))
+    write_json(run.process_file, {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1})
+    runtime = Runtime.open(home)
+    try:
+        wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
+    finally:
+        runtime.close()
+
+
+def test_a_trainer_without_data_fails_with_the_reason(
+    runtime: Runtime, wait_until: Wait, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The images were there when the run was queued, and gone when it started."""
+    first = runtime.submit(RunSpec.parse(LONG))
+    monkeypatch.setattr("gan_runtime.data.loading.ensure", lambda _: runtime_data(60_000))
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
+    run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
+    runtime.stop(first.run_id)
+    wait_until(lambda: status(runtime, run) == "failed", "the run fails")
+    assert "no mnist images are there" in queries.run(runtime.store, run.run_id).note
+
+
+def runtime_data(images: int) -> Any:
+    from gan_runtime.data.contract import Availability
+
+    return Availability(ready=True, images=images, origin="test")
