@@ -115,7 +115,7 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed(runtime: Runtime, wait_unti
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
     runtime.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
-    assert every_step_once(runtime, run, 60 * STEPS_PER_EPOCH)
+    assert every_step_once(runtime, run, 30 * STEPS_PER_EPOCH)
 
 
 def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
