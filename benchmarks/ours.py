@@ -73,7 +73,7 @@ def wait_until_finished(runtime: Runtime, run_id: str) -> None:
     """Exits with the run's own reason when it ends in any other way, or is too slow."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while (row := queries.run(runtime.store, run_id)).is_live and time.monotonic() < deadline:
-        time.sleep(0.2)
+        time.sleep(1.0)  # seldom: each look costs the trainer some milliseconds
     if row.status != "finished":
         print(runtime.home.run_dir(run_id).log_tail(40), file=sys.stderr)
         sys.exit(f"run {run_id} did not finish within {DEADLINE_SECONDS:.0f} s; it is {row.status}: {row.note}")

@@ -60,7 +60,7 @@ class Supervisor:
         """Takes in the journals, then acts on what they say."""
         # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
         gone = {live.run.run_id for live in self._known if live.status in ACTIVE and not self._alive(live)}
-        if self._ingestor.catch_up() + self._ingestor.forget_missing():
+        if self._ingestor.catch_up() + self._ingestor.forget_missing() or gone:
             self._known = self._live()
         busy = self._still_held()
         acted = False

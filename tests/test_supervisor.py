@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime import commands
+from gan_runtime import commands, journal
 from gan_runtime.errors import HomeInUseError, RunStateError
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host
@@ -22,6 +22,9 @@ from gan_runtime.rundir import RunDir, write_json
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.supervisor import Supervisor
 from gan_runtime.training import checkpoints
 
 STEPS_PER_EPOCH = 28  # 1,797 digits in batches of 64
@@ -200,12 +203,28 @@ def test_a_new_owner_takes_over_the_training_of_a_killed_one(home: Home, host: H
         runtime.close()
 
 
+def test_training_goes_on_while_the_dashboard_is_closed_and_opened_again(home: Home, host: Host, wait_until: Wait) -> None:
+    run = commands.submit(home, RunSpec.parse({**SHORT, "epochs": 60, "steps_per_loop": 2}), host)
+    first = Runtime.open(home)
+    try:
+        wait_until(lambda: status(first, run) == "running", "the run trains")
+    finally:
+        first.close()
+    trainer, second = pid(run), Runtime.open(home)
+    try:
+        assert status(second, run) == "running"
+        wait_until(lambda: status(second, run) == "finished", "the run finishes in the second runtime")
+        assert (pid(run), queries.run(second.store, run.run_id).attempt) == (trainer, 1)
+        assert every_step_once(second, run, 60 * STEPS_PER_EPOCH)
+    finally:
+        kill_trainers(home)
+        second.close()
+
+
 def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
     home: Home, new_run: Callable[..., RunDir], wait_until: Wait
 ) -> None:
     run = new_run("quick-0001")
-    from gan_runtime import journal
-
     journal.append(run.supervisor_journal, 1, StatusChange(status="running", reason="training"))
     write_json(run.process_file, {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1})
     runtime = Runtime.open(home)
@@ -213,6 +232,20 @@ def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
         wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     finally:
         runtime.close()
+
+
+def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(home: Home, new_run: Callable[..., RunDir]) -> None:
+    """Its last event was taken in, but the tick failed at the journal of another run, such as one deleted meanwhile."""
+    run, store = new_run("quick-0001"), Store()
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    write_json(run.process_file, {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1})
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    supervisor = Supervisor(home, store, ingestor)
+    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all 3 epochs done"))
+    ingestor.catch_up()  # what the failed tick still did
+    supervisor.tick()
+    assert queries.run(store, run.run_id).status == "finished"
 
 
 def test_a_trainer_without_data_fails_with_the_reason(

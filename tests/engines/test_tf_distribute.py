@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
+import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,10 @@ def random_images(count: int) -> np.ndarray:
     return np.random.default_rng(1).integers(0, 255, (count, 28, 28, 1), dtype=np.uint8)
 
 
-@pytest.fixture(autouse=True)
-def tidy_up() -> Iterator[None]:
-    """Frees the engines of a test between tests: freed in the middle of the next trace they block it for minutes."""
-    gc.disable()
-    yield
-    gc.enable()
-    gc.collect()
+def kept(thing: Any) -> Any:
+    """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data iterator that is let go."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return thing
 
 
 @pytest.fixture
@@ -60,7 +57,7 @@ def make(new_group: Callable[[], None]) -> MakeEngine:
         new_group()
         spec = RunSpec.parse({"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options})
         data = ImageSet("random", random_images(40) if images is None else images, "test")
-        return TfEngine(spec, workload or MlpGan(), data, "cpu")
+        return kept(TfEngine(spec, workload or MlpGan(), data, "cpu"))
 
     return call
 
@@ -247,7 +244,7 @@ def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
         spec = RunSpec.parse({"batch_size_global": 4, "replicas": replicas, "seed": seed})
         images = np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1)
         strategy = make_strategy(spec, "cpu")
-        iterator = distributed_batches(strategy, spec, images, first_step)
+        iterator = kept(distributed_batches(strategy, spec, images, first_step))
         shares = [strategy.experimental_local_results(next(iterator)) for _ in range(steps)]
         assert {share.shape for step in shares for share in step} == {(4 // replicas, 1, 1, 1)}
         return [np.concatenate([share.numpy().ravel() for share in step]).tolist() for step in shares]
@@ -306,7 +303,7 @@ def white_on_replica(seed: int) -> list[int | None]:
     spec = RunSpec.parse({"replicas": 2, "batch_size_global": BATCH, "seed": seed})
     numbers = np.arange(40, dtype=np.uint8).reshape(40, 1, 1, 1)
     strategy = make_strategy(spec, "cpu")
-    iterator = distributed_batches(strategy, spec, numbers, 0)
+    iterator = kept(distributed_batches(strategy, spec, numbers, 0))
     steps = [[0 in share.numpy() for share in strategy.experimental_local_results(next(iterator))] for _ in range(5)]
     return [step.index(True) if any(step) else None for step in steps]
 
