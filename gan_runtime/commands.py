@@ -21,7 +21,6 @@ from gan_runtime.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
-MAX_NAME = re.compile(r"^[A-Za-z0-9 ._-]{1,60}$")
 
 
 def check(spec: RunSpec, host: Host) -> str:
@@ -119,9 +118,10 @@ def rename(run: RunDir, name: str) -> None:
     Raises:
         SpecError: the name is empty, too long, or has odd characters.
     """
-    if not MAX_NAME.match(name):
+    if not name:
         allowed = RunSpec.options()["name"].allowed
-        raise SpecError([FieldError("name", f"name is {name!r}, but allowed is {allowed}, and not empty.")])
+        raise SpecError([FieldError("name", f"name is '', but allowed is {allowed}, and not empty.")])
+    RunSpec.parse({"name": name})
     journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name))
 
 

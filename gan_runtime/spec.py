@@ -10,11 +10,20 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from gan_runtime import catalog
+from gan_runtime import catalog, options, spec_rules
 from gan_runtime.errors import FieldError, SpecError
-from gan_runtime.options import Option, in_words, indivisible, not_a_choice, option, read_option, rule
+from gan_runtime.options import Option, option
 
 Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
@@ -34,8 +43,9 @@ class RunSpec(BaseModel):
         group="Run",
         help="What this run is called in lists. Empty: its number, such as quick-0007.",
         error="use a short plain name.",
-        text="text of up to 60 letters, digits, spaces, '.', '_' and '-'",
-        pattern=r"^[A-Za-z0-9 ._-]{0,60}$",
+        text="text of up to 60 letters, digits, spaces, '.', '_' and '-', not of spaces alone",
+        pattern=r"^( *[A-Za-z0-9._-][A-Za-z0-9 ._-]*)?$",  # Rust's: `$` is the very end, not before a last newline
+        max_length=60,
     )
     workload: str = option(
         "dcgan_mnist",
@@ -176,24 +186,25 @@ class RunSpec(BaseModel):
         error="use a whole number from 0.",
     )
 
-    @model_validator(mode="after")
-    def _check_across_fields(self) -> RunSpec:
-        for name, known in self.options().items():
-            if known.choices and getattr(self, name) not in known.choices:
-                raise rule(name, not_a_choice(known, getattr(self, name)))
-        if self.batch_size_global % self.replicas:
-            raise rule("batch_size_global", indivisible(self.batch_size_global, self.replicas))
-        if self.accelerator == "tpu" and self.precision == "mixed_float16":
-            raise rule(
-                "precision", "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or float32."
-            )
-        if self.precision == "mixed_float16" and self.xla == "jit" and self.replicas > 1:
-            raise rule(
-                "xla",
-                f"xla is jit with mixed_float16 on {self.replicas} replicas, which TensorFlow cannot combine: "
-                "use mixed_bfloat16, or xla=off.",
-            )
-        return self
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_option(cls, value: Any, info: ValidationInfo) -> Any:
+        return options.check(cls.options()[str(info.field_name)], value)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_all(cls, given: Any, check_options: ModelWrapValidatorHandler[RunSpec]) -> RunSpec:
+        """Everything that is wrong is told at once: the rules are tried on whatever options are right by themselves."""
+        wrong: list[FieldError] = []
+        try:
+            spec = check_options(given)
+        except ValidationError as error:
+            wrong = [options.in_words(detail, cls.options()) for detail in error.errors()]
+            spec = check_options({name: value for name, value in dict(given).items() if name not in _names(wrong)})
+        wrong += spec_rules.broken({name: value for name, value in spec if name not in _names(wrong)})
+        if wrong:
+            raise ValidationError.from_exception_data(cls.__name__, [_detail(error, given) for error in wrong])
+        return spec
 
     _options: ClassVar[dict[str, Option]] = {}
 
@@ -201,7 +212,7 @@ class RunSpec(BaseModel):
     def options(cls) -> dict[str, Option]:
         """Every option by name, in the order of the form."""
         if not cls._options:
-            cls._options.update({name: read_option(name, info) for name, info in cls.model_fields.items()})
+            cls._options.update({name: options.read_option(name, info) for name, info in cls.model_fields.items()})
         return cls._options
 
     @classmethod
@@ -214,7 +225,7 @@ class RunSpec(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise SpecError([in_words(detail, cls.options()) for detail in error.errors()]) from None
+            raise SpecError([FieldError(str(detail["loc"][0]), detail["msg"]) for detail in error.errors()]) from None
 
     @classmethod
     def read(cls, path: Path) -> RunSpec:
@@ -233,6 +244,15 @@ class RunSpec(BaseModel):
     def changed_from_default(self) -> dict[str, Any]:
         """The options that differ from their default, for showing a run in short."""
         return {name: value for name, value in self.model_dump().items() if value != self.options()[name].default}
+
+
+def _names(errors: list[FieldError]) -> set[str]:
+    return {error.field for error in errors}
+
+
+def _detail(error: FieldError, given: Any) -> InitErrorDetails:
+    kind = PydanticCustomError("option", "{message}", {"message": error.message})
+    return InitErrorDetails(type=kind, loc=(error.field,), input=given)
 
 
 def read_values(path: Path) -> dict[str, Any]:

@@ -128,7 +128,9 @@ def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None
     assert not [name for name in imported(Path("gan_runtime/training") / path) if name.startswith("gan_runtime.engines.tf")]
 
 
-@pytest.mark.parametrize("path", ["catalog.py", "spec.py", "options.py", "presets.py", "journal.py", "errors.py"])
+@pytest.mark.parametrize(
+    "path", ["catalog.py", "spec.py", "spec_rules.py", "options.py", "presets.py", "journal.py", "errors.py"]
+)
 def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
     heavy = {*FRAMEWORKS, "sklearn", "duckdb", "pandas", "numpy"}
     assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()

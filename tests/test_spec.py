@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from gan_runtime import presets
+from gan_runtime import presets, spec_rules
 from gan_runtime.errors import SpecError
 from gan_runtime.spec import RunSpec
 
@@ -20,6 +22,13 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ("epochs", "", "epochs is '', but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", None, "epochs is None, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("steps_per_loop", 0, "steps_per_loop is 0, but allowed is a whole number from 1 to 10000: use a whole number of steps."),
+    ("epochs", True, "epochs is True, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    ("seed", False, "seed is False, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
+    (
+        "learning_rate_generator",
+        True,
+        "learning_rate_generator is True, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+    ),
     ("seed", -1, "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
     ("seed", 2**31, "seed is 2147483648, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
     ("replicas", 0, "replicas is 0, but allowed is a whole number from 1 to 1024: use the number of devices to train on."),
@@ -58,7 +67,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "name",
         "a/b",
-        "name is 'a/b', but allowed is text of up to 60 letters, digits, spaces, '.', '_' and '-': use a short plain name.",
+        "name is 'a/b', but allowed is text of up to 60 letters, digits, spaces, '.', '_' and '-', not of spaces alone: "
+        "use a short plain name.",
     ),
     (
         "tpu_address",
@@ -82,10 +92,21 @@ def test_every_option_has_a_wrong_value_above() -> None:
     assert {field for field, _, _ in WRONG_VALUES} == set(RunSpec.options())
 
 
-@pytest.mark.parametrize("name", ["x" * 61, "über", "run\n", "a\tb", "../up"])
+@pytest.mark.parametrize("name", ["x" * 61, "über", "run\n", "\n", "a\tb", "../up", " ", " " * 60])
 def test_a_name_that_could_not_be_shown_plainly_is_refused(name: str) -> None:
     with pytest.raises(SpecError, match="use a short plain name"):
         RunSpec.parse({"name": name})
+
+
+@pytest.mark.parametrize("name", ["", "x", "x" * 60, " two words "])
+def test_a_plain_name_is_taken_as_it_is(name: str) -> None:
+    assert RunSpec.parse({"name": name}).name == name
+
+
+@pytest.mark.parametrize("address", ["local\n", "a b", "x" * 201])
+def test_an_address_that_no_tpu_has_is_refused(address: str) -> None:
+    with pytest.raises(SpecError, match="use 'local', a TPU name, or grpc://host:port"):
+        RunSpec.parse({"tpu_address": address})
 
 
 def test_several_wrong_values_give_several_sentences() -> None:
@@ -138,6 +159,46 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
     assert refused.value.by_field() == {
         "xla": "xla is jit with mixed_float16 on 2 replicas, which TensorFlow cannot combine: use mixed_bfloat16, or xla=off."
     }
+
+
+def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"workload": "dcgan", "dataset": "minst", "engine": "torch", "epochs": 0, "xla": "on", "epoch": 3})
+    assert set(refused.value.by_field()) == {"workload", "dataset", "engine", "epochs", "xla", "epoch"}
+
+
+def test_rules_across_fields_are_told_together() -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"accelerator": "tpu", "precision": "mixed_float16", "xla": "jit", "batch_size_global": 30, "replicas": 4})
+    assert set(refused.value.by_field()) == {"batch_size_global", "precision", "xla"}
+
+
+def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"epochs": 0, "dataset": "minst", "batch_size_global": "30", "replicas": "4"})
+    assert set(refused.value.by_field()) == {"epochs", "dataset", "batch_size_global"}
+    assert "batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32." in str(refused.value)
+
+
+def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
+    """The default of 256 cannot be shared by 3 replicas, but nobody asked for 256."""
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse({"batch_size_global": "many", "replicas": 3})
+    assert [error.message for error in refused.value.errors] == [
+        "batch_size_global is 'many', but allowed is a whole number from 1 to 65536: use a multiple of the number of replicas."
+    ]
+
+
+@pytest.mark.parametrize("rule", spec_rules.RULES, ids=lambda rule: rule.__name__)
+def test_a_rule_names_the_options_that_it_reads(rule: spec_rules.Rule) -> None:
+    assert set(signature(rule).parameters) <= set(RunSpec.options())
+
+
+def test_a_spec_checks_itself_however_it_is_built() -> None:
+    with pytest.raises(ValidationError, match="batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32"):
+        RunSpec(batch_size_global=30, replicas=4, epochs=0)
+    with pytest.raises(ValidationError, match="frozen"):
+        RunSpec().epochs = 3  # type: ignore[misc]
 
 
 # ---- what is accepted -----------------------------------------------------------------------------------------------------
