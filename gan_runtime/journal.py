@@ -104,6 +104,16 @@ class EpochDone(_Record):
     images_per_s: float
 
 
+class EpochScores(_Record):
+    """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the per-step ones."""
+
+    kind: Literal["epoch_scores"] = "epoch_scores"
+    epoch: int
+    step: int
+    wall_s: float
+    values: dict[str, float]
+
+
 class Histogram(_Record):
     """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge of the last bin."""
 
@@ -145,7 +155,19 @@ class Event(_Record):
 
 
 Record = (
-    Created | StatusChange | Renamed | HostFacts | AttemptStart | Plan | Scalars | EpochDone | Histogram | Sample | Phase | Event
+    Created
+    | StatusChange
+    | Renamed
+    | HostFacts
+    | AttemptStart
+    | Plan
+    | Scalars
+    | EpochDone
+    | EpochScores
+    | Histogram
+    | Sample
+    | Phase
+    | Event
 )
 _READER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 

@@ -11,7 +11,16 @@ from pydantic_core import ErrorDetails
 
 from gan_runtime.errors import FieldError
 
-GROUPS = ("Model and data", "Accelerator", "Schedule", "Optimizer", "Numbers", "Run")  # in the order of the form
+GROUPS = (  # in the order of the form
+    "Model and data",
+    "Accelerator",
+    "Schedule",
+    "Optimizer",
+    "Numbers",
+    "Objective",
+    "Distribution",
+    "Run",
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,8 @@ class Option:
     text: str
     minimum: float | None
     maximum: float | None
+    excludes_minimum: bool = False
+    excludes_maximum: bool = False
 
     @property
     def allowed(self) -> str:
@@ -40,7 +51,9 @@ class Option:
         if self.minimum is None or self.maximum is None:
             return self.text
         if self.kind is float:
-            return f"above {self.minimum:g} and at most {self.maximum:g}"
+            least = "above" if self.excludes_minimum else "at least"
+            most = "below" if self.excludes_maximum else "at most"
+            return f"{least} {self.minimum:g} and {most} {self.maximum:g}"
         return f"a whole number from {self.minimum:.0f} to {self.maximum:.0f}"
 
 
@@ -72,7 +85,7 @@ def option(
 def read_option(name: str, info: Any) -> Option:
     extra = info.json_schema_extra
     bounds = {type(item).__name__: item for item in info.metadata}
-    low, high = bounds.get("Ge"), bounds.get("Le")
+    low, high = bounds.get("Ge") or bounds.get("Gt"), bounds.get("Le") or bounds.get("Lt")
     kind = info.annotation if not get_origin(info.annotation) else str
     return Option(
         name=name,
@@ -86,8 +99,10 @@ def read_option(name: str, info: Any) -> Option:
         default=info.default,
         choices=tuple(extra["choices"]),
         text=extra["text"],
-        minimum=low.ge if low else (0.0 if "Gt" in bounds else None),
-        maximum=high.le if high else None,
+        minimum=getattr(low, "ge", getattr(low, "gt", None)),
+        maximum=getattr(high, "le", getattr(high, "lt", None)),
+        excludes_minimum="Gt" in bounds,
+        excludes_maximum="Lt" in bounds,
     )
 
 

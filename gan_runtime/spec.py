@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     ModelWrapValidatorHandler,
     ValidationError,
@@ -24,15 +23,18 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from gan_runtime import catalog, options, spec_rules
 from gan_runtime.errors import FieldError, SpecError
 from gan_runtime.options import Option, option
+from gan_runtime.run_options.distribution import DistributionOptions
+from gan_runtime.run_options.objective import ObjectiveOptions
+from gan_runtime.run_options.optimizer import OptimizerOptions
 
 Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
-Xla = Literal["off", "jit"]
+Xla = Literal["off", "jit", "autocluster"]
 
 TABLE_1 = "paper, Table 1"
 
 
-class RunSpec(BaseModel):
+class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions):
     """What one training run is. Immutable; a wrong value never gets past `RunSpec.parse`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -118,7 +120,7 @@ class RunSpec(BaseModel):
         label="XLA",
         group="Numbers",
         choices=get_args(Xla),
-        help="'jit' compiles the forward and backward pass with XLA. Often faster on GPUs, slower on CPUs; TPUs always use XLA.",
+        help="'jit' compiles forward and backward pass with XLA, 'autocluster' what XLA finds worth it. Often faster on GPUs, slower on CPUs; TPUs always use XLA.",
         source="paper, section 5.3 and Fig. 12",
         error="pick one of the listed settings.",
     )
@@ -155,36 +157,6 @@ class RunSpec(BaseModel):
         source="tf.distribute guide: steps inside one tf.function",
         error="use a whole number of steps.",
     )
-    learning_rate_generator: float = option(
-        1e-4,
-        label="Learning rate, generator",
-        group="Optimizer",
-        gt=0,
-        le=1.0,
-        help="Step size of the generator's Adam optimizer.",
-        source=TABLE_1 + ": Adam(1e-4)",
-        error="use a positive rate, such as 1e-4.",
-    )
-    learning_rate_discriminator: float = option(
-        1e-4,
-        label="Learning rate, discriminator",
-        group="Optimizer",
-        gt=0,
-        le=1.0,
-        help="Step size of the discriminator's Adam optimizer.",
-        source=TABLE_1 + ": Adam(1e-4)",
-        error="use a positive rate, such as 1e-4.",
-    )
-    seed: int = option(
-        1,
-        label="Seed",
-        group="Optimizer",
-        ge=0,
-        le=2**31 - 1,
-        help="Start of every random draw: weights, order of the images, noise. The same seed gives the same run on the same device.",
-        source="",
-        error="use a whole number from 0.",
-    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -212,7 +184,10 @@ class RunSpec(BaseModel):
     def options(cls) -> dict[str, Option]:
         """Every option by name, in the order of the form."""
         if not cls._options:
-            cls._options.update({name: options.read_option(name, info) for name, info in cls.model_fields.items()})
+            known = [options.read_option(name, info) for name, info in cls.model_fields.items()]
+            cls._options.update(
+                {option.name: option for option in sorted(known, key=lambda one: options.GROUPS.index(one.group))}
+            )
         return cls._options
 
     @classmethod
@@ -237,9 +212,14 @@ class RunSpec(BaseModel):
         """Images that one replica sees in a step."""
         return self.batch_size_global // self.replicas
 
+    @property
+    def images_per_step(self) -> int:
+        """Real images that one step takes from the set: a global batch for each discriminator step."""
+        return self.batch_size_global * self.discriminator_steps
+
     def steps_per_epoch(self, images: int) -> int:
-        """Full batches in one pass over `images` images; 0 when the batch is larger than the set."""
-        return images // self.batch_size_global
+        """Steps in one pass over `images` images; 0 when a step takes more than the set has."""
+        return images // self.images_per_step
 
     def changed_from_default(self) -> dict[str, Any]:
         """The options that differ from their default, for showing a run in short."""

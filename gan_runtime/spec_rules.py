@@ -45,7 +45,97 @@ def xla_compiles_the_loss_scaling(precision: str, xla: str, replicas: int) -> Fi
     )
 
 
-RULES: tuple[Rule, ...] = (batch_is_shared_evenly, tpu_knows_the_precision, xla_compiles_the_loss_scaling)
+def xla_compiles_the_batch_norm(batch_norm: str, xla: str, replicas: int) -> FieldError | None:
+    """The exchange between replicas cannot stand inside a compiled function (measured: RuntimeError on merge_call)."""
+    if batch_norm != "synchronised" or xla != "jit" or replicas == 1:
+        return None
+    return FieldError(
+        "xla",
+        f"xla is jit with synchronised batch norm on {replicas} replicas, which TensorFlow cannot combine: "
+        "use batch_norm=per_replica, or xla=off.",
+    )
+
+
+def tpu_compiles_everything(accelerator: str, xla: str) -> FieldError | None:
+    """Clusters are what XLA finds in a graph; a TPU runs nothing else anyway."""
+    if accelerator != "tpu" or xla != "autocluster":
+        return None
+    return FieldError(
+        "xla", "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit, which are the same there."
+    )
+
+
+def one_pass_has_one_discriminator_step(updates: str, discriminator_steps: int) -> FieldError | None:
+    """Both networks are updated from one forward pass, so D cannot be updated more often."""
+    if updates == "in_turn" or discriminator_steps == 1:
+        return None
+    return FieldError(
+        "discriminator_steps",
+        f"discriminator_steps is {discriminator_steps}, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
+    )
+
+
+def momentum_belongs_to_sgd(optimizer: str, momentum: float) -> FieldError | None:
+    """Adam has beta 1 in its place, and CERN's RMSprop has none."""
+    if optimizer == "sgd" or momentum == 0.0:
+        return None
+    return FieldError("momentum", f"momentum is {momentum:g}, but only optimizer=sgd has one: use momentum=0, or optimizer=sgd.")
+
+
+def samples_need_an_average(samples_from: str, ema_decay: float) -> FieldError | None:
+    """No average, no images of it."""
+    if samples_from == "live" or ema_decay > 0.0:
+        return None
+    return FieldError(
+        "samples_from", "samples_from is ema, but ema_decay is 0: set ema_decay to about 0.999, or samples_from=live."
+    )
+
+
+def parts_are_even(accumulation_steps: int, batch_size_global: int, replicas: int) -> FieldError | None:
+    """A mean of unequal parts would not be the mean of the batch."""
+    share = batch_size_global // replicas
+    if batch_size_global % replicas or share % accumulation_steps == 0:
+        return None
+    return FieldError(
+        "accumulation_steps",
+        f"accumulation_steps is {accumulation_steps}, but each replica has {share} images per step: use a divisor of {share}.",
+    )
+
+
+def local_steps_need_replicas(sync_every_steps: int, replicas: int) -> FieldError | None:
+    """One replica has nobody to synchronise with."""
+    if sync_every_steps == 1 or replicas > 1:
+        return None
+    return FieldError(
+        "sync_every_steps",
+        f"sync_every_steps is {sync_every_steps}, but there is 1 replica: use sync_every_steps=1, or more replicas.",
+    )
+
+
+def local_steps_have_no_loss_scale(sync_every_steps: int, precision: str) -> FieldError | None:
+    """A loss scale is one for all replicas, and changes in each step; replicas that train alone would drift apart in it."""
+    if sync_every_steps == 1 or precision != "mixed_float16":
+        return None
+    return FieldError(
+        "sync_every_steps",
+        f"sync_every_steps is {sync_every_steps} with mixed_float16, whose loss scale all replicas must share: "
+        "use mixed_bfloat16, or sync_every_steps=1.",
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    batch_is_shared_evenly,
+    tpu_knows_the_precision,
+    xla_compiles_the_loss_scaling,
+    xla_compiles_the_batch_norm,
+    tpu_compiles_everything,
+    one_pass_has_one_discriminator_step,
+    momentum_belongs_to_sgd,
+    samples_need_an_average,
+    parts_are_even,
+    local_steps_need_replicas,
+    local_steps_have_no_loss_scale,
+)
 
 
 def broken(values: dict[str, Any]) -> list[FieldError]:

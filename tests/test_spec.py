@@ -63,7 +63,63 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "float16",
         "precision is 'float16', but allowed is float32, mixed_bfloat16, mixed_float16: did you mean float32?",
     ),
-    ("xla", "on", "xla is 'on', but allowed is off, jit: pick one of the listed settings."),
+    ("xla", "on", "xla is 'on', but allowed is off, jit, autocluster: pick one of the listed settings."),
+    ("optimizer", "adamw", "optimizer is 'adamw', but allowed is adam, sgd, rmsprop: did you mean adam?"),
+    ("adam_beta_1", 1.0, "adam_beta_1 is 1.0, but allowed is at least 0 and below 1: use 0.9, or 0.5 for steadier training."),
+    ("momentum", -0.1, "momentum is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9."),
+    (
+        "learning_rate_schedule",
+        "cosine",
+        "learning_rate_schedule is 'cosine', but allowed is constant, cosine_restarts: pick one of the listed schedules.",
+    ),
+    ("restart_epochs", 0, "restart_epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    (
+        "warmup_epochs",
+        -1,
+        "warmup_epochs is -1, but allowed is a whole number from 0 to 10000: use a whole number of epochs, or 0.",
+    ),
+    (
+        "learning_rate_scaling",
+        "quadratic",
+        "learning_rate_scaling is 'quadratic', but allowed is none, linear, sqrt: pick one of the listed scalings.",
+    ),
+    (
+        "reference_batch",
+        0,
+        "reference_batch is 0, but allowed is a whole number from 1 to 65536: use the batch for which the rates were tuned.",
+    ),
+    ("clip_norm", -1, "clip_norm is -1, but allowed is at least 0 and at most 1e+06: use 0, or a norm such as 1."),
+    (
+        "generator_loss",
+        "wgan",
+        "generator_loss is 'wgan', but allowed is non_saturating, minimax: pick one of the listed losses.",
+    ),
+    ("updates", "alternating", "updates is 'alternating', but allowed is together, in_turn: pick one of the listed orders."),
+    (
+        "discriminator_steps",
+        11,
+        "discriminator_steps is 11, but allowed is a whole number from 1 to 10: use a whole number from 1 to 10.",
+    ),
+    ("label_smoothing", 0.6, "label_smoothing is 0.6, but allowed is at least 0 and at most 0.5: use 0, or about 0.1."),
+    ("r1_weight", -1, "r1_weight is -1, but allowed is at least 0 and at most 1000: use 0, or about 1 to 10."),
+    ("ema_decay", 1, "ema_decay is 1, but allowed is at least 0 and below 1: use 0, or about 0.99 to 0.9999."),
+    ("samples_from", "average", "samples_from is 'average', but allowed is live, ema: pick one of the listed generators."),
+    (
+        "batch_norm",
+        "synchronized",
+        "batch_norm is 'synchronized', but allowed is per_replica, synchronised: did you mean synchronised?",
+    ),
+    ("all_reduce_type", "float16", "all_reduce_type is 'float16', but allowed is float32, bfloat16: did you mean bfloat16?"),
+    (
+        "accumulation_steps",
+        0,
+        "accumulation_steps is 0, but allowed is a whole number from 1 to 64: use a whole number that divides the images per replica.",
+    ),
+    (
+        "sync_every_steps",
+        0,
+        "sync_every_steps is 0, but allowed is a whole number from 1 to 1000: use 1, or a whole number of steps.",
+    ),
     (
         "name",
         "a/b",
@@ -123,7 +179,7 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
 
 
 def test_an_unknown_option_lists_the_options_there_are() -> None:
-    with pytest.raises(SpecError, match=r"zzz is not an option of a run: the options are name, workload, dataset, .*, seed\.$"):
+    with pytest.raises(SpecError, match=r"zzz is not an option of a run: the options are workload, dataset, .*, name\.$"):
         RunSpec.parse({"zzz": 1})
 
 
@@ -159,6 +215,55 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
     assert refused.value.by_field() == {
         "xla": "xla is jit with mixed_float16 on 2 replicas, which TensorFlow cannot combine: use mixed_bfloat16, or xla=off."
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "sentence"),
+    [
+        (
+            {"xla": "jit", "batch_norm": "synchronised", "replicas": 2},
+            "xla",
+            "xla is jit with synchronised batch norm on 2 replicas, which TensorFlow cannot combine: "
+            "use batch_norm=per_replica, or xla=off.",
+        ),
+        (
+            {"xla": "autocluster", "accelerator": "tpu"},
+            "xla",
+            "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit, which are the same there.",
+        ),
+        (
+            {"discriminator_steps": 2},
+            "discriminator_steps",
+            "discriminator_steps is 2, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
+        ),
+        ({"momentum": 0.9}, "momentum", "momentum is 0.9, but only optimizer=sgd has one: use momentum=0, or optimizer=sgd."),
+        (
+            {"samples_from": "ema"},
+            "samples_from",
+            "samples_from is ema, but ema_decay is 0: set ema_decay to about 0.999, or samples_from=live.",
+        ),
+        (
+            {"accumulation_steps": 3, "batch_size_global": 64, "replicas": 2},
+            "accumulation_steps",
+            "accumulation_steps is 3, but each replica has 32 images per step: use a divisor of 32.",
+        ),
+        (
+            {"sync_every_steps": 4},
+            "sync_every_steps",
+            "sync_every_steps is 4, but there is 1 replica: use sync_every_steps=1, or more replicas.",
+        ),
+        (
+            {"sync_every_steps": 4, "replicas": 2, "precision": "mixed_float16"},
+            "sync_every_steps",
+            "sync_every_steps is 4 with mixed_float16, whose loss scale all replicas must share: "
+            "use mixed_bfloat16, or sync_every_steps=1.",
+        ),
+    ],
+)
+def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str, sentence: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse(values)
+    assert refused.value.by_field() == {field: sentence}
 
 
 def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
@@ -223,9 +328,29 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "batch_size_global": 256,
         "epochs": 30,
         "steps_per_loop": 10,
+        "optimizer": "adam",
         "learning_rate_generator": 0.0001,
         "learning_rate_discriminator": 0.0001,
+        "adam_beta_1": 0.9,
+        "momentum": 0.0,
+        "learning_rate_schedule": "constant",
+        "restart_epochs": 10,
+        "warmup_epochs": 0,
+        "learning_rate_scaling": "none",
+        "reference_batch": 64,
+        "clip_norm": 0.0,
         "seed": 1,
+        "generator_loss": "non_saturating",
+        "updates": "together",
+        "discriminator_steps": 1,
+        "label_smoothing": 0.0,
+        "r1_weight": 0.0,
+        "ema_decay": 0.0,
+        "samples_from": "live",
+        "batch_norm": "per_replica",
+        "all_reduce_type": "float32",
+        "accumulation_steps": 1,
+        "sync_every_steps": 1,
     }
 
 
@@ -234,6 +359,8 @@ def test_a_spec_knows_its_shares_and_its_steps() -> None:
     assert spec.batch_size_per_replica == 8
     assert spec.steps_per_epoch(1_797) == 28
     assert spec.steps_per_epoch(63) == 0
+    twice = RunSpec.parse({"batch_size_global": 64, "updates": "in_turn", "discriminator_steps": 2})
+    assert (twice.images_per_step, twice.steps_per_epoch(1_797)) == (128, 14)
 
 
 def test_only_changed_options_are_shown_in_short() -> None:

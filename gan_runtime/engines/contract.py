@@ -28,6 +28,14 @@ class BinCounts:
     counts: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class ProbeResult:
+    """What an epoch's look at the networks gave: histograms, and single numbers by metric (docs/metrics.md)."""
+
+    histograms: list[BinCounts]
+    scores: dict[str, float]
+
+
 class Engine(Protocol):
     """One run's networks and optimizers on its devices. Built once, used by one thread at a time."""
 
@@ -39,12 +47,20 @@ class Engine(Protocol):
         """Trains `steps` steps; returns when their numbers are on the host."""
         ...
 
-    def probe(self) -> list[BinCounts]:
-        """Score, weight and gradient histograms on a fixed batch; changes nothing."""
+    def mark(self) -> None:
+        """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
+        ...
+
+    def probe(self) -> ProbeResult:
+        """Histograms and scores on a fixed batch; changes nothing."""
         ...
 
     def sample(self) -> NDArray[np.float32]:
         """Images of the fixed latents: (N, height, width, channels) in [-1, 1]."""
+        ...
+
+    def slow_down(self, factor: float) -> None:
+        """Multiplies both learning rates by `factor` from now on; the state keeps it."""
         ...
 
     def state(self) -> Arrays:
@@ -52,7 +68,11 @@ class Engine(Protocol):
         ...
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state written on any number of devices. Raises CheckpointError when names or shapes differ."""
+        """Takes up a state written on any number of devices, also in the middle of a training.
+
+        Raises:
+            CheckpointError: names or shapes differ; nothing is changed then.
+        """
         ...
 
     def describe(self) -> dict[str, object]:

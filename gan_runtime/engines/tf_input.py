@@ -27,16 +27,17 @@ def distributed_batches(
 
 def _pipeline(spec: RunSpec, images: np.ndarray, first_step: int, pipelines: int, pipeline_id: int) -> tf.data.Dataset:
     steps = spec.steps_per_epoch(len(images))
-    per_replica = spec.batch_size_per_replica
+    per_replica = spec.batch_size_per_replica * spec.discriminator_steps
     first_epoch, done = divmod(first_step, steps)
     order = _epoch_order(spec.seed, len(images))
     pixels = tf.constant(images)
 
     def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
-        rows = tf.reshape(order(epoch)[: steps * spec.batch_size_global], [steps, pipelines, -1, per_replica])
-        rows = rows[:, pipeline_id]
+        taken = order(epoch)[: steps * spec.images_per_step]
+        # (step, batch of the step, pipeline, replica, image): which images form a batch does not depend on the replicas.
+        rows = tf.reshape(taken, [steps, spec.discriminator_steps, pipelines, -1, spec.batch_size_per_replica])[:, :, pipeline_id]
         begin = tf.where(epoch == first_epoch, done, 0)
-        return tf.data.Dataset.from_tensor_slices(tf.reshape(rows[begin:], [-1, per_replica]))
+        return tf.data.Dataset.from_tensor_slices(tf.reshape(tf.transpose(rows[begin:], [0, 2, 1, 3]), [-1, per_replica]))
 
     def gather(rows: tf.Tensor) -> tf.Tensor:
         return tf.ensure_shape(tf.gather(pixels, rows), [per_replica, *images.shape[1:]])

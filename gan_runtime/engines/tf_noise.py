@@ -14,25 +14,30 @@ import math
 import tensorflow as tf
 
 NON_NEGATIVE = 2**31 - 1  # mask of a seed's bits without the sign
+STREAMS_PER_PHASE = 1000  # more than any phase opens
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random words that floats would take
 
 
 class StepNoise:
-    """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace."""
+    """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
 
-    def __init__(self, seed: int, step: tf.Tensor, replica: tf.Tensor, replicas: int) -> None:
-        self._seed, self._step, self._replica, self._replicas = seed, step, replica, replicas
-        self._streams = 0
+    `shares`: the parts into which the global batch is divided, replicas times accumulation steps; `share`: the part at hand.
+    `phase`: number of the phase within the step, each with streams of its own.
+    """
+
+    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, phase: int = 0) -> None:
+        self._seed, self._step, self._share, self._shares = seed, step, share, shares
+        self._streams = phase * STREAMS_PER_PHASE
 
     def normal(self, rows: int, columns: int) -> tf.Tensor:
         """float32 (rows, columns)."""
-        everyone = tf.reshape(_normals(rows * self._replicas * columns, self._step_key()), [rows * self._replicas, columns])
-        return tf.ensure_shape(tf.slice(everyone, [self._replica * rows, 0], [rows, columns]), [rows, columns])
+        everyone = tf.reshape(_normals(rows * self._shares * columns, self._step_key()), [rows * self._shares, columns])
+        return tf.ensure_shape(tf.slice(everyone, [self._share * rows, 0], [rows, columns]), [rows, columns])
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
         """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
         kept_levels = round((1.0 - rate) * LEVELS)
-        key = _fold_in(self._step_key(), self._replica)
+        key = _fold_in(self._step_key(), self._share)
         keep = _random_bytes(values.shape, key) < tf.constant(kept_levels, tf.uint8)
         return tf.where(keep, values * tf.cast(LEVELS / kept_levels, values.dtype), tf.zeros([], values.dtype))
 

@@ -128,6 +128,11 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
             return _scalar_rows(run_id, record)
         case journal.EpochDone():
             return [("epochs", (run_id, attempt, record.epoch, record.step, record.seconds, record.images, record.images_per_s))]
+        case journal.EpochScores():
+            return [
+                ("scalars", (run_id, attempt, record.step, record.epoch, metric, value, record.wall_s))
+                for metric, value in record.values.items()
+            ]
         case journal.Histogram():
             return [
                 (

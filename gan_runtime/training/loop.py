@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gan_runtime import journal
-from gan_runtime.engines.contract import Engine
+from gan_runtime.engines.contract import Engine, StepNumbers
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
@@ -60,7 +60,7 @@ def train(
         while record.step < last_step:
             # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
             calls = call_lengths(steps_per_epoch - record.step % steps_per_epoch, spec.steps_per_loop, alone=not compiled)
-            pending = device.submit(engine.run, calls.pop(0))
+            pending = device.submit(_run, engine, calls.pop(0), not calls)
             while True:
                 numbers = pending.result()
                 if not compiled:
@@ -68,7 +68,7 @@ def train(
                     compiled = True
                 more = bool(calls) and not stop_requested()
                 if more:
-                    pending = device.submit(engine.run, calls.pop(0))
+                    pending = device.submit(_run, engine, calls.pop(0), not calls)
                 record.call(numbers)
                 if not more:
                     break
@@ -89,13 +89,21 @@ def train(
 
 
 def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
-    """Splits `steps` into host calls; with `alone` the first step is a call of its own, so that compiling is timed apart.
+    """Splits `steps`, the rest of an epoch, into host calls.
 
-    call_lengths(28, 10, alone=True) is [1, 10, 10, 7].
+    The last step is a call of its own, so that its update can be measured against the weights before it; with `alone` the
+    first one is too, so that compiling is timed apart. call_lengths(28, 10, alone=True) is [1, 10, 10, 6, 1].
     """
-    first = [1] if alone else []
-    full, rest = divmod(steps - len(first), steps_per_loop)
-    return first + [steps_per_loop] * full + ([rest] if rest else [])
+    first = [1] if alone and steps > 1 else []
+    full, rest = divmod(steps - len(first) - 1, steps_per_loop)
+    return first + [steps_per_loop] * full + ([rest] if rest else []) + [1]
+
+
+def _run(engine: Engine, steps: int, ends_epoch: bool) -> StepNumbers:
+    """One call on the device's thread; before the last one of an epoch the weights are remembered."""
+    if ends_epoch:
+        engine.mark()
+    return engine.run(steps)
 
 
 def _restore(engine: Engine, run: RunDir, writer: JournalWriter) -> tuple[int, float]:

@@ -62,7 +62,7 @@ class Recorder:
         """Writes the epoch's training time. The steps of an earlier attempt within the same epoch are not counted."""
         begin_step, begin_s = self._epoch_begin
         seconds = self.wall_s - begin_s
-        images = (self.step - begin_step) * self._spec.batch_size_global
+        images = (self.step - begin_step) * self._spec.images_per_step
         epoch = self.step // self._steps_per_epoch
         self._writer.write(
             journal.EpochDone(epoch=epoch, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds)
@@ -74,6 +74,7 @@ class Recorder:
         """Writes the epoch's histograms and its sample grid."""
         begin = time.perf_counter()
         epoch = self.step // self._steps_per_epoch
+        found = engine.probe()
         histograms = [
             journal.Histogram(
                 epoch=epoch,
@@ -83,14 +84,15 @@ class Recorder:
                 bin_right=float(item.edges[-1]),
                 count=item.counts.tolist(),
             )
-            for item in engine.probe()
+            for item in found.histograms
         ]
         path = run.samples / f"epoch-{epoch:05d}.png"
         write_grid(engine.sample(), path)
         meta = {"seed": self._spec.seed, "columns": 8}
         file = str(path.relative_to(run.path))
         sample = journal.Sample(epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta)
-        self._writer.write(*histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin))
+        scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=found.scores)
+        self._writer.write(scores, *histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin))
 
     def summary(self) -> None:
         """Writes the typical step of the attempt, and the compiling if the attempt ended within its first epoch."""

@@ -4,7 +4,7 @@ A training step is a sequence of phases. A phase makes ONE forward pass, which g
 or more networks, each following one of these losses. That covers:
 
 * DCGAN: one phase, generator and discriminator updated from the same forward pass;
-* equations 4 and 5 of the paper: k discriminator phases, then one generator phase;
+* equations 4 and 5 of the paper: k discriminator phases, each on real images of its own, then one generator phase;
 * 3DGAN: four phases; Pix2Pix: two.
 
 The engine turns each update into gradients, all-reduce and apply, and scales the losses for the replicas, once.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 Tensor = Any
 Networks = Mapping[str, Any]
@@ -31,6 +31,20 @@ class Noise(Protocol):
     def dropout(self, values: Tensor, rate: float) -> Tensor:
         """`values` with a share `rate` set to zero and the rest scaled up; another mask on every replica."""
         ...
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What the networks are trained towards, as the options of the run say (gan_runtime/run_options/objective.py).
+
+    `real_target`: D's target for real images, 1 minus the label smoothing. `r1_weight`: gamma of the R1 penalty, 0 for none.
+    """
+
+    generator_loss: Literal["non_saturating", "minimax"] = "non_saturating"
+    updates: Literal["together", "in_turn"] = "together"
+    discriminator_steps: int = 1
+    real_target: float = 1.0
+    r1_weight: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,10 +68,11 @@ class Update:
 
 @dataclass(frozen=True)
 class Phase:
-    """One forward pass and the updates that share it."""
+    """One forward pass and the updates that share it. `real_batch`: which of the step's batches of real images it sees."""
 
     forward: Callable[[Networks, Batch, Noise], Forward]
     updates: tuple[Update, ...]
+    real_batch: int = 0
 
 
 class Workload(Protocol):
@@ -66,7 +81,10 @@ class Workload(Protocol):
     name: str
     image_shape: tuple[int, int, int]  # (height, width, channels), values in [-1, 1]
     latent_size: int
-    phases: tuple[Phase, ...]
+
+    def phases(self, objective: Objective) -> tuple[Phase, ...]:
+        """The phases of one step, in their order."""
+        ...
 
     def networks(self) -> dict[str, Any]:
         """New, untrained keras models by name; their weights come from the framework's seed."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from gan_runtime.workloads.contract import Phase
-from gan_runtime.workloads.noise import ReplicaDropout
-from gan_runtime.workloads.pair import joint_phase, pair_preview, pair_scores
+from gan_runtime.workloads.contract import Objective, Phase
+from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
+from gan_runtime.workloads.pair import pair_phases, pair_preview, pair_scores
 
 LATENT_SIZE = 100
 KERNEL = 5
@@ -26,9 +26,12 @@ class DcganMnist:
     name = "dcgan_mnist"
     image_shape = (28, 28, 1)
     latent_size = LATENT_SIZE
-    phases: tuple[Phase, ...] = (joint_phase(LATENT_SIZE),)
     scores = staticmethod(pair_scores)
     preview = staticmethod(pair_preview)
+
+    def phases(self, objective: Objective) -> tuple[Phase, ...]:
+        """One phase from one forward pass, or discriminator and generator in turn."""
+        return pair_phases(LATENT_SIZE, objective)
 
     def networks(self) -> dict[str, keras.Model]:
         """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
@@ -40,16 +43,16 @@ def _generator() -> keras.Model:
         [
             keras.Input((LATENT_SIZE,)),
             layers.Dense(7 * 7 * 256, use_bias=False, name="dense"),  # 12544; batch norm brings the bias
-            layers.BatchNormalization(name="norm_1"),
+            BatchNorm(name="norm_1"),
             layers.LeakyReLU(LEAK, name="leaky_1"),
             layers.Reshape((7, 7, 256), name="reshape"),
-            layers.Conv2DTranspose(128, KERNEL, padding="same", use_bias=False, name="up_1"),  # 7 × 7 × 128
-            layers.BatchNormalization(name="norm_2"),
+            TransposedConvolution(128, KERNEL, padding="same", use_bias=False, name="up_1"),  # 7 × 7 × 128
+            BatchNorm(name="norm_2"),
             layers.LeakyReLU(LEAK, name="leaky_2"),
-            layers.Conv2DTranspose(64, KERNEL, 2, padding="same", use_bias=False, name="up_2"),  # 14 × 14 × 64
-            layers.BatchNormalization(name="norm_3"),
+            TransposedConvolution(64, KERNEL, 2, padding="same", use_bias=False, name="up_2"),  # 14 × 14 × 64
+            BatchNorm(name="norm_3"),
             layers.LeakyReLU(LEAK, name="leaky_3"),
-            layers.Conv2DTranspose(1, KERNEL, 2, padding="same", use_bias=False, name="up_3"),  # 28 × 28 × 1
+            TransposedConvolution(1, KERNEL, 2, padding="same", use_bias=False, name="up_3"),  # 28 × 28 × 1
             layers.Activation("tanh", dtype="float32", name="tanh"),
         ],
         name="generator",
@@ -60,10 +63,10 @@ def _discriminator() -> keras.Model:
     return keras.Sequential(
         [
             keras.Input((28, 28, 1)),
-            layers.Conv2D(64, KERNEL, 2, padding="same", name="conv_1"),  # 14 × 14 × 64
+            Convolution(64, KERNEL, 2, padding="same", name="conv_1"),  # 14 × 14 × 64
             layers.LeakyReLU(LEAK, name="leaky_1"),
             ReplicaDropout(DROPOUT, name="dropout_1"),
-            layers.Conv2D(128, KERNEL, 2, padding="same", name="conv_2"),  # 7 × 7 × 128
+            Convolution(128, KERNEL, 2, padding="same", name="conv_2"),  # 7 × 7 × 128
             layers.LeakyReLU(LEAK, name="leaky_2"),
             ReplicaDropout(DROPOUT, name="dropout_2"),
             layers.Flatten(name="flatten"),  # 6272

@@ -10,8 +10,8 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from gan_runtime.workloads.contract import Phase
-from gan_runtime.workloads.pair import joint_phase, pair_preview, pair_scores
+from gan_runtime.workloads.contract import Objective, Phase
+from gan_runtime.workloads.pair import pair_phases, pair_preview, pair_scores
 
 LATENT_SIZE = 32
 WIDTH = 128
@@ -24,9 +24,12 @@ class MlpGan:
     name = "mlp_gan"
     image_shape = (28, 28, 1)
     latent_size = LATENT_SIZE
-    phases: tuple[Phase, ...] = (joint_phase(LATENT_SIZE),)
     scores = staticmethod(pair_scores)
     preview = staticmethod(pair_preview)
+
+    def phases(self, objective: Objective) -> tuple[Phase, ...]:
+        """One phase from one forward pass, or discriminator and generator in turn."""
+        return pair_phases(LATENT_SIZE, objective)
 
     def networks(self) -> dict[str, keras.Model]:
         """Generator (B, 32) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""

@@ -19,12 +19,13 @@ from gan_runtime.engines.tf_input import distributed_batches
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.errors import AcceleratorError, CheckpointError
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Forward, Phase, Workload
+from gan_runtime.workloads.contract import Forward, Objective, Phase, Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
 
 pytestmark = pytest.mark.usefixtures("cores")
 BATCH = 8
+[INNER] = MlpGan().phases(Objective())
 MakeEngine = Callable[..., TfEngine]
 
 
@@ -93,7 +94,8 @@ def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(make: Mak
     one, several = make(1), make(replicas)
     expected, found = trained(one, 1, 6), trained(several, 1, 6)
     assert {metric: len(values) for metric, values in found.items()} == dict.fromkeys(
-        ("d_fake", "d_real", "loss_discriminator", "loss_generator"), 7
+        ("d_fake", "d_real", "learning_rate_discriminator", "learning_rate_generator", "loss_discriminator", "loss_generator"),
+        7,
     )
     assert_close(found, expected, 1e-5)
     assert_close(several.state(), one.state(), 1e-5)
@@ -104,7 +106,7 @@ def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
     before = engine.state()
     numbers = trained(engine, 7)
     after = engine.state()
-    assert [name for name in before if np.array_equal(before[name], after[name]) and not name.endswith("learning_rate")] == []
+    assert [name for name in before if np.array_equal(before[name], after[name]) and name != "rate_factor"] == []
     assert np.isfinite(numbers["loss_discriminator"]).all()
     assert after["step"] == 7
 
@@ -112,7 +114,7 @@ def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
 def test_all_replicas_hold_the_same_weights(make: MakeEngine) -> None:
     engine = make(4)
     trained(engine, 5)
-    for name, variable in engine._variables().items():
+    for name, variable in engine._state._variables().items():
         values = copies(engine, variable)
         assert len(values) == 4, name
         assert all(np.array_equal(value, values[0]) for value in values), name
@@ -218,11 +220,11 @@ def test_the_engine_keys_the_noise_by_step_and_replica(make: MakeEngine) -> None
 
         def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
             heard = ops.sum(stream.dropout(ops.ones([1_000]), 0.3) * weights)
-            inner = MlpGan.phases[0].forward(networks, batch, stream)
+            inner = INNER.forward(networks, batch, stream)
             return Forward(inner.losses, {"heard": heard})
 
-        def __init__(self) -> None:
-            self.phases = (Phase(self.forward, MlpGan.phases[0].updates),)
+        def phases(self, objective: Objective) -> tuple[Phase, ...]:
+            return (Phase(self.forward, MlpGan().phases(objective)[0].updates),)
 
     heard = trained(make(2, Listening()), 1, 2)["heard"]
     expected = [
@@ -288,12 +290,13 @@ def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
 class Overflowing(MlpGan):
     """Its losses are infinite on the replica that sees the white image, and as usual on the others."""
 
-    def __init__(self) -> None:
-        self.phases = (Phase(self.forward, MlpGan.phases[0].updates),)
+    def phases(self, objective: Objective) -> tuple[Phase, ...]:
+        """One phase with the losses below."""
+        return (Phase(self.forward, MlpGan().phases(objective)[0].updates),)
 
     def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
         """As the inner forward pass, times infinity where the white image is."""
-        inner = MlpGan.phases[0].forward(networks, batch, stream)
+        inner = INNER.forward(networks, batch, stream)
         factor = ops.where(ops.max(batch["images"]) > 0.999, np.float32(np.inf), np.float32(1.0))
         return Forward({name: loss * factor for name, loss in inner.losses.items()}, inner.scalars)
 
@@ -322,7 +325,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
     assert {"step", "dynamic_scale"} <= changed <= {"step", "dynamic_scale", "step_counter"}
     scales = {float(after[name] / before[name]) for name in before if name.endswith("dynamic_scale")}
     assert scales == {0.5}
-    for name, variable in engine._variables().items():
+    for name, variable in engine._state._variables().items():
         first, second = copies(engine, variable)
         assert np.array_equal(first, second), name
     engine.run(1)
@@ -331,7 +334,10 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
 
 def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> None:
     exact, half = make(1), make(2, precision="mixed_float16")
-    assert_close(trained(half, 7), trained(exact, 7), 0.01)
+    found = trained(half, 7)
+    scales = {found.pop(f"loss_scale_{network}")[-1] for network in ("generator", "discriminator")}
+    assert scales == {32768.0}
+    assert_close(found, trained(exact, 7), 0.01)
 
 
 # ---- probes and samples ---------------------------------------------------------------------------------------------------------
@@ -341,7 +347,7 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
     engine = make(2, DcganMnist())
     trained(engine, 2)
     before = engine.state()
-    found = {item.name: item for item in engine.probe()}
+    found = {item.name: item for item in engine.probe().histograms}
     assert_equal(engine.state(), before)
     weights = {"generator": 2_330_944 - 2 * 12_736, "discriminator": 212_865}
     assert {name: int(item.counts.sum()) for name, item in found.items()} == {
@@ -360,7 +366,7 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
 def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
     engine = make(1)
     trained(engine, 2)
-    found = {item.name: item for item in engine.probe()}["weight/generator"]
+    found = {item.name: item for item in engine.probe().histograms}["weight/generator"]
     weights = np.concatenate([array.ravel() for name, array in engine.state().items() if name.startswith("generator/")])
     assert (found.edges[0], found.edges[-1]) == (weights.min(), weights.max())
     assert np.abs(found.counts - np.histogram(weights, found.edges)[0]).max() <= 2  # rounding at the edges
@@ -369,7 +375,7 @@ def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
 def test_scores_are_counted_between_zero_and_one(make: MakeEngine) -> None:
     engine = make(2)
     trained(engine, 1)
-    scores = [item for item in engine.probe() if item.name.startswith("score/")]
+    scores = [item for item in engine.probe().histograms if item.name.startswith("score/")]
     assert all((item.edges[0], item.edges[-1]) == (0.0, 1.0) for item in scores)
 
 
@@ -379,7 +385,7 @@ def test_scores_are_counted_between_zero_and_one(make: MakeEngine) -> None:
 def test_probed_gradients_are_those_of_the_whole_batch_unscaled(make: MakeEngine, options: dict[str, Any]) -> None:
     images = random_images(BATCH)  # no more than a batch, so that the probe takes the same ones whatever the replicas
     one, other = make(1, images=images), make(images=images, **options)
-    expected, found = ({item.name: item for item in engine.probe()} for engine in (one, other))
+    expected, found = ({item.name: item for item in engine.probe().histograms} for engine in (one, other))
     for name in ("gradient/generator", "gradient/discriminator"):
         span = expected[name].edges[[0, -1]]
         assert found[name].edges[[0, -1]] == pytest.approx(span, rel=0.02)
@@ -431,7 +437,7 @@ def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) 
     trained(one, 1)
     state = one.state()
     four.load(state)
-    for name, variable in four._variables().items():
+    for name, variable in four._state._variables().items():
         values = copies(four, variable)
         assert len(values) == 4, name
         assert all(np.array_equal(value, state[name]) for value in values), name
@@ -450,7 +456,9 @@ def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happen
 def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make: MakeEngine) -> None:
     engine = make(2, DcganMnist())
     trained(engine, 2)
-    name, variable = next((name, value) for name, value in engine._variables().items() if name.endswith("norm_1/moving_mean"))
+    name, variable = next(
+        (name, value) for name, value in engine._state._variables().items() if name.endswith("norm_1/moving_mean")
+    )
     first, second = copies(engine, variable)
     assert not np.array_equal(first, second)
     state = engine.state()
@@ -461,7 +469,7 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make:
 def test_a_state_holds_every_variable(make: MakeEngine) -> None:
     engine = make(2, DcganMnist(), precision="mixed_float16")
     owners = [*engine._networks.values(), *engine._optimizers.values()]
-    assert len(engine.state()) == sum(len(owner.variables) for owner in owners) + 1
+    assert len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2  # the steps done, the rate factor
 
 
 def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime import journal
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines.contract import Arrays, BinCounts, StepNumbers
+from gan_runtime.engines.contract import Arrays, BinCounts, ProbeResult, StepNumbers
 from gan_runtime.errors import NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
@@ -27,7 +27,7 @@ class CountingEngine:
     """Fulfils `engines.contract.Engine`; its loss is the number of the step, NaN at `nan_at`."""
 
     def __init__(self, nan_at: int = 0) -> None:
-        self.step, self.nan_at, self.calls = 0, nan_at, list[int]()
+        self.step, self.nan_at, self.calls, self.marks, self.slowed = 0, nan_at, list[int](), list[int](), 1.0
 
     def trace(self) -> None:
         """Nothing to build."""
@@ -40,9 +40,17 @@ class CountingEngine:
         numbers[numbers == self.nan_at] = np.nan
         return StepNumbers({"loss_generator": numbers}, seconds=0.5 * steps)
 
-    def probe(self) -> list[BinCounts]:
-        """One histogram."""
-        return [BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))]
+    def mark(self) -> None:
+        """Notes after which step."""
+        self.marks.append(self.step)
+
+    def probe(self) -> ProbeResult:
+        """One histogram and one score."""
+        return ProbeResult([BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))], {"d_accuracy_real": 0.75})
+
+    def slow_down(self, factor: float) -> None:
+        """Notes by how much."""
+        self.slowed *= factor
 
     def sample(self) -> np.ndarray:
         """Black images."""
@@ -80,11 +88,12 @@ def steps_recorded(run: RunDir) -> list[int]:
 @pytest.mark.parametrize(
     ("steps", "per_loop", "alone", "calls"),
     [
-        (28, 10, True, [1, 10, 10, 7]),
-        (28, 10, False, [10, 10, 8]),
+        (28, 10, True, [1, 10, 10, 6, 1]),
+        (28, 10, False, [10, 10, 7, 1]),
         (1, 10, True, [1]),
-        (3, 10, False, [3]),
-        (4, 2, False, [2, 2]),
+        (2, 10, True, [1, 1]),
+        (3, 10, False, [2, 1]),
+        (5, 2, False, [2, 2, 1]),
     ],
 )
 def test_an_epoch_is_split_into_calls(steps: int, per_loop: int, alone: bool, calls: list[int]) -> None:
@@ -95,7 +104,8 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
     engine = CountingEngine()
     outcome = train(run, engine)
     assert (outcome.status, outcome.step) == ("finished", 15)
-    assert engine.calls == [1, 2, 2, 2, 2, 1, 2, 2, 1]
+    assert engine.calls == [1, 2, 1, 1, 2, 2, 1, 2, 2, 1]
+    assert engine.marks == [4, 9, 14]  # the weights before the last step of each epoch
     assert steps_recorded(run) == list(range(1, 16))
     records = journal.read_all(run.trainer_journal())
     assert Counter(type(record).__name__ for record in records if not isinstance(record, journal.Scalars)) == {
@@ -103,6 +113,7 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
         "Plan": 1,
         "StatusChange": 1,
         "EpochDone": 3,
+        "EpochScores": 3,
         "Histogram": 3,
         "Sample": 3,
         "Phase": 7,  # trace, first_call, compile, steady_step, and a probe for each epoch
@@ -186,7 +197,7 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     for run in (whole, parts):
         run.path.mkdir()
     train(whole, engine())
-    asked = iter([False, False, False, True, True])
+    asked = iter([False, False, False, False, True, True])
     stopped = train(parts, engine(), stop=lambda: next(asked, True))
     assert stopped.status == "stopped"
     assert stopped.step % 5 != 0, "the stop must fall within an epoch to test the position in the data"

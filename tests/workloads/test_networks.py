@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.workloads.contract import Workload
-from gan_runtime.workloads.noise import ReplicaDropout, noise_scope
+from gan_runtime.engines.tf_step import input_gradient
+from gan_runtime.workloads.contract import Objective, Workload
+from gan_runtime.workloads.layers import ReplicaDropout
+from gan_runtime.workloads.step_context import StepContext, step_scope
 
 pytestmark = pytest.mark.usefixtures("cores")
 IMAGES = 6
@@ -28,6 +30,10 @@ class PlainNoise:
 
     def dropout(self, values: Any, rate: float) -> Any:
         return values * np.tile([0.0, 2.0], int(np.prod(values.shape)) // 2).reshape(values.shape).astype(np.float32) * (rate > 0)
+
+
+def plain(noise: PlainNoise) -> StepContext:
+    return StepContext(noise, None, input_gradient)
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +85,8 @@ def test_the_discriminator_gives_one_logit_per_image(workload: Workload, batch: 
 
 def test_a_step_names_losses_and_scores_with_their_ranges(workload: Workload, batch: dict[str, np.ndarray]) -> None:
     noise, networks = PlainNoise(), workload.networks()
-    [phase] = workload.phases
-    with noise_scope(noise):
+    [phase] = workload.phases(Objective())
+    with step_scope(plain(noise)):
         forward = phase.forward(networks, batch, noise)
     assert sorted(forward.losses) == ["loss_discriminator", "loss_generator"]
     assert sorted(forward.scalars) == ["d_fake", "d_real"]
@@ -90,7 +96,7 @@ def test_a_step_names_losses_and_scores_with_their_ranges(workload: Workload, ba
 
 
 def test_both_networks_are_updated_from_one_forward_pass(workload: Workload) -> None:
-    [phase] = workload.phases
+    [phase] = workload.phases(Objective())
     assert [(update.network, update.loss) for update in phase.updates] == [
         ("generator", "loss_generator"),
         ("discriminator", "loss_discriminator"),
@@ -169,7 +175,7 @@ def test_dropout_is_the_identity_outside_training_and_needs_noise_in_training() 
     assert np.array_equal(np.asarray(layer(ones, training=False)), ones)
     with pytest.raises(LookupError):
         layer(ones, training=True)
-    with noise_scope(PlainNoise()):
+    with step_scope(plain(PlainNoise())):
         assert np.asarray(layer(ones, training=True)).tolist() == [[0, 2, 0, 2], [0, 2, 0, 2]]
     with pytest.raises(LookupError):
         layer(ones, training=True)

@@ -1,0 +1,157 @@
+"""What is looked at once an epoch: score, weight and gradient histograms, scores of the training, sample grids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gan_runtime.engines import tf_histograms as histograms
+from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf_step import Numbers, ReplicaStep, replica_id, to_unit_range
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+
+SAMPLES = 64  # an 8 × 8 grid
+PROBE_IMAGES = 256
+SCORE_BINS = 40
+WEIGHT_BINS = 60
+SCORE_RANGE = (0.0, 1.0)
+UNDECIDED = 0.5  # D's score between "fake" and "real"
+
+Found = dict[str, Any]
+
+
+class Probes:
+    """Looks at the networks of a run without changing them. Built and called like the engine that owns it."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        workload: Workload,
+        strategy: tf.distribute.Strategy,
+        networks: dict[str, Any],
+        shown: dict[str, Any],
+        step: ReplicaStep,
+        images: np.ndarray,
+    ) -> None:
+        self._spec, self._workload, self._strategy, self._networks = spec, workload, strategy, networks
+        self._shown, self._step = shown, step  # `shown`: the networks that make the sample grids
+        self._replicas = strategy.num_replicas_in_sync
+        self._batch = self._probe_batch(images)
+        self._probe_call = tf.function(self._probe_replica)
+        self._sample_call = tf.function(self._sample_replica)
+
+    def probe(self, step: int) -> ProbeResult:
+        """On the first images of the set, after `step` steps."""
+        found = self._strategy.run(self._probe_call, args=(self._batch, tf.constant(step, tf.int32)))
+        local = tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0].numpy(), found)
+        counts = [_bin_counts(name, *value) for name, value in sorted(local["histograms"].items())]
+        return ProbeResult(counts, {name: float(value) for name, value in sorted(local["scores"].items())})
+
+    def sample(self) -> np.ndarray:
+        """float32 (64, height, width, channels) in [-1, 1], of latents that the seed alone fixes."""
+        shares = self._strategy.experimental_local_results(self._strategy.run(self._sample_call))
+        return np.concatenate([share.numpy() for share in shares])[:SAMPLES]
+
+    # ---- on one replica -----------------------------------------------------------------------------------------
+
+    def _probe_replica(self, images: tf.Tensor, step: tf.Tensor) -> dict[str, Found]:
+        noise = StepNoise(self._spec.seed, step, replica_id(), self._replicas)
+        latents = noise.normal(images.shape[0], self._workload.latent_size)
+        scores = self._workload.scores(self._networks, {"images": to_unit_range(images)}, latents)
+        gradients = self._gradients(images[: self._spec.batch_size_per_replica], step)
+        return {
+            "histograms": {**_score_histograms(scores), **_gradient_histograms(gradients), **self._weight_histograms()},
+            "scores": {**_accuracies(scores), **self._spreads(images, latents), **_norms(gradients)},
+        }
+
+    def _gradients(self, images: tf.Tensor, step: tf.Tensor) -> dict[str, list[tf.Tensor]]:
+        """Gradients of the whole probe batch, unscaled. The forward pass moves batch-norm statistics: they are put back."""
+        statistics = [variable for network in self._networks.values() for variable in network.non_trainable_variables]
+        before = [tf.identity(variable) for variable in statistics]
+        found: dict[str, list[tf.Tensor]] = {}
+        scales = self._step.loss_scales()
+        for phase in self._step.phases:
+            gradients, _ = self._step.gradients(phase, images, step, replica_id(), 0, scales)
+            for name, values in gradients.items():
+                found[name] = [value / tf.cast(scales[name], value.dtype) for value in _mean_gradients(values, self._spec)]
+        for variable, value in zip(statistics, before, strict=True):
+            variable.assign(value)
+        return found
+
+    def _weight_histograms(self) -> Found:
+        return {
+            f"weight/{name}": histograms.ranged([tf.convert_to_tensor(v) for v in network.trainable_variables], WEIGHT_BINS)
+            for name, network in self._networks.items()
+        }
+
+    def _spreads(self, images: tf.Tensor, latents: tf.Tensor) -> Numbers:
+        """Mean over the pixels of their variance within a batch: of real images, and of as many generated ones."""
+        fake = self._workload.preview(self._networks, latents)
+        return {"spread_real": _spread(to_unit_range(images)), "spread_fake": _spread(fake)}
+
+    def _sample_replica(self) -> tf.Tensor:
+        share = -(-SAMPLES // self._replicas)
+        everyone = tf.random.stateless_normal([SAMPLES, self._workload.latent_size], [self._spec.seed, 0])
+        padded = tf.pad(everyone, [[0, share * self._replicas - SAMPLES], [0, 0]])
+        return self._workload.preview(self._shown, tf.slice(padded, [replica_id() * share, 0], [share, -1]))
+
+    def _probe_batch(self, images: np.ndarray) -> Any:
+        share = max(1, min(PROBE_IMAGES, len(images)) // self._replicas)
+        rows = images[: share * self._replicas].reshape(self._replicas, share, *images.shape[1:])
+        return self._strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(rows[context.replica_id_in_sync_group])
+        )
+
+
+def _all_reduce(kind: str, value: Any) -> Any:
+    return tf.distribute.get_replica_context().all_reduce(kind, value)
+
+
+def _mean_gradients(values: list[tf.Tensor], spec: RunSpec) -> list[tf.Tensor]:
+    """Each replica's gradients are its share of the sum, or in local training the mean over its own images."""
+    summed: list[tf.Tensor] = _all_reduce("mean" if spec.sync_every_steps > 1 else "sum", values)
+    return summed
+
+
+def _score_histograms(scores: Numbers) -> Found:
+    return {
+        f"score/{name}": (
+            _all_reduce("sum", histograms.fixed(value, *SCORE_RANGE, SCORE_BINS)),
+            tf.constant(SCORE_RANGE),
+        )
+        for name, value in scores.items()
+    }
+
+
+def _gradient_histograms(gradients: dict[str, list[tf.Tensor]]) -> Found:
+    return {f"gradient/{name}": histograms.ranged(values, WEIGHT_BINS) for name, values in gradients.items()}
+
+
+def _accuracies(scores: Numbers) -> Numbers:
+    """Share of images that D takes for what they are, and its mean scores; inference mode."""
+    right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
+    shares = {
+        f"d_accuracy_{name}": _all_reduce("mean", tf.reduce_mean(tf.cast(hits, tf.float32))) for name, hits in right.items()
+    }
+    means = {f"probe_score_{name}": _all_reduce("mean", tf.reduce_mean(value)) for name, value in scores.items()}
+    return {**shares, **means}
+
+
+def _norms(gradients: dict[str, list[tf.Tensor]]) -> Numbers:
+    return {f"gradient_norm_{name}": tf.linalg.global_norm(values) for name, values in gradients.items()}
+
+
+def _spread(images: tf.Tensor) -> tf.Tensor:
+    """Variance over the images of all replicas, mean over the pixels."""
+    mean, square = tf.reduce_mean(images, 0), tf.reduce_mean(tf.square(images), 0)
+    mean, square = _all_reduce("mean", mean), _all_reduce("mean", square)
+    return tf.reduce_mean(square - tf.square(mean))
+
+
+def _bin_counts(name: str, counts: np.ndarray, low_high: np.ndarray) -> BinCounts:
+    edges = np.linspace(float(low_high[0]), float(low_high[1]), len(counts) + 1)
+    return BinCounts(name, edges, counts.astype(np.int64))

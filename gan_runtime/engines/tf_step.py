@@ -1,0 +1,146 @@
+"""One training step on one replica: forward passes, gradients, updates, and the numbers that the step reports.
+
+Measured traps that shape it (TensorFlow 2.21, Keras 3.15): the optimizers sum over the replicas, so each loss is divided by
+their number, once; XLA cannot compile the update of several CPU replicas, so only forward and backward are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf_optimizers import shared_overflow
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Objective, Phase, Workload
+from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
+
+Gradients = dict[str, list[tf.Tensor]]
+Numbers = dict[str, tf.Tensor]
+
+
+class ReplicaStep:
+    """The networks and optimizers of a run, and what a step does to them. Called in replica context."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        workload: Workload,
+        networks: dict[str, Any],
+        optimizers: dict[str, Any],
+        replicas: int,
+        accelerator: str,
+    ) -> None:
+        self._spec, self._networks, self._optimizers, self._replicas = spec, networks, optimizers, replicas
+        self._parts = spec.accumulation_steps
+        self._kernels = _kernels(spec, replicas, accelerator)
+        # Replicas that train alone follow the mean of their own share; otherwise the exchange adds up to the global mean.
+        self._share = 1.0 if spec.sync_every_steps > 1 else 1.0 / replicas
+        self.phases = workload.phases(objective_of(spec))
+        self._gradients = [self._compiled(phase) for phase in self.phases]
+        self.metrics: list[str] = []  # the order of the numbers; known once the step is traced
+
+    def __call__(self, images: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+        """Trains on uint8 (batches of real images · share of the batch, …); returns float32 (metrics,)."""
+        numbers: Numbers = {}
+        for phase, gradients_of in zip(self.phases, self._gradients, strict=True):
+            gradients, phase_numbers = self._accumulated(gradients_of, self.real_batch(images, phase), step)
+            for update in phase.updates:
+                numbers |= self._rates(update.network)
+                self._apply(update.network, gradients[update.network])
+            numbers |= phase_numbers
+        self.metrics = sorted(numbers)
+        return tf.stack([tf.cast(numbers[metric], tf.float32) for metric in self.metrics])
+
+    def real_batch(self, images: tf.Tensor, phase: Phase) -> tf.Tensor:
+        """The replica's share of the batch of real images that belongs to a phase."""
+        share = self._spec.batch_size_per_replica
+        return images[phase.real_batch * share : (phase.real_batch + 1) * share]
+
+    def gradients(
+        self, phase: Phase, images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: int, scales: Numbers
+    ) -> tuple[Gradients, Numbers]:
+        """Scaled gradients by network, and the phase's numbers, of one part of this replica's share of the batch."""
+        share, number = replica * self._parts + part, self.phases.index(phase)
+        noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, number)
+        context = StepContext(noise, self._kernels, input_gradient)
+        with tf.GradientTape(persistent=len(phase.updates) > 1) as tape, step_scope(context):
+            forward = phase.forward(self._networks, {"images": to_unit_range(images)}, noise)
+            losses = {item.network: forward.losses[item.loss] * scales[item.network] * self._share for item in phase.updates}
+        found = {name: tape.gradient(loss, self._networks[name].trainable_variables) for name, loss in losses.items()}
+        return found, {**forward.losses, **forward.scalars}
+
+    def loss_scales(self) -> Numbers:
+        """float32 by network; 1 without loss scaling."""
+        return {
+            name: tf.convert_to_tensor(getattr(optimizer, "dynamic_scale", 1.0), tf.float32)
+            for name, optimizer in self._optimizers.items()
+        }
+
+    def _accumulated(self, gradients_of: Callable[..., Any], images: tf.Tensor, step: tf.Tensor) -> tuple[Gradients, Numbers]:
+        """Means over the parts of the batch, worked through one after another, so that memory holds one part at a time."""
+        size = images.shape[0] // self._parts
+        total: tuple[Gradients, Numbers] | None = None
+        for part in range(self._parts):
+            before = [] if total is None else tf.nest.flatten(total)
+            with tf.control_dependencies(before):
+                own = tf.identity(images[part * size : (part + 1) * size])
+            found = gradients_of(own, step, replica_id(), part, self.loss_scales())
+            total = found if total is None else tf.nest.map_structure(tf.add, total, found)
+        return total if self._parts == 1 else tf.nest.map_structure(lambda value: value / self._parts, total)  # type: ignore[return-value]
+
+    def _compiled(self, phase: Phase) -> Callable[..., Any]:
+        def gradients(images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: int, scales: Numbers) -> Any:
+            return self.gradients(phase, images, step, replica, part, scales)
+
+        return tf.function(gradients, jit_compile=True) if self._spec.xla == "jit" else gradients
+
+    def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
+        if self._spec.precision == "mixed_float16":
+            gradients = shared_overflow(gradients)
+        self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
+
+    def _rates(self, network: str) -> Numbers:
+        """The rate, and in float16 the loss scale, of the update that comes next."""
+        optimizer = self._optimizers[network]
+        numbers = {f"learning_rate_{network}": optimizer.learning_rate}
+        if self._spec.precision == "mixed_float16":
+            numbers[f"loss_scale_{network}"] = tf.convert_to_tensor(optimizer.dynamic_scale)
+        return numbers
+
+
+def objective_of(spec: RunSpec) -> Objective:
+    """The part of a spec that workloads read."""
+    return Objective(
+        generator_loss=spec.generator_loss,
+        updates=spec.updates,
+        discriminator_steps=spec.discriminator_steps,
+        real_target=1.0 - spec.label_smoothing,
+        r1_weight=spec.r1_weight,
+    )
+
+
+def input_gradient(function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor) -> tf.Tensor:
+    """See `step_context.StepContext`."""
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        total = tf.reduce_sum(tf.cast(function(inputs), tf.float32))
+    return tape.gradient(total, inputs)
+
+
+def to_unit_range(images: tf.Tensor) -> tf.Tensor:
+    """uint8 0 to 255 → float32 -1 to 1, on the device, so that a quarter of the bytes travels."""
+    return tf.cast(images, tf.float32) / 127.5 - 1.0
+
+
+def replica_id() -> tf.Tensor:
+    """int32 number of this replica among all."""
+    return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32)
+
+
+def _kernels(spec: RunSpec, replicas: int, accelerator: str) -> Kernels:
+    synchronised = spec.batch_norm == "synchronised" and replicas > 1
+    return CpuKernels(synchronised) if accelerator == "cpu" and spec.xla == "off" else PlainKernels(synchronised)

@@ -1,0 +1,1 @@
+"""The options of a run by group; RunSpec (gan_runtime/spec.py) is made of them."""

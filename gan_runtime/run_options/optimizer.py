@@ -1,0 +1,140 @@
+"""How the weights follow the gradients: optimizer, learning rates and their schedule, clipping, seed."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel
+
+from gan_runtime.options import option
+
+Optimizer = Literal["adam", "sgd", "rmsprop"]
+RateSchedule = Literal["constant", "cosine_restarts"]
+RateScaling = Literal["none", "linear", "sqrt"]
+TABLE_1_RATE = "paper, Table 1: Adam(1e-4)"
+
+
+class OptimizerOptions(BaseModel):
+    """Both networks have an optimizer of the same kind, each with a rate of its own."""
+
+    optimizer: Optimizer = option(
+        "adam",
+        label="Optimizer",
+        group="Optimizer",
+        choices=get_args(Optimizer),
+        help="Adam as in Table 1, plain or momentum SGD as in the paper's text, RMSprop as in CERN's 3DGAN.",
+        source="paper, Table 1 and section 3; 3DGAN: RMSprop(1e-3)",
+        error="pick one of the listed optimizers.",
+    )
+    learning_rate_generator: float = option(
+        1e-4,
+        label="Learning rate, generator",
+        group="Optimizer",
+        gt=0,
+        le=1.0,
+        help="Step size of the generator's optimizer, before schedule and scaling.",
+        source=TABLE_1_RATE,
+        error="use a positive rate, such as 1e-4.",
+    )
+    learning_rate_discriminator: float = option(
+        1e-4,
+        label="Learning rate, discriminator",
+        group="Optimizer",
+        gt=0,
+        le=1.0,
+        help="Step size of the discriminator's optimizer, before schedule and scaling.",
+        source=TABLE_1_RATE,
+        error="use a positive rate, such as 1e-4.",
+    )
+    adam_beta_1: float = option(
+        0.9,
+        label="Adam beta 1",
+        group="Optimizer",
+        ge=0,
+        lt=1,
+        help="How long Adam remembers earlier gradients. Radford et al. found 0.5 steadier for GANs.",
+        source="Keras default 0.9 (Table 1 names none); Radford et al. 2016: 0.5",
+        error="use 0.9, or 0.5 for steadier training.",
+    )
+    momentum: float = option(
+        0.0,
+        label="Momentum (SGD)",
+        group="Optimizer",
+        ge=0,
+        lt=1,
+        help="Share of the last update that SGD keeps. 0 is plain SGD.",
+        source="paper, section 3: stochastic gradient descent, with momentum",
+        error="use 0, or about 0.9.",
+    )
+    learning_rate_schedule: RateSchedule = option(
+        "constant",
+        label="Rate schedule",
+        group="Optimizer",
+        choices=get_args(RateSchedule),
+        help="'cosine_restarts' lowers the rates along a cosine and lifts them again at the start of each cycle.",
+        source="paper, Fig. 9; Loshchilov and Hutter 2017",
+        error="pick one of the listed schedules.",
+    )
+    restart_epochs: int = option(
+        10,
+        label="Cycle of the schedule",
+        group="Optimizer",
+        unit="epochs",
+        ge=1,
+        le=10_000,
+        help="Length of one cosine cycle; read only with cosine_restarts.",
+        source="Loshchilov and Hutter 2017: T_0 = 10",
+        error="use a whole number of epochs.",
+    )
+    warmup_epochs: int = option(
+        0,
+        label="Warm-up",
+        group="Optimizer",
+        unit="epochs",
+        ge=0,
+        le=10_000,
+        help="The rates grow in a straight line from zero during these first epochs. 0 starts at the full rates.",
+        source="Goyal et al. 2017, section 2.2",
+        error="use a whole number of epochs, or 0.",
+    )
+    learning_rate_scaling: RateScaling = option(
+        "none",
+        label="Rate by batch",
+        group="Optimizer",
+        choices=get_args(RateScaling),
+        help="Multiplies both rates by global batch / reference batch, or by its square root.",
+        source="Goyal et al. 2017 (linear); Krizhevsky 2014 (square root)",
+        error="pick one of the listed scalings.",
+    )
+    reference_batch: int = option(
+        64,
+        label="Reference batch",
+        group="Optimizer",
+        unit="images",
+        ge=1,
+        le=65_536,
+        help="The global batch at which the rates hold as given; read only when the rates are scaled by the batch.",
+        source="paper: 64, its smallest batch",
+        error="use the batch for which the rates were tuned.",
+    )
+    clip_norm: float = option(
+        0.0,
+        label="Gradient clipping",
+        group="Optimizer",
+        unit="global norm",
+        ge=0,
+        le=1e6,
+        help="Longest gradient of each network, after the sum over all replicas. 0 does not clip.",
+        source="Pascanu et al. 2013",
+        error="use 0, or a norm such as 1.",
+    )
+    seed: int = option(
+        1,
+        label="Seed",
+        group="Optimizer",
+        ge=0,
+        le=2**31 - 1,
+        help="Start of every random draw: weights, order of the images, noise. The same seed gives the same run on the same device.",
+        source="",
+        error="use a whole number from 0.",
+    )

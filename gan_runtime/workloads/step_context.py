@@ -1,0 +1,65 @@
+"""What layers and losses may ask of the engine during a training step: random numbers, fast kernels, input gradients.
+
+Keras' own SeedGenerator gives the same numbers on every replica (measured), so every replica would drop the same units;
+and its plain operations are not the fastest on every device. The engine opens a context of (seed, step, replica) around
+each forward pass, and layers read it from there. Outside a step they fall back to plain Keras.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from gan_runtime.workloads.contract import Noise, Tensor
+
+
+class Kernels(Protocol):
+    """The same mathematics as the Keras layers, written for the device at hand. Images are square: (B, size, size, channels)."""
+
+    def convolution(self, images: Tensor, kernel: Tensor, stride: int) -> Tensor:
+        """Padding "same". `kernel`: (k, k, channels in, channels out)."""
+        ...
+
+    def transposed_convolution(self, images: Tensor, kernel: Tensor, stride: int) -> Tensor:
+        """Padding "same", output `stride` times as large. `kernel`: (k, k, channels out, channels in)."""
+        ...
+
+    def batch_norm(self, values: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+        """Normalised over all axes but the last, in training mode: (values, batch mean, biased batch variance)."""
+        ...
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """`kernels`: None for plain Keras. `input_gradient(function, inputs)`: d sum(function(inputs)) / d inputs, differentiable."""
+
+    noise: Noise
+    kernels: Kernels | None
+    input_gradient: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
+
+
+_current: ContextVar[StepContext] = ContextVar("what the engine offers to the present step on the present replica")
+
+
+@contextmanager
+def step_scope(context: StepContext) -> Iterator[None]:
+    """Layers called inside use `context`."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current() -> StepContext:
+    """The context of the present step. Raises LookupError outside a step."""
+    return _current.get()
+
+
+def kernels() -> Kernels | None:
+    """The engine's kernels; None outside a step."""
+    context = _current.get(None)
+    return context.kernels if context else None

@@ -1,0 +1,121 @@
+"""The fast kernels compute what the plain operations compute: values, gradients, and gradients of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.engines import tf_kernels
+from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
+
+pytestmark = pytest.mark.usefixtures("cores")
+FAST, PLAIN = CpuKernels(), PlainKernels()
+BATCH = 6
+
+
+@pytest.fixture(autouse=True)
+def plain_float32() -> None:
+    """Whatever an engine of another test has set."""
+    keras.config.set_dtype_policy("float32")
+
+
+def random(*shape: int, seed: int = 1) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).standard_normal(shape), tf.float32)
+
+
+def values_and_gradients(function: Callable[..., tf.Tensor], *inputs: tf.Tensor) -> list[np.ndarray]:
+    """The outcome, and the gradient of a weighted sum of it by each input."""
+    with tf.GradientTape() as tape:
+        for item in inputs:
+            tape.watch(item)
+        outcome = function(*inputs)
+        total = tf.reduce_sum(outcome * random(*outcome.shape, seed=9))
+    return [outcome.numpy(), *(gradient.numpy() for gradient in tape.gradient(total, inputs))]
+
+
+def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        assert np.abs(one - other).max() <= 1e-5 * max(1.0, np.abs(other).max())
+
+
+@pytest.mark.parametrize(
+    ("size", "channels_in", "channels_out", "kernel", "stride"),
+    [
+        (28, 1, 64, 5, 2),  # D's first layer
+        (14, 64, 128, 5, 2),  # D's second layer
+        (7, 32, 16, 5, 1),
+        (9, 16, 24, 3, 2),  # an odd size
+        (8, 16, 16, 4, 2),  # an even kernel
+        (5, 3, 2, 3, 1),  # fewer channels than are worth exchanging
+    ],
+)
+def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
+    size: int, channels_in: int, channels_out: int, kernel: int, stride: int
+) -> None:
+    images, weights = random(BATCH, size, size, channels_in), random(kernel, kernel, channels_in, channels_out, seed=2)
+    found = values_and_gradients(lambda x, w: FAST.convolution(x, w, stride), images, weights)
+    assert_same(found, values_and_gradients(lambda x, w: PLAIN.convolution(x, w, stride), images, weights))
+
+
+@pytest.mark.parametrize(
+    ("size", "channels_in", "channels_out", "kernel", "stride"),
+    [
+        (7, 256, 128, 5, 1),  # G's three transposed convolutions
+        (7, 128, 64, 5, 2),
+        (14, 64, 1, 5, 2),
+        (6, 8, 3, 5, 2),  # three output channels, as a colour image has
+        (6, 16, 16, 3, 2),
+    ],
+)
+def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
+    size: int, channels_in: int, channels_out: int, kernel: int, stride: int
+) -> None:
+    images, weights = random(BATCH, size, size, channels_in), random(kernel, kernel, channels_out, channels_in, seed=2)
+    found = values_and_gradients(lambda x, w: FAST.transposed_convolution(x, w, stride), images, weights)
+    assert_same(found, values_and_gradients(lambda x, w: PLAIN.transposed_convolution(x, w, stride), images, weights))
+
+
+@pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64)])
+def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: int) -> None:
+    """R1 takes the gradient of a gradient, so the gradients of the fast kernels must have gradients themselves."""
+
+    def slope_norm(kernels: PlainKernels) -> Callable[[tf.Tensor], tf.Tensor]:
+        def penalty(weights: tf.Tensor) -> tf.Tensor:
+            images = random(BATCH, size, size, channels_in)
+            with tf.GradientTape() as tape:
+                tape.watch(images)
+                total = tf.reduce_sum(tf.square(kernels.convolution(images, weights, 2)))
+            return tf.reduce_sum(tf.square(tape.gradient(total, images)))[None]
+
+        return penalty
+
+    weights = 0.01 * random(5, 5, channels_in, 32, seed=2)
+    assert_same(values_and_gradients(slope_norm(FAST), weights), values_and_gradients(slope_norm(PLAIN), weights))
+
+
+@pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40)])
+@pytest.mark.parametrize("norm", [tf_kernels.fused_batch_norm, tf_kernels.synchronised_batch_norm])
+def test_a_batch_norm_on_one_replica_is_that_of_keras(shape: tuple[int, ...], norm: Callable[..., Any]) -> None:
+    layer = keras.layers.BatchNormalization(momentum=0.0)  # so that the stored statistics are those of this batch
+    layer.build(shape)
+    values, gamma, beta = 3.0 + 2.0 * random(*shape), random(shape[-1], seed=2), random(shape[-1], seed=3)
+    layer.gamma.assign(gamma)
+    layer.beta.assign(beta)
+    expected = values_and_gradients(lambda x: layer(x, training=True), values)
+    assert_same(values_and_gradients(lambda x: norm(x, gamma, beta, layer.epsilon)[0], values), expected)
+    _, mean, variance = norm(values, gamma, beta, layer.epsilon)
+    assert_same([mean.numpy(), variance.numpy()], [np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)])
+
+
+def test_bfloat16_stays_bfloat16_and_close() -> None:
+    images, weights = random(BATCH, 14, 14, 32), random(5, 5, 32, 32, seed=2)
+    narrow = FAST.convolution(tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), 2)
+    assert narrow.dtype == tf.bfloat16
+    exact = PLAIN.convolution(images, weights, 2).numpy()
+    assert np.abs(tf.cast(narrow, tf.float32).numpy() - exact).max() < 0.02 * np.abs(exact).max()
