@@ -109,7 +109,12 @@ class RunDir:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
+    """See `write_whole`."""
+    write_whole(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
     """Writes aside and renames, so that the file is old or new, never torn."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    aside.write_text(text, encoding="utf-8")
     aside.replace(path)
