@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 import pytest
 
 from gan_runtime import commands, journal
-from gan_runtime.errors import SpecError
+from gan_runtime.errors import HomeError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.journal import Renamed, StatusChange
@@ -37,6 +38,14 @@ def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -
         commands.rename(run, name)
     assert refused.value.by_field()["name"].startswith(f"name is {name!r}, but allowed is text of up to 60 letters")
     assert names(run) == []
+
+
+def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
+    home: Home, host: Host, files_end_at: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with files_end_at(0), pytest.raises(HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"):
+        commands.submit(home, RunSpec(), host)
+    assert list(home.runs.iterdir()) == []
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------------------
