@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from gan_runtime import journal
 from gan_runtime.data import loading
-from gan_runtime.errors import DatasetError, FieldError, RunStateError, SpecError
+from gan_runtime.errors import FieldError, RunStateError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange
@@ -31,11 +31,7 @@ def check(spec: RunSpec, host: Host) -> str:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
     """
     accelerator = host.resolve(spec)
-    images = loading.ensure(spec.dataset).images
-    if spec.steps_per_epoch(images) == 0:
-        raise DatasetError(
-            f"batch_size_global is {spec.batch_size_global}, but {spec.dataset} has only {images} images: use a smaller batch."
-        )
+    spec.check_set(loading.ensure(spec.dataset).images)
     return accelerator
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import pandas as pd
 
 from gan_runtime.errors import UnknownRunError
+from gan_runtime.journal import ACTIVE
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.store import Store
 
@@ -46,7 +47,7 @@ class RunRow:
     @property
     def is_live(self) -> bool:
         """It waits or trains."""
-        return self.status in ("queued", "starting", "compiling", "running")
+        return self.status in ("queued", *ACTIVE)
 
 
 @dataclass(frozen=True)
