@@ -40,9 +40,9 @@ def attempt(action: Callable[[], Answer]) -> Answer | None:
 
 def succeeded(action: Callable[[], None]) -> bool:
     """Whether the action was done; if not, its reason is shown."""
-    try:
+
+    def done() -> bool:
         action()
-    except GanRuntimeError as error:
-        st.error(str(error), icon=":material/error:")
-        return False
-    return True
+        return True
+
+    return attempt(done) is not None

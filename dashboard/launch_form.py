@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -29,6 +30,14 @@ TITLES = {
 ACCELERATOR_TITLES = {"auto": "Auto", "cpu": "CPU", "gpu": "GPU", "tpu": "TPU"}
 
 
+@dataclass(frozen=True)
+class Filled:
+    """The form as it is filled in: a spec, or field → message for everything that is wrong."""
+
+    spec: RunSpec | None
+    problems: dict[str, str] = field(default_factory=dict)
+
+
 def keep_values() -> None:
     """Keeps what was typed while the person looks at other pages: Streamlit drops the values of widgets it does not draw."""
     for key in [key for key in st.session_state if str(key).startswith(PREFIX)]:
@@ -53,9 +62,8 @@ def pick_preset() -> str:
     return name
 
 
-def fields(preset: str, host: Host, look_again: Callable[[], None]) -> None:
+def fields(preset: str, host: Host, look_again: Callable[[], None], problems: dict[str, str]) -> None:
     """The widgets of all groups, three beside each other, each with its help and its error."""
-    errors = problems()
     for group in GROUPS:
         options = [option for option in RunSpec.options().values() if option.group == group and _is_shown(option)]
         st.subheader(group)
@@ -67,8 +75,8 @@ def fields(preset: str, host: Host, look_again: Callable[[], None]) -> None:
                 _field(option)
                 _summary(option)
                 _suggestions(preset, option)
-                if option.name in errors:
-                    st.markdown(f":red[{errors[option.name]}]")
+                if option.name in problems:
+                    st.markdown(f":red[{problems[option.name]}]")
 
 
 def _is_shown(option: Option) -> bool:
@@ -113,23 +121,12 @@ def _card_text(name: str, host: Host) -> str:
     return f"{device.count} × {device.name}"
 
 
-def values() -> dict[str, Any]:
-    """What stands in the form, as `RunSpec.parse` takes it."""
-    return {name: st.session_state[PREFIX + name] for name in RunSpec.options()}
-
-
-def problems() -> dict[str, str]:
-    """field → message for everything that is wrong in the form right now."""
+def read() -> Filled:
+    """What stands in the form right now."""
     try:
-        RunSpec.parse(values())
+        return Filled(RunSpec.parse({name: st.session_state[PREFIX + name] for name in RunSpec.options()}))
     except SpecError as error:
-        return error.by_field()
-    return {}
-
-
-def spec() -> RunSpec | None:
-    """The form as a spec; None while something is wrong."""
-    return None if problems() else RunSpec.parse(values())
+        return Filled(None, error.by_field())
 
 
 def command(preset: str, made: RunSpec) -> str:

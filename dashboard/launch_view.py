@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import launch_form, words
+from dashboard import actions, launch_form, words
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
-from gan_runtime.errors import AcceleratorError, DatasetError
+from gan_runtime.errors import AcceleratorError
 from gan_runtime.hosts import Host
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
@@ -30,10 +30,10 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> N
     st.code(launch_form.command(preset, spec), language="bash", wrap_lines=True)
 
 
-def what_is_wrong() -> None:
+def what_is_wrong(problems: dict[str, str]) -> None:
     """Every wrong option in one place, for whoever has scrolled away from its field."""
     st.subheader("This run")
-    for message in launch_form.problems().values():
+    for message in problems.values():
         st.error(message, icon=":material/error:")
 
 
@@ -52,15 +52,9 @@ def accelerator(spec: RunSpec, host: Host) -> str:
 
 
 def _data(spec: RunSpec) -> Availability | None:
-    try:
-        data = loading.availability(spec.dataset)
-    except DatasetError as error:
-        st.error(str(error), icon=":material/error:")
-        return None
-    if spec.steps_per_epoch(data.images) == 0:
-        st.error(
-            f"The global batch of {spec.batch_size_global} is larger than the set of {words.count(data.images)} images: use a smaller one."
-        )
+    data = actions.attempt(lambda: loading.availability(spec.dataset))
+    if data is not None:
+        actions.succeeded(lambda: spec.check_set(data.images))
     return data
 
 

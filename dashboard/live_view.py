@@ -59,7 +59,7 @@ def stop_asked(runtime: Runtime, row: RunRow) -> bool:
 
 def _in_words(row: RunRow, progress: Progress) -> str:
     if row.status == "running":
-        return words.balance(progress.newest.get("d_real"), progress.newest.get("d_fake"))[1]
+        return words.balance(progress.newest.get("d_real"), progress.newest.get("d_fake"))
     if row.status == "queued":
         return "Waiting: one run trains on an accelerator at a time."
     return row.note[:1].upper() + row.note[1:]

@@ -7,6 +7,7 @@ import html
 import streamlit as st
 
 from dashboard import palette, words
+from gan_runtime.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
@@ -31,7 +32,7 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
     if not rows:
         return None
     asked = st.query_params.get("run", "")
-    live = next((row.run_id for row in rows.values() if row.status in words.ACTIVE), next(iter(rows)))
+    live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
     if asked and asked not in rows:
         st.warning(f"Run {asked!r} is not stored here; showing {live} instead.")
     chosen = asked if asked in rows else live

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+
+from gan_runtime.journal import ACTIVE
 
 THIN = "\u2009"
-ACTIVE = ("starting", "compiling", "running")
 SILENT_AFTER_S = 30.0
 
 
@@ -63,18 +63,15 @@ def dot(status: str) -> str:
     return {"queued": "dot-queued", "finished": "dot-finished", "stopped": "dot-stopped"}.get(status, "dot-failed")
 
 
-def balance(d_real: float | None, d_fake: float | None) -> tuple[Literal["good", "warning", "unknown"], str]:
+def balance(d_real: float | None, d_fake: float | None) -> str:
     """How generator and discriminator stand, from D's mean scores, which are 0.5 each when D can only guess."""
     if d_real is None or d_fake is None:
-        return "unknown", "No scores yet."
+        return "No scores yet."
     scores = f"D scores real {d_real:.2f}, generated {d_fake:.2f}"
     if d_real > 0.95 and d_fake < 0.05:
-        return (
-            "warning",
-            f"The discriminator is winning: {scores}. The generator gets hardly any signal; lower the discriminator's rate.",
-        )
+        return f"The discriminator is winning: {scores}. The generator gets hardly any signal; lower the discriminator's rate."
     if d_fake > 0.9:
-        return "warning", f"The discriminator is fooled: {scores}. It takes nearly everything for real."
+        return f"The discriminator is fooled: {scores}. It takes nearly everything for real."
     if abs(d_real - 0.5) < 0.06 and abs(d_fake - 0.5) < 0.06:
-        return "good", f"Balanced: {scores}. The discriminator can hardly tell them apart."
-    return "good", f"Healthy: {scores}."
+        return f"Balanced: {scores}. The discriminator can hardly tell them apart."
+    return f"Healthy: {scores}."

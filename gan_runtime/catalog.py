@@ -25,13 +25,12 @@ class WorkloadEntry:
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One training set. `images`: size of the full set; `download_mb`: what Keras would fetch, 0 when embedded."""
+    """One training set. `images`: size of the full set."""
 
     title: str
     summary: str
     source: str
     images: int
-    download_mb: int
 
 
 @dataclass(frozen=True)
@@ -68,21 +67,18 @@ DATASETS: dict[str, DatasetEntry] = {
         summary="Real handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. Needs no network.",
         source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
         images=1_797,
-        download_mb=0,
     ),
     "mnist": DatasetEntry(
         title="MNIST",
         summary="60,000 handwritten digits of 28 × 28 pixels.",
         source="LeCun, Cortes and Burges 1998",
         images=60_000,
-        download_mb=11,
     ),
     "fashion_mnist": DatasetEntry(
         title="Fashion-MNIST",
         summary="60,000 pictures of clothes of 28 × 28 pixels.",
         source="Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747",
         images=60_000,
-        download_mb=30,
     ),
 }
 

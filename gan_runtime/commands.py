@@ -4,20 +4,21 @@ the owner of the home (dashboard or command line) sees it within a moment and ac
 
 from __future__ import annotations
 
-import itertools
 import re
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
+from filelock import FileLock
+
 from gan_runtime import journal
 from gan_runtime.data import loading
-from gan_runtime.errors import DatasetError, FieldError, RunStateError, SpecError
+from gan_runtime.errors import FieldError, RunStateError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange
-from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.rundir import RunDir, write_json, write_whole
 from gan_runtime.spec import RunSpec
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
@@ -30,11 +31,7 @@ def check(spec: RunSpec, host: Host) -> str:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
     """
     accelerator = host.resolve(spec)
-    images = loading.ensure(spec.dataset).images
-    if spec.steps_per_epoch(images) == 0:
-        raise DatasetError(
-            f"batch_size_global is {spec.batch_size_global}, but {spec.dataset} has only {images} images: use a smaller batch."
-        )
+    spec.check_set(loading.ensure(spec.dataset).images)
     return accelerator
 
 
@@ -62,19 +59,24 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
 
 
 def _place(home: Home, new: RunDir, stem: str) -> RunDir:
-    """Gives the finished folder the next free number, such as quick-0007."""
-    numbers = [int(match[1]) for run in home.run_dirs() if (match := re.search(r"-(\d{4,})$", run.run_id))]
-    for number in itertools.count(max(numbers, default=0) + 1):
-        target = home.runs / f"{stem}-{number:04d}"
-        if target.exists():
-            continue
-        try:
-            new.path.rename(target)
-            return RunDir(target)
-        except OSError:
-            if not target.exists():
-                raise
-    raise AssertionError("unreachable: the count never ends")
+    """Gives the finished folder the next number, such as quick-0007.
+
+    No number is given twice, also when its run is deleted: whoever still holds rows of the old run would mix up the two.
+    """
+    with FileLock(home.last_number_file.with_suffix(".lock")):
+        number = _highest_number(home) + 1
+        write_whole(home.last_number_file, f"{number}\n")
+        return RunDir(new.path.rename(home.runs / f"{stem}-{number:04d}"))
+
+
+def _highest_number(home: Home) -> int:
+    """The remembered one or that of a folder: the file may be missing in a home that was copied or written by hand."""
+    try:
+        remembered = home.last_number_file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        remembered = ""
+    numbers = [int(match[1]) for path in home.runs.iterdir() if (match := re.search(r"-(\d{4,})$", path.name))]
+    return max([*numbers, int(remembered) if remembered.isdecimal() else 0])
 
 
 def latest_status(run: RunDir) -> StatusChange:

@@ -4,7 +4,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── SpecError                   an option is wrong; carries one message per field
 ├── DatasetError                data missing, unreadable or of the wrong shape
 ├── AcceleratorError            the host has no such device, or TensorFlow cannot use it
-├── HomeError                   the home folder cannot be used
+├── HomeError                   the home folder cannot be used, or its disk is full
 ├── StoreError                  results.duckdb cannot be opened
 │   ├── StoreLockedError        another process holds it
 │   │   └── HomeInUseError      a dashboard or a training owns the home; it acts on what is asked of its runs
@@ -22,7 +22,9 @@ Messages say what was given, what is allowed and what to do.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class GanRuntimeError(Exception):
@@ -61,7 +63,14 @@ class AcceleratorError(GanRuntimeError):
 
 
 class HomeError(GanRuntimeError):
-    """The folder for results.duckdb and runs/ cannot be used."""
+    """The folder for results.duckdb and runs/ cannot be used, or its disk takes no more."""
+
+    @classmethod
+    def not_written(cls, path: Path, error: OSError) -> HomeError:
+        """The sentence for a file that the system refused to write."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return cls(f"the disk of {path} is full: make space on it; what was to be written there is lost.")
+        return cls(f"{path} cannot be written ({error.strerror}): look after its disk; what was to be written there is lost.")
 
 
 class StoreError(GanRuntimeError):

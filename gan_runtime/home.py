@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,11 @@ class Home:
         """Held by the process that owns the store and supervises the runs."""
         return self.path / "runs" / ".owner.lock"
 
+    @property
+    def last_number_file(self) -> Path:
+        """The highest number that a run was ever given here, so that no number is given twice."""
+        return self.path / "runs" / ".last-number"
+
     def prepare(self) -> Home:
         """Makes the folders and proves that they can be written.
 
@@ -55,9 +61,8 @@ class Home:
         """
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            probe = self.runs / f".write-test-{os.getpid()}"
-            probe.touch()
-            probe.unlink()
+            with tempfile.TemporaryFile(dir=self.runs):
+                pass
         except OSError as error:
             raise HomeError(
                 f"home {self.path} cannot be written ({error.strerror}): "

@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from gan_runtime.errors import HomeError
+
 Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
 Level = Literal["info", "warning", "error"]
 ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
@@ -177,15 +179,29 @@ class JournalWriter:
 
     def __init__(self, path: Path, attempt: int = 1) -> None:
         self.attempt = attempt
-        self._file = path.open("ab", buffering=0)
-        if _ends_torn(path):
-            self._file.write(b"\n")
+        self._path, self._file = path, path.open("ab", buffering=0)
+        self._torn = _ends_torn(path)
 
     def write(self, *records: Record) -> None:
-        """Appends the records in one write and waits until the disk has them."""
+        """Appends the records and waits until the disk has them. What an earlier write left half done is ended first.
+
+        Raises:
+            HomeError: the disk is full or broken; perhaps only a part was written.
+        """
         lines = [record.model_copy(update={"attempt": self.attempt}).model_dump_json() for record in records]
-        self._file.write(("\n".join(lines) + "\n").encode())
-        os.fsync(self._file.fileno())
+        text = ("\n" if self._torn else "") + "\n".join(lines) + "\n"
+        self._torn = True  # until everything is written
+        try:
+            self._write_all(text.encode())
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise HomeError.not_written(self._path, error) from None
+        self._torn = False
+
+    def _write_all(self, data: bytes) -> None:
+        """A disk that is nearly full takes the beginning only and says so by its number of bytes, not by an error."""
+        while data:
+            data = data[self._file.write(data) :]
 
     def close(self) -> None:
         """Ends the writing."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gan_runtime.errors import HomeError
 from gan_runtime.spec import RunSpec
 
 
@@ -109,7 +110,16 @@ class RunDir:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Writes aside and renames, so that the file is old or new, never torn."""
+    """See `write_whole`."""
+    write_whole(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes aside and renames, so that the file is old or new, never torn. Raises HomeError when the disk is full."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    try:
+        aside.write_text(text, encoding="utf-8")
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise HomeError.not_written(path, error) from None
     aside.replace(path)

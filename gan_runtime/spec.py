@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from gan_runtime import catalog, options, spec_rules
-from gan_runtime.errors import FieldError, SpecError
+from gan_runtime.errors import DatasetError, FieldError, SpecError
 from gan_runtime.options import Option, option
 from gan_runtime.run_options.distribution import DistributionOptions
 from gan_runtime.run_options.objective import ObjectiveOptions
@@ -220,6 +220,13 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions):
     def steps_per_epoch(self, images: int) -> int:
         """Steps in one pass over `images` images; 0 when a step takes more than the set has."""
         return images // self.images_per_step
+
+    def check_set(self, images: int) -> None:
+        """Raises DatasetError when a set of `images` images does not fill one batch: there would be no step to train."""
+        if self.steps_per_epoch(images) == 0:
+            raise DatasetError(
+                f"batch_size_global is {self.batch_size_global}, but {self.dataset} has only {images} images: use a smaller batch."
+            )
 
     def changed_from_default(self) -> dict[str, Any]:
         """The options that differ from their default, for showing a run in short."""

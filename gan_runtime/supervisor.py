@@ -55,12 +55,18 @@ class Supervisor:
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
         self._children: dict[str, _Child] = {}
         self._known = self._live()  # asked again only after news, so that waiting costs next to nothing
+        self._failed = False  # the last tick: its news may have arrived without being acted on
 
     def tick(self) -> None:
         """Takes in the journals, then acts on what they say."""
+        failed_before, self._failed = self._failed, True
+        self._act(failed_before)
+        self._failed = False
+
+    def _act(self, look_again: bool) -> None:
         # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
         gone = {live.run.run_id for live in self._known if live.status in ACTIVE and not self._alive(live)}
-        if self._ingestor.catch_up() + self._ingestor.forget_missing() or gone:
+        if self._ingestor.catch_up() or gone or look_again:
             self._known = self._live()
         busy = self._still_held()
         acted = False

@@ -21,11 +21,9 @@ from filelock import FileLock, Timeout
 
 from gan_runtime import catalog, hosts, journal
 from gan_runtime.data import loading
-from gan_runtime.data.contract import ImageSet
-from gan_runtime.errors import DatasetError, GanRuntimeError
+from gan_runtime.errors import GanRuntimeError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
-from gan_runtime.spec import RunSpec
 
 
 def main(run: RunDir, attempt: int, accelerator: str) -> int:
@@ -59,7 +57,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     begin = time.perf_counter()
     spec = run.spec()
     data = loading.load(spec.dataset)
-    _check_size(spec, data)
+    spec.check_set(len(data.images))
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {len(data.images)} images from {data.origin}", flush=True)
@@ -76,13 +74,6 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     outcome = loop.train(spec, len(data.images), engine, run, writer, lambda: stop.is_set() or run.stop_file.exists())
     print(outcome.reason, flush=True)
     writer.write(journal.StatusChange(status=outcome.status, reason=outcome.reason))
-
-
-def _check_size(spec: RunSpec, data: ImageSet) -> None:
-    if spec.steps_per_epoch(len(data.images)) == 0:
-        raise DatasetError(
-            f"batch_size_global is {spec.batch_size_global}, but {data.name} has only {len(data.images)} images: use a smaller batch."
-        )
 
 
 if __name__ == "__main__":

@@ -10,15 +10,16 @@ form, summary = st.columns([2, 1], gap="large")
 
 with form:
     preset = launch_form.pick_preset()
+    filled = launch_form.read()
     with st.spinner("Looking at what this host offers (a few seconds the first time) …"):
         host = actions.attempt(runtime.host)
     if host is not None:
-        launch_form.fields(preset, host, runtime.forget_host)
+        launch_form.fields(preset, host, runtime.forget_host, filled.problems)
 
 with summary:
-    spec = launch_form.spec()
+    spec = filled.spec
     if spec is None or host is None:
-        launch_view.what_is_wrong()
+        launch_view.what_is_wrong(filled.problems)
         st.stop()
     launch_view.what_it_takes(runtime, spec, host, preset)
     waits = launch_view.accelerator_is_busy(runtime.store, spec, host)

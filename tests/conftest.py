@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import resource
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -87,6 +89,22 @@ def write_idx() -> Callable[[Path, np.ndarray], Path]:
         return path
 
     return write
+
+
+@contextmanager
+def _files_end_at(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def files_end_at() -> Callable[[int], AbstractContextManager[None]]:
+    """`with files_end_at(500):` the system takes no more than 500 bytes of a file, the beginning of a write alone if need be."""
+    return _files_end_at
 
 
 @pytest.fixture

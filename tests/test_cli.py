@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, queries
 from gan_runtime.store.store import Store
+from tests import local_server
 
 TINY = ["--set", "workload=mlp_gan", "--set", "batch_size_global=256", "--set", "precision=float32"]
 STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
@@ -385,12 +385,12 @@ def test_set_wins_over_the_spec_file_and_the_file_over_the_preset(
 def test_serve_prints_its_address_and_answers_there(
     start: Callable[..., subprocess.Popen[str]], wait_until: Callable[..., Any]
 ) -> None:
-    port = _free_port()
+    port = local_server.free_port()
     process = start("serve", "--port", str(port), "--json")
     assert process.stdout is not None
     where = json.loads(process.stdout.readline())
     assert where["url"] == f"http://127.0.0.1:{port}"
-    wait_until(lambda: _answers(where["url"] + "/_stcore/health"), "the dashboard's health page")
+    wait_until(lambda: local_server.answers(where["url"] + "/_stcore/health"), "the dashboard's health page")
     process.send_signal(signal.SIGTERM)
     assert (process.stdout.read(), process.wait()) in (("", 0), ("", -signal.SIGTERM))
 
@@ -413,22 +413,8 @@ def test_serve_refuses_an_address_of_another_machine(place: Path, command: Calla
 
 def test_serve_refuses_a_home_that_cannot_be_written(command: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    port = str(_free_port())
+    port = str(local_server.free_port())
     assert "cannot be written (Not a directory)" in refused(command("serve", "--port", port, home=tmp_path / "file" / "x"))
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as page:
-            return bool(page.status == 200)
-    except OSError:
-        return False
 
 
 # ---- what is wrong is one sentence, and leaves nothing behind ---------------------------------------------------------

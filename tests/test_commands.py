@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 import pytest
 
 from gan_runtime import commands, journal
-from gan_runtime.errors import SpecError
-from gan_runtime.journal import Renamed
+from gan_runtime.errors import HomeError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.journal import Renamed, StatusChange
 from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
 
 NewRun = Callable[..., RunDir]
 
@@ -32,3 +38,47 @@ def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -
         commands.rename(run, name)
     assert refused.value.by_field()["name"].startswith(f"name is {name!r}, but allowed is text of up to 60 letters")
     assert names(run) == []
+
+
+def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
+    home: Home, host: Host, files_end_at: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with files_end_at(0), pytest.raises(HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"):
+        commands.submit(home, RunSpec(), host)
+    assert list(home.runs.iterdir()) == []
+
+
+# ---- numbers ----------------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
+    made = [commands.submit(home, RunSpec(), host, preset).run_id for preset in ("quick", "", "quick")]
+    assert made == ["quick-0001", "run-0002", "quick-0003"]
+
+
+def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
+    commands.submit(home, RunSpec(), host)
+    newest = commands.submit(home, RunSpec(), host)
+    journal.append(newest.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    commands.delete(newest)
+    assert commands.submit(home, RunSpec(), host).run_id == "run-0003"
+
+
+def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home, host: Host) -> None:
+    shutil.rmtree(commands.submit(home, RunSpec(), host).path)
+    assert commands.submit(home, RunSpec(), host).run_id == "run-0002"
+
+
+@pytest.mark.parametrize("kept", [b"", b"what?", b"3\n"])
+def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
+    home: Home, host: Host, new_run: NewRun, kept: bytes
+) -> None:
+    new_run("quick-0007")
+    home.last_number_file.write_bytes(kept)
+    assert commands.submit(home, RunSpec(), host).run_id == "run-0008"
+
+
+def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, host: Host) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: commands.submit(home, RunSpec(), host).run_id, range(16)))
+    assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from gan_runtime import journal
+from gan_runtime.errors import HomeError
 from gan_runtime.journal import AttemptStart, Event, JournalWriter, Phase, Scalars
+
+Limit = Callable[[int], AbstractContextManager[None]]
 
 
 @pytest.fixture
@@ -116,3 +121,31 @@ def test_small_and_large_numbers_survive_exactly(path: Path) -> None:
 
 def test_a_missing_journal_reads_as_empty(path: Path) -> None:
     assert journal.read_all(path) == []
+
+
+# ---- a disk that does not take everything --------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_told_in_a_sentence() -> None:
+    """/dev/full takes nothing and says what a full disk says."""
+    with pytest.raises(HomeError) as refused:
+        journal.append(Path("/dev/full"), 1, phase(1))
+    assert str(refused.value) == "the disk of /dev/full is full: make space on it; what was to be written there is lost."
+
+
+def test_a_write_that_the_disk_takes_in_part_only_is_noticed(path: Path, files_end_at: Limit) -> None:
+    with JournalWriter(path) as writer, files_end_at(500):
+        writer.write(phase(1))
+        with pytest.raises(HomeError, match=r"journal-0\.jsonl cannot be written \(File too large\): "):
+            writer.write(*(phase(number) for number in range(2, 50)))
+    assert path.stat().st_size == 500
+
+
+def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(path: Path, files_end_at: Limit) -> None:
+    with JournalWriter(path) as writer:
+        with files_end_at(20), pytest.raises(HomeError):
+            writer.write(phase(1))
+        writer.write(phase(2))
+        writer.write(phase(3))
+    chunk = journal.read(path)
+    assert (seconds(chunk.records), len(chunk.torn)) == ([2, 3], 1)

@@ -248,6 +248,20 @@ def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(home: Home,
     assert queries.run(store, run.run_id).status == "finished"
 
 
+def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(home: Home, new_run: Callable[..., RunDir]) -> None:
+    store = Store()
+    supervisor = Supervisor(home, store, Ingestor(home, store))
+    waiting, unreadable = new_run("quick-0001"), new_run("quick-0002")
+    for run in (waiting, unreadable):
+        run.request_stop()
+    unreadable.trainer_journal().mkdir()
+    with pytest.raises(IsADirectoryError):
+        supervisor.tick()
+    unreadable.trainer_journal().rmdir()
+    supervisor.tick()
+    assert {row.run_id: row.status for row in queries.runs(store)} == {"quick-0001": "stopped", "quick-0002": "stopped"}
+
+
 def test_a_trainer_without_data_fails_with_the_reason(
     runtime: Runtime, wait_until: Wait, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

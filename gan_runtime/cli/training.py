@@ -11,7 +11,7 @@ from gan_runtime import commands, hosts, owner
 from gan_runtime.cli import output
 from gan_runtime.cli.follow import Snapshot, follow
 from gan_runtime.cli.reports import Report
-from gan_runtime.errors import HomeInUseError, RunStateError
+from gan_runtime.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.rundir import RunDir
 from gan_runtime.runtime import Runtime
@@ -120,7 +120,7 @@ def _to_the_end(home: Home, run: RunDir, supervision: Supervision, stop_wish: St
 def _leave(runtime: Runtime) -> None:
     """Gives up the home with everything in results.duckdb, and says who is left waiting."""
     try:
-        with contextlib.suppress(OSError):  # a full disk must not hide how the run ended
+        with contextlib.suppress(OSError, HomeError):  # a full disk must not hide how the run ended
             runtime.refresh()
         waiting = [row.run_id for row in queries.queue(runtime.store)]
         if waiting:

@@ -5,8 +5,10 @@ Killed at any moment, it goes on without losing or doubling a row. A rebuild is 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from gan_runtime import journal
@@ -31,43 +33,73 @@ class Ingestor:
 
     def __init__(self, home: Home, store: Store) -> None:
         self._home, self._store = home, store
-        self._offsets: dict[tuple[str, str], int] = {
-            (run_id, name): next_byte
-            for run_id, name, next_byte in store.rows("SELECT run_id, journal, next_byte FROM ingest.offsets")
-        }
+        self._offsets: dict[str, dict[str, int]] = {}  # run id → journal → first byte not yet in the tables
+        for run_id, name, next_byte in store.rows("SELECT run_id, journal, next_byte FROM ingest.offsets"):
+            self._offsets.setdefault(run_id, {})[name] = next_byte
+        self._compared: dict[str, tuple[int, ...]] = {}  # run id → the supervisor's journal when its beginning was last compared
 
     def catch_up(self) -> int:
-        """Takes in everything that the journals hold by now; returns the number of records."""
-        return sum(self.catch_up_run(run) for run in self._home.run_dirs())
+        """Takes in everything that the journals hold by now, and removes the rows of runs whose folder is gone.
+
+        Returns the number of records and removed runs; 0 means that there is no news.
+        """
+        runs = self._home.run_dirs()
+        missing = self._offsets.keys() - {run.run_id for run in runs}
+        for run_id in missing:
+            self.forget(run_id)
+        return len(missing) + sum(self.catch_up_run(run) for run in runs)
 
     def catch_up_run(self, run: RunDir) -> int:
-        """As `catch_up`, for one run."""
-        count = 0
-        for path in run.journals():
-            key = (run.run_id, path.name)
-            while path.stat().st_size > self._offsets.get(key, 0):
-                chunk = journal.read(path, self._offsets.get(key, 0))
-                if chunk.end == self._offsets.get(key, 0):
-                    break  # only the beginning of a line so far
-                self._commit(run, path.name, chunk)
-                self._offsets[key] = chunk.end
-                count += len(chunk.records)
-        return count
+        """As `catch_up`, for one run that has a folder. What vanishes meanwhile is left to the next look."""
+        news = 0
+        with contextlib.suppress(FileNotFoundError):
+            journals = run.journals()
+            if self._is_replaced(run, journals):
+                self.forget(run.run_id)
+                news += 1
+            for path in journals:
+                news += self._catch_up_journal(run, path)
+        return news
 
     def forget(self, run_id: str) -> None:
-        """Removes every row of a run whose folder is gone."""
+        """Removes every row of a run."""
         with self._store.transaction() as writer:
             for table in _ALL:
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ?", [run_id])
-        self._offsets = {key: offset for key, offset in self._offsets.items() if key[0] != run_id}
+        self._offsets.pop(run_id, None)
+        self._compared.pop(run_id, None)
 
-    def forget_missing(self) -> int:
-        """Removes the rows of runs whose folder is gone; returns the number of such runs."""
-        present = {run.run_id for run in self._home.run_dirs()}
-        missing = {run_id for run_id, _ in self._offsets} - present
-        for run_id in missing:
-            self.forget(run_id)
-        return len(missing)
+    def _is_replaced(self, run: RunDir, journals: list[Path]) -> bool:
+        """Whether the rows come from other journals than those: the folder was made anew, or put back from a copy."""
+        offsets = self._offsets.get(run.run_id, {})
+        stats = {path.name: path.stat() for path in journals}
+        if any(name not in stats or stats[name].st_size < offset for name, offset in offsets.items()):
+            return True
+        supervisor = stats.get(run.supervisor_journal.name)
+        if supervisor is None or run.supervisor_journal.name not in offsets:
+            return False
+        now = (supervisor.st_ino, supervisor.st_size, supervisor.st_mtime_ns)
+        if self._compared.get(run.run_id) == now:
+            return False
+        self._compared[run.run_id] = now
+        return not self._begins_as_stored(run)
+
+    def _begins_as_stored(self, run: RunDir) -> bool:
+        stored = self._store.rows("SELECT created_at FROM ingest.created WHERE run_id = ?", [run.run_id])
+        with run.supervisor_journal.open("rb") as file:
+            first = journal.parse([file.readline()])
+        return [(record.at,) for record in first if isinstance(record, journal.Created)] == stored
+
+    def _catch_up_journal(self, run: RunDir, path: Path) -> int:
+        offset, count = self._offsets.get(run.run_id, {}).get(path.name, 0), 0
+        while path.stat().st_size > offset:
+            chunk = journal.read(path, offset)
+            if chunk.end == offset:
+                break  # only the beginning of a line so far
+            self._commit(run, path.name, chunk)
+            self._offsets.setdefault(run.run_id, {})[path.name] = offset = chunk.end
+            count += len(chunk.records)
+        return count
 
     def _commit(self, run: RunDir, name: str, chunk: journal.Chunk) -> None:
         with self._store.transaction() as writer:

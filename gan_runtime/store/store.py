@@ -72,11 +72,6 @@ class Store:
         with self._cursor() as cursor:
             return cursor.execute(sql, parameters).fetchall()
 
-    def person_query(self, sql: str) -> pd.DataFrame:
-        """As `person_answer`, as a frame."""
-        answer = self.person_answer(sql)
-        return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
-
     def person_answer(self, sql: str) -> Answer:
         """One statement that a person typed, against a store that must not change.
 

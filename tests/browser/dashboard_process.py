@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY
+from tests import local_server
 
 START_SECONDS = 60.0
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -28,7 +26,7 @@ class Dashboard:
 
     def __init__(self, home: Path, log: Path) -> None:
         self.home, self._log = home, log
-        self.port = _free_port()
+        self.port = local_server.free_port()
         self.process = self._start()
 
     @property
@@ -64,7 +62,7 @@ class Dashboard:
         with self._log.open("ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY)
         deadline = time.monotonic() + START_SECONDS
-        while not _answers(f"{self.address}/_stcore/health"):
+        while not local_server.answers(f"{self.address}/_stcore/health"):
             assert process.poll() is None, f"the dashboard ended at once: {self.printed()}"
             assert time.monotonic() < deadline, f"the dashboard does not answer: {self.printed()}"
             time.sleep(0.1)
@@ -102,17 +100,3 @@ def settled(page: Page) -> None:
     """Waits until Streamlit has connected and drawn the page."""
     page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=30_000)
     page.wait_for_selector("[data-test-script-state=notRunning]", timeout=60_000)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False

@@ -175,6 +175,25 @@ def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
     assert app.code[0].value == f"{command_line()} train --preset quick --set batch_size_global=64"
 
 
+def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
+    app = show("launch")
+    app.text_input(key="spec.learning_rate_generator").set_value("fast")
+    app.text_input(key="spec.name").set_value(" ")
+    app.number_input(key="spec.replicas").set_value(3).run()
+    beginnings = ("learning_rate_generator is 'fast'", "name is ' '", "batch_size_global is 32, but 3 replicas")
+    assert sorted(error.value.startswith(beginnings) for error in app.error) == [True] * 3
+    assert all(f":red[{beginning}" in texts(app) for beginning in beginnings)
+
+
+def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
+    app = show("launch")
+    app.number_input(key="spec.batch_size_global").set_value(2_000).run()
+    sentence = "batch_size_global is 2000, but digits has only 1797 images: use a smaller batch."
+    assert [error.value for error in app.error] == [sentence]
+    next(button for button in app.button if button.label == "Start run").click().run()
+    assert [error.value for error in app.error] == [sentence] * 2
+
+
 def test_launch_refuses_a_missing_dataset_in_one_sentence(
     show: Show, home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -262,7 +264,7 @@ def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_r
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     shutil.rmtree(run.path)
-    ingestor.forget_missing()
+    assert [ingestor.catch_up(), ingestor.catch_up()] == [1, 0]
     for table in TABLES:
         assert {run_id for (run_id,) in store.rows(f"SELECT run_id FROM ingest.{table}")} == {"quick-0002"}, table
 
@@ -272,7 +274,86 @@ def test_a_run_made_anew_under_an_old_number_starts_from_nothing(home: Home, sto
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     shutil.rmtree(home.runs / "quick-0001")
-    ingestor.forget_missing()
+    ingestor.catch_up()
     journal.append(new_run("quick-0001").trainer_journal(), 1, scalars(1, 1))
     ingestor.catch_up()
     assert steps(store) == [(1, 1, 0.1)]
+
+
+def rows_of_a_rebuild(home: Home) -> dict[str, list[str]]:
+    rebuilt = Store()
+    Ingestor(home, rebuilt).catch_up()
+    return content(rebuilt)
+
+
+@pytest.mark.parametrize("steps_of_the_new_run", [0, 1, 100])
+def test_a_run_made_anew_between_two_looks_starts_from_nothing(
+    home: Home, store: Store, new_run: NewRun, steps_of_the_new_run: int
+) -> None:
+    """Its journals may be shorter or longer than the old ones; the supervisor's is of the same length."""
+    old = new_run("quick-0001")
+    journal.append(old.trainer_journal(), 1, scalars(1, 4))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    length = old.supervisor_journal.stat().st_size
+    shutil.rmtree(old.path)
+    new = new_run("quick-0001", seconds=5)
+    assert new.supervisor_journal.stat().st_size == length
+    journal.append(new.trainer_journal(), 1, scalars(1, steps_of_the_new_run))
+    os.utime(new.supervisor_journal, (5.0, 5.0))  # clocks of file systems tick in milliseconds, this test is faster
+    ingestor.catch_up()
+    assert len(steps(store)) == steps_of_the_new_run
+    assert content(store) == rows_of_a_rebuild(home)
+    assert ingestor.catch_up() == 0
+
+
+def test_a_run_made_anew_while_nobody_looked_starts_from_nothing(home: Home, store: Store, new_run: NewRun) -> None:
+    journal.append(new_run("quick-0001").trainer_journal(), 1, scalars(1, 4))
+    Ingestor(home, store).catch_up()
+    shutil.rmtree(home.runs / "quick-0001")
+    journal.append(new_run("quick-0001", seconds=5).trainer_journal(), 1, scalars(1, 100))
+    Ingestor(home, store).catch_up()
+    assert content(store) == rows_of_a_rebuild(home)
+
+
+def test_a_run_put_back_from_an_older_copy_is_read_again(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, scalars(1, 4))
+    shutil.copytree(run.path, home.path / "copy")
+    journal.append(run.trainer_journal(), 1, scalars(5, 4))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    shutil.rmtree(run.path)
+    shutil.copytree(home.path / "copy", run.path)
+    ingestor.catch_up()
+    assert [step for _, step, _ in steps(store)] == [1, 2, 3, 4]
+    assert content(store) == rows_of_a_rebuild(home)
+
+
+def test_a_journal_removed_by_hand_takes_its_rows_with_it(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, scalars(1, 4))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    run.trainer_journal().unlink()
+    assert ingestor.catch_up() > 0
+    assert content(store) == rows_of_a_rebuild(home)
+
+
+class Vanishing(RunDir):
+    """Deleted by another process right after its journals were listed."""
+
+    def journals(self) -> list[Path]:
+        found = super().journals()
+        shutil.rmtree(self.path)
+        return found
+
+
+def test_a_folder_that_vanishes_while_it_is_read_is_left_to_the_next_look(home: Home, store: Store, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    journal.append(run.trainer_journal(), 1, scalars(1, 4))
+    assert ingestor.catch_up_run(Vanishing(run.path)) == 0
+    ingestor.catch_up()
+    assert content(store)["created"] == []

@@ -16,19 +16,6 @@ import pytest
 from gan_runtime import journal
 from gan_runtime.errors import UnknownRunError
 from gan_runtime.home import Home
-from gan_runtime.journal import (
-    AttemptStart,
-    EpochDone,
-    Event,
-    Histogram,
-    HostFacts,
-    Phase,
-    Plan,
-    Renamed,
-    Sample,
-    Scalars,
-    StatusChange,
-)
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -53,7 +40,7 @@ def take_in(home: Home, store: Store) -> Callable[[], None]:
     return lambda: ingestor.catch_up() and None
 
 
-def calls(first_step: int, last_step: int, epoch: int, written: datetime | None = None) -> Scalars:
+def calls(first_step: int, last_step: int, epoch: int, written: datetime | None = None) -> journal.Scalars:
     """Steps of one epoch of "quick-0001"."""
     numbers = range(first_step, last_step + 1)
     values = {
@@ -62,7 +49,7 @@ def calls(first_step: int, last_step: int, epoch: int, written: datetime | None 
         "d_real": [0.75] * len(numbers),
     }
     wall_s = [9.0 + number for number in numbers]
-    return Scalars(at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
+    return journal.Scalars(at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
 
 
 @pytest.fixture
@@ -71,24 +58,26 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
     run = new_run("quick-0001", batch_size_global=2, epochs=2, precision="float32")
     run.samples.mkdir()
     (run.samples / "epoch-00001.png").write_bytes(b"picture")
-    journal.append(run.supervisor_journal, 1, StatusChange(at=at(1), status="starting", reason="starting a trainer on cpu"))
+    journal.append(
+        run.supervisor_journal, 1, journal.StatusChange(at=at(1), status="starting", reason="starting a trainer on cpu")
+    )
     journal.append(
         run.trainer_journal(),
         1,
-        Event(at=at(2), level="info", topic="data", message="Only a few images."),
-        StatusChange(at=at(3), status="compiling", reason="building"),
-        HostFacts(at=at(3), facts={"cores": 8}),
-        Phase(at=at(4), phase="build", seconds=1.5),
-        AttemptStart(at=at(4), resume_step=0),
-        Plan(at=at(4), images=8, steps_per_epoch=4, epochs=2),
-        StatusChange(at=at(14), status="running", reason="training towards step 8"),
+        journal.Event(at=at(2), level="info", topic="data", message="Only a few images."),
+        journal.StatusChange(at=at(3), status="compiling", reason="building"),
+        journal.HostFacts(at=at(3), facts={"cores": 8}),
+        journal.Phase(at=at(4), phase="build", seconds=1.5),
+        journal.AttemptStart(at=at(4), resume_step=0),
+        journal.Plan(at=at(4), images=8, steps_per_epoch=4, epochs=2),
+        journal.StatusChange(at=at(14), status="running", reason="training towards step 8"),
         calls(1, 1, epoch=1, written=at(14)),
         calls(2, 4, epoch=1, written=at(17)),
-        EpochDone(at=at(17), epoch=1, step=4, seconds=13.0, images=8, images_per_s=0.625),
-        Histogram(at=at(18), epoch=1, step=4, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
-        Histogram(at=at(18), epoch=1, step=4, name="score/fake", bin_left=[0.0, 0.5], bin_right=1.0, count=[4, 0]),
-        Sample(at=at(18), epoch=1, step=4, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={"seed": 1}),
-        Phase(at=at(18), phase="probe", seconds=0.5),
+        journal.EpochDone(at=at(17), epoch=1, step=4, seconds=13.0, images=8, images_per_s=0.625),
+        journal.Histogram(at=at(18), epoch=1, step=4, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
+        journal.Histogram(at=at(18), epoch=1, step=4, name="score/fake", bin_left=[0.0, 0.5], bin_right=1.0, count=[4, 0]),
+        journal.Sample(at=at(18), epoch=1, step=4, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={"seed": 1}),
+        journal.Phase(at=at(18), phase="probe", seconds=0.5),
         calls(5, 6, epoch=2, written=at(20)),
     )
     take_in()
@@ -116,7 +105,7 @@ def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
 def test_runs_come_newest_first_and_by_status(
     quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
-    journal.append(quick.supervisor_journal, 1, StatusChange(at=at(30), status="lost", reason="gone"))
+    journal.append(quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone"))
     new_run("paper-0002", seconds=50)
     take_in()
     assert [row.run_id for row in queries.runs(store)] == ["paper-0002", "quick-0001"]
@@ -129,8 +118,10 @@ def test_runs_come_newest_first_and_by_status(
 def test_a_later_attempt_hides_the_end_of_the_one_before(
     quick: RunDir, store: Store, take_in: Callable[[], None], at: At
 ) -> None:
-    journal.append(quick.supervisor_journal, 1, StatusChange(at=at(30), status="lost", reason="gone"))
-    journal.append(quick.supervisor_journal, 2, StatusChange(at=at(40), status="queued", reason="resumed", queue_rank=40.0))
+    journal.append(quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone"))
+    journal.append(
+        quick.supervisor_journal, 2, journal.StatusChange(at=at(40), status="queued", reason="resumed", queue_rank=40.0)
+    )
     take_in()
     row = queries.run(store, "quick-0001")
     assert (row.status, row.attempt, row.finished_at, row.started_at) == ("queued", 2, None, at(1))
@@ -142,7 +133,9 @@ def test_the_newest_name_counts_else_the_name_in_the_spec_else_the_number(
     new_run("quick-0001")
     new_run("quick-0002", seconds=1, name="from the form")
     renamed = new_run("quick-0003", seconds=2, name="from the form")
-    journal.append(renamed.supervisor_journal, 1, Renamed(at=at(3), name="first"), Renamed(at=at(4), name="second"))
+    journal.append(
+        renamed.supervisor_journal, 1, journal.Renamed(at=at(3), name="first"), journal.Renamed(at=at(4), name="second")
+    )
     take_in()
     assert [row.name for row in queries.runs(store)] == ["second", "from the form", "quick-0001"]
 
@@ -153,7 +146,7 @@ def test_the_queue_comes_in_its_order(store: Store, new_run: NewRun, take_in: Ca
     take_in()
     assert [row.run_id for row in queries.queue(store)] == ["quick-0001", "quick-0002"]
     journal.append(
-        first.supervisor_journal, 1, StatusChange(at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0)
+        first.supervisor_journal, 1, journal.StatusChange(at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0)
     )
     take_in()
     assert [row.run_id for row in queries.queue(store)] == ["quick-0002", "quick-0001"]
@@ -176,7 +169,7 @@ def test_in_an_empty_store_there_is_nothing(store: Store) -> None:
 def test_the_table_of_runs_holds_last_losses_and_rates(
     quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
-    journal.append(quick.trainer_journal(), 1, EpochDone(epoch=2, step=8, seconds=4.0, images=8, images_per_s=2.0))
+    journal.append(quick.trainer_journal(), 1, journal.EpochDone(epoch=2, step=8, seconds=4.0, images=8, images_per_s=2.0))
     new_run("paper-0002", seconds=50, replicas=2)
     take_in()
     table = queries.run_table(store)
@@ -234,7 +227,7 @@ def test_progress_before_the_first_numbers_is_zero_and_unknown(
 
 def test_progress_after_one_step_knows_no_rate_yet(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
     run = new_run("quick-0001", batch_size_global=2, epochs=2)
-    journal.append(run.trainer_journal(), 1, Plan(images=8, steps_per_epoch=4, epochs=2), calls(1, 1, epoch=1))
+    journal.append(run.trainer_journal(), 1, journal.Plan(images=8, steps_per_epoch=4, epochs=2), calls(1, 1, epoch=1))
     take_in()
     progress = queries.progress(store, "quick-0001")
     assert (progress.step, progress.seconds_per_step, progress.seconds_left) == (1, None, None)
@@ -246,8 +239,8 @@ def test_the_rate_is_that_of_the_last_fifty_steps(store: Store, new_run: NewRun,
     journal.append(
         run.trainer_journal(),
         1,
-        Plan(images=800, steps_per_epoch=400, epochs=1),
-        Scalars(epoch=1, first_step=1, wall_s=slow + fast, values={"loss_generator": [1.0] * 200}),
+        journal.Plan(images=800, steps_per_epoch=400, epochs=1),
+        journal.Scalars(epoch=1, first_step=1, wall_s=slow + fast, values={"loss_generator": [1.0] * 200}),
     )
     take_in()
     assert queries.progress(store, "quick-0001").seconds_per_step == 0.5
@@ -292,7 +285,9 @@ def test_a_curve_never_has_more_points_than_asked_for(
 ) -> None:
     run = new_run("quick-0001")
     numbers = [float(number) for number in range(steps)]
-    journal.append(run.trainer_journal(), 1, Scalars(epoch=1, first_step=1, wall_s=numbers, values={"loss_generator": numbers}))
+    journal.append(
+        run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=numbers, values={"loss_generator": numbers})
+    )
     take_in()
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=400)
     assert min(steps, 200) <= len(frame) <= 400
@@ -304,7 +299,9 @@ def test_a_spike_survives_thinning(store: Store, new_run: NewRun, take_in: Calla
     losses = [0.7] * 5_000
     losses[3_210], losses[4_321] = 99.0, -5.0
     wall_s = [float(number) for number in range(5_000)]
-    journal.append(run.trainer_journal(), 1, Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": losses}))
+    journal.append(
+        run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": losses})
+    )
     take_in()
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=100)
     assert len(frame) == 100
@@ -318,7 +315,7 @@ def test_nan_and_infinity_are_left_out_of_curves_and_told_apart(
     run = new_run("quick-0001")
     losses = [0.5, math.nan, math.inf, 0.25]
     journal.append(
-        run.trainer_journal(), 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses})
+        run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses})
     )
     take_in()
     assert records(queries.curves(store, ["quick-0001"], LOSSES)[["step", "mean"]]) == [(1, 0.5), (4, 0.25)]
@@ -375,7 +372,7 @@ def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
 
 def test_phases_of_the_newest_attempt_are_summed(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
     assert queries.phases(store, "quick-0001") == {"build": 1.5, "probe": 0.5}
-    journal.append(quick.trainer_journal(), 2, *(Phase(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)))
+    journal.append(quick.trainer_journal(), 2, *(journal.Phase(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)))
     take_in()
     assert queries.phases(store, "quick-0001") == {"probe": 0.75}
     assert queries.phases(store, "none") == {}
@@ -395,7 +392,9 @@ def test_events_are_everything_that_happened_oldest_first(store: Store, at: At) 
 
 
 def test_a_failure_is_an_event_of_level_error(quick: RunDir, store: Store, take_in: Callable[[], None], at: At) -> None:
-    journal.append(quick.trainer_journal(), 1, StatusChange(at=at(30), status="failed", reason="loss_generator became NaN"))
+    journal.append(
+        quick.trainer_journal(), 1, journal.StatusChange(at=at(30), status="failed", reason="loss_generator became NaN")
+    )
     take_in()
     assert records(queries.events(store, "quick-0001"))[-1] == (at(30), 1, "error", "failed", "loss_generator became NaN")
 
@@ -407,7 +406,7 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     for number, (batch, rates) in enumerate({64: (1.0, 100.0, 120.0), 512: (2.0, 300.0), 128: (3.0,)}.items()):
         run = new_run(f"quick-{number + 1:04d}", seconds=number, batch_size_global=batch)
         epochs = [
-            EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=batch, images_per_s=rate)
+            journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=batch, images_per_s=rate)
             for epoch, rate in enumerate(rates, start=1)
         ]
         journal.append(run.trainer_journal(), 1, *epochs)

@@ -1,0 +1,33 @@
+"""One function per question that a page asks, by noun: `queries.curves(store, …)`. Pages get frames and small records.
+
+SQL stays in the package `store`. Times are UTC.
+"""
+
+from gan_runtime.store.queries.metrics import LOSSES, SCORES, XAxis, curves, not_finite
+from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
+from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
+from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
+from gan_runtime.store.queries.timeline import epoch_times, events, phases
+
+__all__ = [
+    "LOSSES",
+    "SCORES",
+    "Progress",
+    "RunRow",
+    "SampleGrid",
+    "XAxis",
+    "curves",
+    "epoch_times",
+    "events",
+    "histogram",
+    "not_finite",
+    "phases",
+    "progress",
+    "queue",
+    "run",
+    "run_table",
+    "runs",
+    "sample",
+    "sample_epochs",
+    "typical_images_per_s",
+]

@@ -1,0 +1,93 @@
+"""Which runs are stored, and in what state they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pandas as pd
+
+from gan_runtime.errors import UnknownRunError
+from gan_runtime.journal import ACTIVE
+from gan_runtime.store.store import Store
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words."""
+
+    run_id: str
+    name: str
+    status: str
+    workload: str
+    dataset: str
+    accelerator: str
+    replicas: int
+    precision: str
+    batch_size_global: int
+    epochs: int
+    attempt: int
+    color: int
+    note: str
+    spec: str
+    host: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def is_live(self) -> bool:
+        """It waits or trains."""
+        return self.status in ("queued", *ACTIVE)
+
+
+_RUN_COLUMNS = ", ".join(RunRow.__dataclass_fields__)
+
+
+def runs(store: Store, status: tuple[str, ...] = ()) -> list[RunRow]:
+    """Every stored run, newest first; with `status` only those in one of these states."""
+    condition = "WHERE list_contains(?, status)" if status else ""
+    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs {condition} ORDER BY created_at DESC", [list(status)] if status else [])
+    return [RunRow(*row) for row in rows]
+
+
+def queue(store: Store) -> list[RunRow]:
+    """The waiting runs, next one first."""
+    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE status = 'queued' ORDER BY queue_rank")
+    return [RunRow(*row) for row in rows]
+
+
+def run(store: Store, run_id: str) -> RunRow:
+    """One run.
+
+    Raises:
+        UnknownRunError: no such run; the message lists the newest that exist.
+    """
+    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE run_id = ?", [run_id])
+    if not rows:
+        known = ", ".join(row.run_id for row in runs(store)[:8]) or "none yet"
+        raise UnknownRunError(f"run {run_id!r} is not stored here: the newest runs are {known}.")
+    return RunRow(*rows[0])
+
+
+def run_table(store: Store) -> pd.DataFrame:
+    """One row a run, newest first, with its last losses and its rate, for the Runs table.
+
+    Columns: run_id, name, status, workload, dataset, accelerator, replicas, precision, xla, batch_size_global, epochs,
+    epochs_done, images_per_s (median of its epochs), loss_generator, loss_discriminator (last finished step), seconds,
+    created_at, note, color.
+    """
+    return store.frame(
+        """
+        WITH ends AS (
+            SELECT run_id, arg_max(value, step) FILTER (metric = 'loss_generator') AS loss_generator,
+                   arg_max(value, step) FILTER (metric = 'loss_discriminator') AS loss_discriminator, max(wall_s) AS seconds
+            FROM scalars GROUP BY run_id
+        ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
+        SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.precision, r.xla, r.batch_size_global,
+               r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s, ends.loss_generator,
+               ends.loss_discriminator, ends.seconds, r.created_at, r.note, r.color
+        FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
+        ORDER BY r.created_at DESC
+        """
+    )

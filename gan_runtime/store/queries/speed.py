@@ -1,0 +1,110 @@
+"""How far a run is, and how fast it and others like it are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries.run_rows import run
+from gan_runtime.store.store import Store
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is. `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value."""
+
+    step: int
+    epoch: int
+    last_step: int
+    steps_per_epoch: int
+    images_per_s: float | None
+    seconds_per_step: float | None
+    seconds_left: float | None
+    written_at: datetime | None
+    newest: dict[str, float]
+
+
+def progress(store: Store, run_id: str) -> Progress:
+    """How far the run is, how fast, and when the trainer last wrote."""
+    plan = store.rows("SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC LIMIT 1", [run_id])
+    steps_per_epoch, epochs = plan[0] if plan else (0, 0)
+    newest = store.rows(
+        """
+        SELECT metric, value, step, epoch, wall_s FROM scalars
+        WHERE run_id = ? AND step = (SELECT max(step) FROM scalars WHERE run_id = ?)
+        """,
+        [run_id, run_id],
+    )
+    step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
+    rate = _recent_seconds_per_step(store, run_id)
+    spec = run(store, run_id)
+    written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
+    left = epochs * steps_per_epoch - step
+    overhead = _overhead_per_epoch(store, run_id)
+    epochs_left = left / steps_per_epoch if steps_per_epoch else 0.0
+    return Progress(
+        step=step,
+        epoch=epoch,
+        last_step=epochs * steps_per_epoch,
+        steps_per_epoch=steps_per_epoch,
+        images_per_s=spec.batch_size_global / rate if rate else None,
+        seconds_per_step=rate,
+        seconds_left=left * rate + epochs_left * overhead if rate else None,
+        written_at=written,
+        newest={metric: value for metric, value, *_ in newest},
+    )
+
+
+def _recent_seconds_per_step(store: Store, run_id: str) -> float | None:
+    """Mean over the last 50 steps of the newest attempt, without its first step, which holds the compiling."""
+    rows = store.rows(
+        """
+        WITH newest AS (
+            SELECT step, wall_s FROM scalars
+            WHERE run_id = $run AND metric = 'loss_generator' AND attempt = (SELECT max(attempt) FROM scalars WHERE run_id = $run)
+        ), recent AS (
+            SELECT step, wall_s FROM newest
+            WHERE step >= greatest((SELECT min(step) + 1 FROM newest), (SELECT max(step) - 50 FROM newest))
+        )
+        SELECT min(step), max(step), min(wall_s), max(wall_s) FROM recent
+        """,
+        {"run": run_id},
+    )
+    first, last, begin, end = rows[0]
+    return (end - begin) / (last - first) if first is not None and last > first else None
+
+
+def _overhead_per_epoch(store: Store, run_id: str) -> float:
+    """Seconds that probes take at the end of an epoch; 0 before the first."""
+    rows = store.rows("SELECT median(seconds) FROM phases WHERE run_id = ? AND phase = 'probe'", [run_id])
+    return float(rows[0][0] or 0.0)
+
+
+def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float | None:
+    """Median rate of earlier runs like `spec`, of those with the nearest global batch; None when there was none.
+
+    The first epoch of an attempt holds the compiling and does not count.
+    """
+    rows = store.rows(
+        """
+        WITH alike AS (
+            SELECT run_id, abs(ln(batch_size_global / $batch)) AS distance FROM runs
+            WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
+              AND precision = $precision AND xla = $xla
+        ), steady AS (
+            SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
+            QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
+        )
+        SELECT median(images_per_s) FROM steady WHERE distance = (SELECT min(distance) FROM steady)
+        """,
+        {
+            "batch": float(spec.batch_size_global),
+            "workload": spec.workload,
+            "accelerator": accelerator,
+            "replicas": spec.replicas,
+            "precision": spec.precision,
+            "xla": spec.xla,
+        },
+    )
+    return rows[0][0]

@@ -1,0 +1,34 @@
+"""What happened when, and how long it took. Times are UTC."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gan_runtime.store.store import Store
+
+
+def epoch_times(store: Store, run_ids: list[str]) -> pd.DataFrame:
+    """Columns: run_id, epoch, seconds, images, images_per_s; oldest epoch first."""
+    return store.frame(
+        "SELECT run_id, epoch, seconds, images, images_per_s FROM epochs WHERE list_contains(?, run_id) ORDER BY run_id, epoch",
+        [run_ids],
+    )
+
+
+def phases(store: Store, run_id: str) -> dict[str, float]:
+    """Seconds of each phase of the newest attempt; repeated phases (probe) are summed."""
+    rows = store.rows(
+        """
+        SELECT phase, sum(seconds) FROM phases
+        WHERE run_id = ? AND attempt = (SELECT max(attempt) FROM phases WHERE run_id = ?) GROUP BY phase
+        """,
+        [run_id, run_id],
+    )
+    return dict(rows)
+
+
+def events(store: Store, run_id: str) -> pd.DataFrame:
+    """Everything that happened to a run, oldest first. Columns: logged_at, attempt, level, kind, message."""
+    return store.frame(
+        "SELECT logged_at, attempt, level, kind, message FROM events WHERE run_id = ? ORDER BY logged_at", [run_id]
+    )

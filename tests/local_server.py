@@ -1,0 +1,23 @@
+"""A server on this machine, seen from outside: a port for it, and whether it answers yet."""
+
+from __future__ import annotations
+
+import socket
+import urllib.error
+import urllib.request
+
+
+def free_port() -> int:
+    """A port on which nobody listens right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    """Whether the address gives a page within two seconds."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
