@@ -53,7 +53,24 @@ class _Exchanging:
 
 
 class ExchangingAdam(_Exchanging, keras.optimizers.Adam):
-    """Kingma and Ba 2015."""
+    """Kingma and Ba 2015, as one fused operation a variable instead of Keras' sixteen."""
+
+    def update_step(self, gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
+        """The formula of Keras' Adam, epsilon outside the root."""
+        index = self._get_variable_index(variable)
+        updates_done = tf.cast(tf.convert_to_tensor(self.iterations) + 1, tf.float32)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=tf.pow(tf.constant(self.beta_1, tf.float32), updates_done),
+            beta2_power=tf.pow(tf.constant(self.beta_2, tf.float32), updates_done),
+            lr=tf.cast(learning_rate, tf.float32),
+            beta1=self.beta_1,
+            beta2=self.beta_2,
+            epsilon=self.epsilon,
+            grad=gradient,
+        )
 
 
 class ExchangingSGD(_Exchanging, keras.optimizers.SGD):
