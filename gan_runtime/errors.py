@@ -15,7 +15,8 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
 ├── CheckpointError             no checkpoint can be read
-└── NonFiniteError              a loss became NaN or infinite; names metric and step
+├── NonFiniteError              a loss became NaN or infinite; names metric and step
+└── AlarmError                  a training went wrong again after every roll-back
 
 Messages say what was given, what is allowed and what to do.
 """
@@ -115,3 +116,7 @@ class CheckpointError(GanRuntimeError):
 
 class NonFiniteError(GanRuntimeError):
     """A training number became NaN or infinite."""
+
+
+class AlarmError(GanRuntimeError):
+    """A training went wrong again after every roll-back."""

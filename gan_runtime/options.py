@@ -19,6 +19,7 @@ GROUPS = (  # in the order of the form
     "Numbers",
     "Objective",
     "Distribution",
+    "Watching",
     "Run",
 )
 

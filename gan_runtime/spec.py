@@ -26,6 +26,7 @@ from gan_runtime.options import Option, option
 from gan_runtime.run_options.distribution import DistributionOptions
 from gan_runtime.run_options.objective import ObjectiveOptions
 from gan_runtime.run_options.optimizer import OptimizerOptions
+from gan_runtime.run_options.watching import WatchingOptions
 
 Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
@@ -34,7 +35,7 @@ Xla = Literal["off", "jit", "autocluster"]
 TABLE_1 = "paper, Table 1"
 
 
-class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions):
+class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingOptions):
     """What one training run is. Immutable; a wrong value never gets past `RunSpec.parse`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

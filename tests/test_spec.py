@@ -132,6 +132,10 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "tpu_address is '', but allowed is text of 1 to 200 letters, digits, ':', '/', '.', '_' and '-': "
         "use 'local', a TPU name, or grpc://host:port.",
     ),
+    ("alarm_action", "ignore", "alarm_action is 'ignore', but allowed is note, stop, roll_back: did you mean note?"),
+    ("collapse_share", 1.0, "collapse_share is 1.0, but allowed is at least 0 and below 1: use 0, or about 0.1."),
+    ("d_wins_score", 0.5, "d_wins_score is 0.5, but allowed is at least 0 and below 0.5: use 0, or about 0.01."),
+    ("keep_checkpoints", 0, "keep_checkpoints is 0, but allowed is a whole number from 1 to 1000: use a whole number from 1."),
 ]
 
 
@@ -351,6 +355,10 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "all_reduce_type": "float32",
         "accumulation_steps": 1,
         "sync_every_steps": 1,
+        "alarm_action": "note",
+        "collapse_share": 0.1,
+        "d_wins_score": 0.01,
+        "keep_checkpoints": 3,
     }
 
 

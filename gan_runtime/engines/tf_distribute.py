@@ -34,6 +34,7 @@ class TfEngine:
         self._replicas = self._strategy.num_replicas_in_sync
         self._steps_done = 0
         self._iterator: Any = None
+        self._past_iterators: list[Any] = []  # freeing one makes TensorFlow wait for its threads, up to minutes (measured)
         keras.utils.set_random_seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
         with self._strategy.scope():
@@ -91,6 +92,7 @@ class TfEngine:
         """Takes up a state, also in the middle of a training: the images go on where that state stood."""
         self._state.assign({name: array for name, array in arrays.items() if name != "step"})
         self._steps_done = int(arrays["step"])
+        self._past_iterators.append(self._iterator)
         self._iterator = None
 
     def describe(self) -> dict[str, object]:

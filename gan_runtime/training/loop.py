@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal
 
 from gan_runtime import journal
 from gan_runtime.engines.contract import Engine, StepNumbers
+from gan_runtime.errors import NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
 from gan_runtime.training.recorder import Recorder
+from gan_runtime.training.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,9 @@ def train(
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
     step, wall_s = _restore(engine, run, writer)
+    watch = Watch(spec, writer)
+    if spec.alarm_action == "roll_back" and step == 0:
+        checkpoints.save(run.checkpoints, engine.state(), step, wall_s, spec.keep_checkpoints)  # to roll back to
     writer.write(
         journal.AttemptStart(resume_step=step),
         journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
@@ -61,23 +66,33 @@ def train(
             # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
             calls = call_lengths(steps_per_epoch - record.step % steps_per_epoch, spec.steps_per_loop, alone=not compiled)
             pending = device.submit(_run, engine, calls.pop(0), not calls)
-            while True:
-                numbers = pending.result()
-                if not compiled:
-                    writer.write(journal.StatusChange(status="running", reason=f"training towards step {last_step}"))
-                    compiled = True
-                more = bool(calls) and not stop_requested()
-                if more:
-                    pending = device.submit(_run, engine, calls.pop(0), not calls)
-                record.call(numbers)
-                if not more:
-                    break
+            try:
+                while True:
+                    numbers = pending.result()
+                    if not compiled:
+                        writer.write(journal.StatusChange(status="running", reason=f"training towards step {last_step}"))
+                        compiled = True
+                    more = bool(calls) and not stop_requested()
+                    if more:
+                        pending = device.submit(_run, engine, calls.pop(0), not calls)
+                    record.call(numbers)
+                    if not more:
+                        break
+                # ---- end of the epoch, or a stop within it --------------------------------------------------------
+                scores = {} if calls else record.epoch_done(engine, run)
+                alarm = watch.epoch(scores, record.epochs_done) if scores else None
+            except NonFiniteError as error:
+                wait([pending])
+                alarm = watch.not_finite(error)
 
-            # ---- end of the epoch, or a stop within it ------------------------------------------------------------
-            if not calls:
-                record.epoch_done()
-                record.probe(engine, run)
-            checkpoints.save(run.checkpoints, engine.state(), record.step, record.wall_s)
+            # ---- what an alarm asks for, the checkpoint, the stop -------------------------------------------------
+            if alarm and spec.alarm_action == "roll_back":
+                record.go_back(*watch.roll_back(engine, run, alarm))
+                continue
+            watch.save(engine, run, record.step, record.wall_s, scores)
+            if alarm and spec.alarm_action == "stop":
+                record.summary()
+                return Outcome("stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}")
             if record.step < last_step and stop_requested():
                 record.summary()
                 return Outcome(

@@ -58,22 +58,37 @@ class Recorder:
         self.step += steps
         self.wall_s += numbers.seconds
 
-    def epoch_done(self) -> None:
-        """Writes the epoch's training time. The steps of an earlier attempt within the same epoch are not counted."""
+    @property
+    def epochs_done(self) -> int:
+        """Whole epochs behind the step count."""
+        return self.step // self._steps_per_epoch
+
+    def epoch_done(self, engine: Engine, run: RunDir) -> dict[str, float]:
+        """Writes the epoch's time, histograms, scores and sample grid; returns the scores."""
+        self._epoch_time()
+        return self._probe(engine, run)
+
+    def go_back(self, step: int, wall_s: float) -> None:
+        """What was measured beyond `step` is void: the training goes on from there."""
+        self.step, self.wall_s, self._epoch_begin = step, wall_s, (step, wall_s)
+        self._writer.write(journal.AttemptStart(resume_step=step))
+
+    def _epoch_time(self) -> None:
+        """The steps of an earlier attempt within the same epoch are not counted."""
         begin_step, begin_s = self._epoch_begin
         seconds = self.wall_s - begin_s
         images = (self.step - begin_step) * self._spec.images_per_step
-        epoch = self.step // self._steps_per_epoch
         self._writer.write(
-            journal.EpochDone(epoch=epoch, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds)
+            journal.EpochDone(
+                epoch=self.epochs_done, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds
+            )
         )
         self._epoch_begin = (self.step, self.wall_s)
         self._compile_time()
 
-    def probe(self, engine: Engine, run: RunDir) -> None:
-        """Writes the epoch's histograms and its sample grid."""
+    def _probe(self, engine: Engine, run: RunDir) -> dict[str, float]:
         begin = time.perf_counter()
-        epoch = self.step // self._steps_per_epoch
+        epoch = self.epochs_done
         found = engine.probe()
         histograms = [
             journal.Histogram(
@@ -93,6 +108,7 @@ class Recorder:
         sample = journal.Sample(epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta)
         scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=found.scores)
         self._writer.write(scores, *histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin))
+        return found.scores
 
     def summary(self) -> None:
         """Writes the typical step of the attempt, and the compiling if the attempt ended within its first epoch."""

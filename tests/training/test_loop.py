@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,21 +14,24 @@ import pytest
 from gan_runtime import journal
 from gan_runtime.data.contract import ImageSet
 from gan_runtime.engines.contract import Arrays, BinCounts, ProbeResult, StepNumbers
-from gan_runtime.errors import NonFiniteError
+from gan_runtime.errors import AlarmError, NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, loop
 
 IMAGES = 40
+HEALTHY = {"probe_score_real": 0.6, "probe_score_fake": 0.4, "spread_real": 0.2, "spread_fake": 0.19}
+COLLAPSED = HEALTHY | {"spread_fake": 0.002}
 SPEC = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "steps_per_loop": 2, "precision": "float32"})
 
 
 class CountingEngine:
     """Fulfils `engines.contract.Engine`; its loss is the number of the step, NaN at `nan_at`."""
 
-    def __init__(self, nan_at: int = 0) -> None:
+    def __init__(self, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()) -> None:
         self.step, self.nan_at, self.calls, self.marks, self.slowed = 0, nan_at, list[int](), list[int](), 1.0
+        self.scores = list(scores)  # of the next epochs; healthy ones after these
 
     def trace(self) -> None:
         """Nothing to build."""
@@ -46,7 +50,9 @@ class CountingEngine:
 
     def probe(self) -> ProbeResult:
         """One histogram and one score."""
-        return ProbeResult([BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))], {"d_accuracy_real": 0.75})
+        return ProbeResult(
+            [BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))], self.scores.pop(0) if self.scores else HEALTHY
+        )
 
     def slow_down(self, factor: float) -> None:
         """Notes by how much."""
@@ -75,9 +81,17 @@ def run(tmp_path: Path) -> RunDir:
     return RunDir(tmp_path)
 
 
-def train(run: RunDir, engine: object, stop: Callable[[], bool] = lambda: False, attempt: int = 1) -> loop.Outcome:
+def train(
+    run: RunDir, engine: object, stop: Callable[[], bool] = lambda: False, attempt: int = 1, **options: object
+) -> loop.Outcome:
+    spec = RunSpec.parse({**SPEC.model_dump(), **options})
     with JournalWriter(run.trainer_journal(), attempt) as writer:
-        return loop.train(SPEC, IMAGES, engine, run, writer, stop)  # type: ignore[arg-type]
+        return loop.train(spec, IMAGES, engine, run, writer, stop)  # type: ignore[arg-type]
+
+
+def events(run: RunDir) -> list[tuple[str, str]]:
+    """Topic and message of everything worth telling."""
+    return [(item.topic, item.message) for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Event)]
 
 
 def steps_recorded(run: RunDir) -> list[int]:
@@ -210,3 +224,94 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     assert first.arrays.keys() == second.arrays.keys()
     for name, array in first.arrays.items():
         np.testing.assert_array_equal(array, second.arrays[name], err_msg=name)
+
+
+# ---- alarms ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
+    outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED, COLLAPSED)))
+    assert outcome.status == "finished"
+    assert events(run) == [
+        (
+            "alarm_collapse",
+            "The generator has collapsed in epoch 2: its images vary by 0.002, the data by 0.2 (share 1.0%, alarm below 10.0%).",
+        )
+    ]
+
+
+def test_an_alarm_stops_the_run_when_asked_to(run: RunDir) -> None:
+    outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED)), alarm_action="stop")
+    assert (outcome.status, outcome.step) == ("stopped", 10)
+    assert outcome.reason.startswith("stopped by an alarm and saved, can be resumed. The generator has collapsed in epoch 2")
+
+
+def test_a_roll_back_trains_the_epoch_again_with_half_the_rates(run: RunDir) -> None:
+    engine = CountingEngine(scores=(HEALTHY, COLLAPSED))
+    outcome = train(run, engine, alarm_action="roll_back")
+    assert (outcome.status, outcome.step, engine.slowed) == ("finished", 15, 0.5)
+    assert events(run)[1] == ("roll_back", "Rolled back to step 5; the learning rates are 0.5 of what they were then.")
+    assert steps_recorded(run) == [*range(1, 11), *range(6, 16)]
+    resumed = [
+        record.resume_step for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.AttemptStart)
+    ]
+    assert resumed == [0, 5]  # what was measured beyond step 5 is void, so the curve has no seam
+
+
+def test_a_nan_is_rolled_back_too(run: RunDir) -> None:
+    engine = CountingEngine(nan_at=7)
+    engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
+    outcome = train(run, engine, alarm_action="roll_back")
+    assert (outcome.status, outcome.step) == ("finished", 15)
+    assert events(run)[0][0] == "alarm_not_finite"
+    assert "loss_generator became NaN at step 7 (epoch 2)" in events(run)[0][1]
+
+
+def test_an_alarm_in_the_first_epochs_rolls_back_to_the_start(run: RunDir) -> None:
+    engine = CountingEngine(nan_at=2)
+    engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
+    assert train(run, engine, alarm_action="roll_back").status == "finished"
+    assert events(run)[1][1].startswith("Rolled back to step 0")
+
+
+def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
+    engine = CountingEngine(scores=(HEALTHY, *[COLLAPSED] * 4))
+    with pytest.raises(
+        AlarmError, match=r"after 3 roll-backs, .* the training still fails: The generator has collapsed in epoch 2"
+    ):
+        train(run, engine, alarm_action="roll_back")
+    assert engine.slowed == 0.5 * 0.25 * 0.125  # each factor is against the state that was loaded, which has the full rates
+
+
+def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: RunDir) -> None:
+    hard, easy = HEALTHY | {"probe_score_fake": 0.59}, HEALTHY | {"probe_score_fake": 0.1}
+    train(run, CountingEngine(scores=(easy, hard, easy)), keep_checkpoints=1)
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["best.safetensors", "step-00000015.safetensors"]
+    (run.checkpoints / "step-00000015.safetensors").unlink()
+    best = checkpoints.load_newest(run.checkpoints)
+    assert best is not None
+    assert best.step == 10
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize(("collapsed", "topics"), [(True, ["alarm_collapse"]), (False, [])])
+def test_a_generator_that_ignores_its_latents_is_flagged(run: RunDir, collapsed: bool, topics: list[str]) -> None:
+    from gan_runtime.engines.tf_distribute import TfEngine
+    from gan_runtime.workloads.mlp_gan import MlpGan
+
+    class Collapsed(MlpGan):
+        """Its generator makes the same image of every latent, and learns too slowly to get out of that."""
+
+        def networks(self) -> dict[str, Any]:
+            networks = super().networks()
+            if collapsed:
+                kernel = networks["generator"].get_layer("hidden").kernel
+                kernel.assign(np.zeros(kernel.shape, np.float32))
+            return networks
+
+    pixels = np.random.default_rng(1).integers(118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8)  # as grey as a new generator's
+    spec = RunSpec.parse({**SPEC.model_dump(), "learning_rate_generator": 1e-9})
+    engine = TfEngine(spec, Collapsed(), ImageSet("noise", pixels, "test"), "cpu")
+    with JournalWriter(run.trainer_journal(), 1) as writer:
+        loop.train(spec, IMAGES, engine, run, writer, lambda: False)
+    assert [topic for topic, _ in events(run)] == topics

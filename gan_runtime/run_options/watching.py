@@ -1,0 +1,58 @@
+"""What is watched while a run trains, what happens on an alarm, and which checkpoints stay."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel
+
+from gan_runtime.options import option
+
+AlarmAction = Literal["note", "stop", "roll_back"]
+
+
+class WatchingOptions(BaseModel):
+    """Read by the training loop; see training/alarms.py for what each alarm means."""
+
+    alarm_action: AlarmAction = option(
+        "note",
+        label="On an alarm",
+        group="Watching",
+        choices=get_args(AlarmAction),
+        help="'note' writes it down, 'stop' saves and ends, 'roll_back' returns to the last good checkpoint with half the rates.",
+        source="",
+        error="pick one of the listed actions.",
+    )
+    collapse_share: float = option(
+        0.1,
+        label="Collapse alarm below",
+        group="Watching",
+        unit="of the data's spread",
+        ge=0,
+        lt=1,
+        help="Alarm when generated images vary less than this share of what the real ones do: G makes one image again and again. 0 never.",
+        source="rule of thumb of this project",
+        error="use 0, or about 0.1.",
+    )
+    d_wins_score: float = option(
+        0.01,
+        label="D-wins alarm below",
+        group="Watching",
+        unit="mean score",
+        ge=0,
+        lt=0.5,
+        help="Alarm when D's mean score of generated images falls under this, and that of real ones is above 1 minus it. 0 never.",
+        source="rule of thumb of this project",
+        error="use 0, or about 0.01.",
+    )
+    keep_checkpoints: int = option(
+        3,
+        label="Checkpoints kept",
+        group="Watching",
+        unit="newest",
+        ge=1,
+        le=1000,
+        help="One is written at the end of each epoch; the newest so many stay, and the best one.",
+        source="",
+        error="use a whole number from 1.",
+    )
