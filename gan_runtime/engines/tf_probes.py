@@ -62,24 +62,25 @@ class Probes:
         noise = StepNoise(self._spec.seed, step, replica_id(), self._replicas)
         latents = noise.normal(images.shape[0], self._workload.latent_size)
         scores = self._workload.scores(self._networks, {"images": to_unit_range(images)}, latents)
+        statistics = [variable for network in self._networks.values() for variable in network.non_trainable_variables]
+        before = [tf.identity(variable) for variable in statistics]
         gradients = self._gradients(images[: self._spec.batch_size_per_replica], step)
+        spreads = self._spreads(images, latents)
+        for variable, value in zip(statistics, before, strict=True):  # passes in training mode have moved them
+            variable.assign(value)
         return {
             "histograms": {**_score_histograms(scores), **_gradient_histograms(gradients), **self._weight_histograms()},
-            "scores": {**_accuracies(scores), **self._spreads(images, latents), **_norms(gradients)},
+            "scores": {**_accuracies(scores), **spreads, **_norms(gradients)},
         }
 
     def _gradients(self, images: tf.Tensor, step: tf.Tensor) -> dict[str, list[tf.Tensor]]:
-        """Gradients of the whole probe batch, unscaled. The forward pass moves batch-norm statistics: they are put back."""
-        statistics = [variable for network in self._networks.values() for variable in network.non_trainable_variables]
-        before = [tf.identity(variable) for variable in statistics]
+        """Gradients of the whole probe batch, unscaled."""
         found: dict[str, list[tf.Tensor]] = {}
         scales = self._step.loss_scales()
         for phase in self._step.phases:
             gradients, _ = self._step.gradients(phase, images, step, replica_id(), 0, scales)
             for name, values in gradients.items():
                 found[name] = [value / tf.cast(scales[name], value.dtype) for value in _mean_gradients(values, self._spec)]
-        for variable, value in zip(statistics, before, strict=True):
-            variable.assign(value)
         return found
 
     def _weight_histograms(self) -> Found:
@@ -89,8 +90,11 @@ class Probes:
         }
 
     def _spreads(self, images: tf.Tensor, latents: tf.Tensor) -> Numbers:
-        """Mean over the pixels of their variance within a batch: of real images, and of as many generated ones."""
-        fake = self._workload.preview(self._networks, latents)
+        """Mean over the pixels of their variance within a batch: of real images, and of as many generated ones.
+
+        In training mode, since stored batch-norm statistics lag behind at first and flatten every image.
+        """
+        fake = self._workload.preview(self._networks, latents, training=True)
         return {"spread_real": _spread(to_unit_range(images)), "spread_fake": _spread(fake)}
 
     def _sample_replica(self) -> tf.Tensor:

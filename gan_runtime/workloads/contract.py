@@ -94,6 +94,6 @@ class Workload(Protocol):
         """D's probability of "real", in [0, 1], per image: {"real": (B,), "fake": (B,)}; inference mode."""
         ...
 
-    def preview(self, networks: Networks, latents: Tensor) -> Tensor:
-        """Images for fixed latents: float32 (N, height, width, channels) in [-1, 1]; inference mode."""
+    def preview(self, networks: Networks, latents: Tensor, training: bool = False) -> Tensor:
+        """Images for given latents: float32 (N, height, width, channels) in [-1, 1]; `training`: batch norm over this batch."""
         ...

@@ -18,6 +18,7 @@ LATENT_SIZE = 100
 KERNEL = 5
 LEAK = 0.2  # slope of LeakyReLU for negative inputs, as in Radford et al. 2016
 DROPOUT = 0.3
+MOMENTUM = 0.9  # of the stored batch-norm statistics, as in Radford et al.'s code; Keras' 0.99 lags a hundred steps behind
 
 
 class DcganMnist:
@@ -43,14 +44,14 @@ def _generator() -> keras.Model:
         [
             keras.Input((LATENT_SIZE,)),
             layers.Dense(7 * 7 * 256, use_bias=False, name="dense"),  # 12544; batch norm brings the bias
-            BatchNorm(name="norm_1"),
+            BatchNorm(momentum=MOMENTUM, name="norm_1"),
             layers.LeakyReLU(LEAK, name="leaky_1"),
             layers.Reshape((7, 7, 256), name="reshape"),
             TransposedConvolution(128, KERNEL, padding="same", use_bias=False, name="up_1"),  # 7 × 7 × 128
-            BatchNorm(name="norm_2"),
+            BatchNorm(momentum=MOMENTUM, name="norm_2"),
             layers.LeakyReLU(LEAK, name="leaky_2"),
             TransposedConvolution(64, KERNEL, 2, padding="same", use_bias=False, name="up_2"),  # 14 × 14 × 64
-            BatchNorm(name="norm_3"),
+            BatchNorm(momentum=MOMENTUM, name="norm_3"),
             layers.LeakyReLU(LEAK, name="leaky_3"),
             TransposedConvolution(1, KERNEL, 2, padding="same", use_bias=False, name="up_3"),  # 28 × 28 × 1
             layers.Activation("tanh", dtype="float32", name="tanh"),

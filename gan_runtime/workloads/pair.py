@@ -76,6 +76,6 @@ def pair_scores(networks: Networks, batch: Batch, latents: Tensor) -> dict[str, 
     }
 
 
-def pair_preview(networks: Networks, latents: Tensor) -> Tensor:
-    """Generated images, float32 (N, height, width, channels) in [-1, 1]; inference mode."""
-    return ops.cast(networks["generator"](latents, training=False), "float32")
+def pair_preview(networks: Networks, latents: Tensor, training: bool = False) -> Tensor:
+    """See `contract.Workload.preview`."""
+    return ops.cast(networks["generator"](latents, training=training), "float32")
