@@ -95,6 +95,22 @@ class Scalars(_Record):
     values: dict[str, list[float]]
 
 
+class WorkerTimes(_Record):
+    """How one of several workers spent a host call, in seconds per step: own work, and time inside collectives.
+
+    The first call of an attempt, which holds the compiling, is left out.
+    """
+
+    kind: Literal["worker_times"] = "worker_times"
+    rank: int
+    epoch: int
+    first_step: int
+    steps: int
+    step_s: float
+    compute_s: float
+    wait_s: float
+
+
 class EpochDone(_Record):
     """One pass over the data. `seconds`: its training calls alone, without probes and checkpoints."""
 
@@ -164,6 +180,7 @@ Record = (
     | AttemptStart
     | Plan
     | Scalars
+    | WorkerTimes
     | EpochDone
     | EpochScores
     | Histogram
@@ -212,6 +229,22 @@ class JournalWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class SideJournalWriter(JournalWriter):
+    """The journal of a worker other than the first: its times and its failure; everything else the first one writes."""
+
+    def write(self, *records: Record) -> None:
+        """Appends those of the records that are this worker's own."""
+        own = [record for record in records if _is_of_one_worker(record)]
+        if own:
+            super().write(*own)
+
+
+def _is_of_one_worker(record: Record) -> bool:
+    if isinstance(record, StatusChange):
+        return record.status == "failed"
+    return isinstance(record, AttemptStart | WorkerTimes)
 
 
 def append(path: Path, attempt: int, *records: Record) -> None:

@@ -2,8 +2,9 @@
 
 spec.json                  the options, written once
 journal-supervisor.jsonl   what was decided about the run (queued, starting, lost, renamed, …)
-journal-<rank>.jsonl       what its trainer measured
-process.json               the trainer's pid and start time, written by the trainer itself
+journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other workers their own times and failures
+journal-launcher.jsonl     which of several workers ended, and how
+process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
 STOP                       a request to stop; anyone may write it
 samples/ checkpoints/ log.txt
 """
@@ -42,14 +43,18 @@ class RunDir:
         return self.path / "journal-supervisor.jsonl"
 
     @property
+    def launcher_journal(self) -> Path:
+        """How several workers on this host ended."""
+        return self.path / "journal-launcher.jsonl"
+
+    @property
     def process_file(self) -> Path:
         """Identity of the trainer process of the newest attempt."""
         return self.path / "process.json"
 
-    @property
-    def worker_lock(self) -> Path:
-        """Held by the trainer as long as it lives: one writer per journal."""
-        return self.path / ".worker.lock"
+    def worker_lock(self, rank: int = 0) -> Path:
+        """Held by worker `rank` as long as it lives: one writer per journal."""
+        return self.path / (f".worker-{rank}.lock" if rank else ".worker.lock")
 
     @property
     def stop_file(self) -> Path:
@@ -102,7 +107,11 @@ class RunDir:
         write_json(self.process_file, identity)
 
     def process(self) -> dict[str, Any] | None:
-        """pid, start time and attempt of the trainer; None before it has introduced itself."""
+        """pid, start time and attempt of the trainer; None before it has introduced itself.
+
+        Several workers: the launcher's, and under `workers` rank, pid and start time of each. On a cluster: those of
+        rank 0, with `cluster_host`, the machine that it runs on.
+        """
         try:
             return dict(json.loads(self.process_file.read_text(encoding="utf-8")))
         except FileNotFoundError:

@@ -97,6 +97,17 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         source="paper, section 4.2: eight TPU cores",
         error="use the number of devices to train on.",
     )
+    workers: int = option(
+        1,
+        label="Workers",
+        group="Accelerator",
+        unit="processes",
+        ge=1,
+        le=256,
+        help="Processes that train in step, each with its own replicas: here on this host, or one per node of a cluster.",
+        source="tf.distribute.MultiWorkerMirroredStrategy",
+        error="use the number of processes to train in.",
+    )
     tpu_address: str = option(
         "local",
         label="TPU address",
@@ -132,9 +143,9 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         unit="images per step",
         ge=1,
         le=65_536,
-        help="Images per training step over all replicas together. Must be a multiple of the number of replicas.",
+        help="Images per training step over all replicas of all workers together. Must be a multiple of replicas × workers.",
         source="paper: 64 to 512",
-        error="use a multiple of the number of replicas.",
+        error="use a multiple of replicas × workers.",
     )
     epochs: int = option(
         30,
@@ -209,9 +220,14 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         return cls.parse(read_values(path))
 
     @property
+    def replicas_in_all(self) -> int:
+        """Copies of the model over all workers together."""
+        return self.replicas * self.workers
+
+    @property
     def batch_size_per_replica(self) -> int:
         """Images that one replica sees in a step."""
-        return self.batch_size_global // self.replicas
+        return self.batch_size_global // self.replicas_in_all
 
     @property
     def images_per_step(self) -> int:

@@ -14,15 +14,16 @@ from gan_runtime.errors import FieldError
 Rule = Callable[..., FieldError | None]
 
 
-def batch_is_shared_evenly(batch_size_global: int, replicas: int) -> FieldError | None:
+def batch_is_shared_evenly(batch_size_global: int, replicas: int, workers: int) -> FieldError | None:
     """Losses are means over a replica's images, so only equal shares add up to the mean of the whole batch."""
-    if batch_size_global % replicas == 0:
+    shares = replicas * workers
+    if batch_size_global % shares == 0:
         return None
-    below = batch_size_global // replicas * replicas
-    use = f"use {below} or {below + replicas}" if below else f"use {replicas}"
+    below = batch_size_global // shares * shares
+    use = f"use {below} or {below + shares}" if below else f"use {shares}"
+    who = f"{replicas} replicas" if workers == 1 else f"{workers} workers of {replicas} replica(s) each"
     return FieldError(
-        "batch_size_global",
-        f"batch_size_global is {batch_size_global}, but {replicas} replicas need a multiple of {replicas}: {use}.",
+        "batch_size_global", f"batch_size_global is {batch_size_global}, but {who} need a multiple of {shares}: {use}."
     )
 
 
@@ -35,23 +36,23 @@ def tpu_knows_the_precision(accelerator: str, precision: str) -> FieldError | No
     )
 
 
-def xla_compiles_the_loss_scaling(precision: str, xla: str, replicas: int) -> FieldError | None:
+def xla_compiles_the_loss_scaling(precision: str, xla: str, replicas: int, workers: int) -> FieldError | None:
     """float16 comes with a loss scale that all replicas follow; see docs/gpu.md."""
-    if precision != "mixed_float16" or xla != "jit" or replicas == 1:
+    if precision != "mixed_float16" or xla != "jit" or replicas * workers == 1:
         return None
     return FieldError(
         "xla",
-        f"xla is jit with mixed_float16 on {replicas} replicas, which TensorFlow cannot combine: use mixed_bfloat16, or xla=off.",
+        f"xla is jit with mixed_float16 on {replicas * workers} replicas, which TensorFlow cannot combine: use mixed_bfloat16, or xla=off.",
     )
 
 
-def xla_compiles_the_batch_norm(batch_norm: str, xla: str, replicas: int) -> FieldError | None:
+def xla_compiles_the_batch_norm(batch_norm: str, xla: str, replicas: int, workers: int) -> FieldError | None:
     """The exchange between replicas cannot stand inside a compiled function (measured: RuntimeError on merge_call)."""
-    if batch_norm != "synchronised" or xla != "jit" or replicas == 1:
+    if batch_norm != "synchronised" or xla != "jit" or replicas * workers == 1:
         return None
     return FieldError(
         "xla",
-        f"xla is jit with synchronised batch norm on {replicas} replicas, which TensorFlow cannot combine: "
+        f"xla is jit with synchronised batch norm on {replicas * workers} replicas, which TensorFlow cannot combine: "
         "use batch_norm=per_replica, or xla=off.",
     )
 
@@ -91,10 +92,10 @@ def samples_need_an_average(samples_from: str, ema_decay: float) -> FieldError |
     )
 
 
-def parts_are_even(accumulation_steps: int, batch_size_global: int, replicas: int) -> FieldError | None:
+def parts_are_even(accumulation_steps: int, batch_size_global: int, replicas: int, workers: int) -> FieldError | None:
     """A mean of unequal parts would not be the mean of the batch."""
-    share = batch_size_global // replicas
-    if batch_size_global % replicas or share % accumulation_steps == 0:
+    share = batch_size_global // (replicas * workers)
+    if batch_size_global % (replicas * workers) or share % accumulation_steps == 0:
         return None
     return FieldError(
         "accumulation_steps",
@@ -102,13 +103,13 @@ def parts_are_even(accumulation_steps: int, batch_size_global: int, replicas: in
     )
 
 
-def local_steps_need_replicas(sync_every_steps: int, replicas: int) -> FieldError | None:
+def local_steps_need_replicas(sync_every_steps: int, replicas: int, workers: int) -> FieldError | None:
     """One replica has nobody to synchronise with."""
-    if sync_every_steps == 1 or replicas > 1:
+    if sync_every_steps == 1 or replicas * workers > 1:
         return None
     return FieldError(
         "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps}, but there is 1 replica: use sync_every_steps=1, or more replicas.",
+        f"sync_every_steps is {sync_every_steps}, but there is 1 replica: use sync_every_steps=1, or more replicas or workers.",
     )
 
 
@@ -120,6 +121,43 @@ def local_steps_have_no_loss_scale(sync_every_steps: int, precision: str) -> Fie
         "sync_every_steps",
         f"sync_every_steps is {sync_every_steps} with mixed_float16, whose loss scale all replicas must share: "
         "use mixed_bfloat16, or sync_every_steps=1.",
+    )
+
+
+def workers_can_exchange(accelerator: str, workers: int) -> FieldError | None:
+    """MultiWorkerMirroredStrategy is for CPUs and GPUs."""
+    if accelerator != "tpu" or workers == 1:
+        return None
+    return FieldError("workers", no_tpu_workers(workers))
+
+
+def cpu_workers_have_one_replica(accelerator: str, replicas: int, workers: int) -> FieldError | None:
+    """Measured: MultiWorkerMirroredStrategy takes the first CPU device of a worker and leaves further simulated cores idle."""
+    if accelerator != "cpu" or replicas == 1 or workers == 1:
+        return None
+    return FieldError("replicas", one_replica_per_cpu_worker(replicas, workers))
+
+
+def packs_are_sent_between_workers(workers: int, all_reduce_pack_mb: int) -> FieldError | None:
+    """Only MultiWorkerMirroredStrategy takes a pack size."""
+    if all_reduce_pack_mb == 0 or workers > 1:
+        return None
+    return FieldError(
+        "all_reduce_pack_mb",
+        f"all_reduce_pack_mb is {all_reduce_pack_mb}, but TensorFlow offers packs between workers only: use 0, or workers above 1.",
+    )
+
+
+def no_tpu_workers(workers: int) -> str:
+    """The sentence of the rule, also for a spec whose accelerator `auto` turns out to be a TPU."""
+    return f"workers is {workers}, but the cores of a TPU are the replicas of one worker: use workers=1 and more replicas."
+
+
+def one_replica_per_cpu_worker(replicas: int, workers: int) -> str:
+    """The sentence of the rule, also for a spec whose accelerator `auto` turns out to be the CPU."""
+    return (
+        f"replicas is {replicas} in each of {workers} workers, but on the CPU TensorFlow gives a worker one replica: "
+        f"use replicas=1 and workers={replicas * workers}, or workers=1."
     )
 
 
@@ -135,6 +173,9 @@ RULES: tuple[Rule, ...] = (
     parts_are_even,
     local_steps_need_replicas,
     local_steps_have_no_loss_scale,
+    workers_can_exchange,
+    cpu_workers_have_one_replica,
+    packs_are_sent_between_workers,
 )
 
 

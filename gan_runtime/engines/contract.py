@@ -12,11 +12,30 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
+class WorkerNews:
+    """What one of several workers learned in a call. Seconds are per step; compute and wait add up to the whole step.
+
+    `stop_agreed`: one of the workers had the wish to stop when the call began, and all have heard it.
+    `compute_s`, `wait_s`: this worker's own part of the call, and its time inside collectives.
+    `all_compute_s`: own parts of all workers by rank in the call before; 0 where not known yet.
+    """
+
+    stop_agreed: bool
+    compute_s: float
+    wait_s: float
+    all_compute_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class StepNumbers:
-    """Per-step numbers of one host call: metric → float32 (steps,). `seconds`: wall time of the call."""
+    """Per-step numbers of one host call: metric → float32 (steps,). `seconds`: wall time of the call.
+
+    `news` is None for a run of one worker.
+    """
 
     values: dict[str, NDArray[np.float32]]
     seconds: float
+    news: WorkerNews | None = None
 
 
 @dataclass(frozen=True)
@@ -43,8 +62,8 @@ class Engine(Protocol):
         """Builds the graph of the training call without running it."""
         ...
 
-    def run(self, steps: int) -> StepNumbers:
-        """Trains `steps` steps; returns when their numbers are on the host."""
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """Trains `steps` steps; returns when their numbers are on the host. Several workers tell each other `stop_wish`."""
         ...
 
     def mark(self) -> None:

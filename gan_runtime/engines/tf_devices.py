@@ -19,6 +19,8 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
     Raises:
         AcceleratorError: fewer devices than replicas, or TensorFlow cannot reach the TPU.
     """
+    if spec.workers > 1:
+        return _multi_worker(spec, accelerator)
     if accelerator == "tpu":
         return _tpu(spec)
     if accelerator == "gpu":
@@ -29,6 +31,26 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
 
 def _mirrored(devices: list[str]) -> tf.distribute.Strategy:
     return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else tf.distribute.MirroredStrategy(devices)
+
+
+def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
+    """Joins the other workers that TF_CONFIG names, and waits for them; before that, no TensorFlow call may start a device."""
+    if accelerator == "gpu":
+        gpus = tf.config.list_physical_devices("GPU")
+        tf.config.set_visible_devices(gpus[: _gpus(spec.replicas)], "GPU")  # the strategy takes all that it sees
+    else:
+        tf.config.set_visible_devices([], "GPU")
+    exchange = tf.distribute.experimental.CommunicationImplementation
+    options = tf.distribute.experimental.CommunicationOptions(
+        bytes_per_pack=spec.all_reduce_pack_mb * 1_000_000, implementation=exchange.AUTO if accelerator == "gpu" else exchange.RING
+    )
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    if strategy.num_replicas_in_sync != spec.replicas_in_all:
+        raise AcceleratorError(
+            f"the run wants {spec.replicas} replicas in each of {spec.workers} workers, but TensorFlow makes "
+            f"{strategy.num_replicas_in_sync} replicas in all: use replicas=1 on the CPU, and one GPU per replica elsewhere."
+        )
+    return strategy
 
 
 def _simulate_cpu_cores(replicas: int) -> None:

@@ -20,6 +20,7 @@ from gan_runtime.engines.tf_optimizers import make_optimizer
 from gan_runtime.engines.tf_probes import Probes
 from gan_runtime.engines.tf_state import NetworkState
 from gan_runtime.engines.tf_step import ReplicaStep
+from gan_runtime.engines.tf_workers import WaitClock, Workers
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.schedules import StepRate, rate_plan
 from gan_runtime.workloads.contract import Workload
@@ -32,6 +33,8 @@ class TfEngine:
         self._spec, self._workload, self._images = spec, workload, data.images
         self._strategy = make_strategy(spec, accelerator)
         self._replicas = self._strategy.num_replicas_in_sync
+        self._workers = Workers(spec, self._strategy)
+        self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
         self._iterator: Any = None
         self._past_iterators: list[Any] = []  # freeing one makes TensorFlow wait for its threads, up to minutes (measured)
@@ -44,7 +47,7 @@ class TfEngine:
             self._rate_factor = keras.Variable(1.0, trainable=False, name="rate_factor", aggregation="only_first_replica")
             self._optimizers = {name: self._optimizer(name) for name in self._networks}
         shown = {**self._networks, "generator": self._average} if spec.samples_from == "ema" else self._networks
-        self._step = ReplicaStep(spec, workload, self._networks, self._optimizers, self._replicas, accelerator)
+        self._step = ReplicaStep(spec, workload, self._networks, self._optimizers, self._replicas, accelerator, self._clock)
         self._state = NetworkState(self._strategy, self._networks, self._optimizers, self._average, self._rate_factor)
         self._probes = Probes(spec, workload, self._strategy, self._networks, shown, self._step, self._images)
         self._call = tf.function(self._train_call, reduce_retracing=True)
@@ -53,15 +56,17 @@ class TfEngine:
 
     def trace(self) -> None:
         """Builds the graph of the training call without running it."""
-        self._call.get_concrete_function(self._batches(), *self._counters(1))
+        self._call.get_concrete_function(self._batches(), *self._counters(1), self._workers.word(False))
 
-    def run(self, steps: int) -> StepNumbers:
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
         begin = time.perf_counter()
-        numbers = self._call(self._batches(), *self._counters(steps)).numpy()
+        rows, stamps, heard = self._call(self._batches(), *self._counters(steps), self._workers.word(stop_wish))
+        numbers = rows.numpy()
         self._steps_done += steps
         values = {metric: numbers[:, column] for column, metric in enumerate(self._step.metrics)}
-        return StepNumbers(values, time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
 
     def mark(self) -> None:
         """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
@@ -107,22 +112,37 @@ class TfEngine:
 
     # ---- many steps ---------------------------------------------------------------------------------------------
 
-    def _train_call(self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
-        """float32 (steps, metrics)."""
+    def _train_call(
+        self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the words of all workers."""
         rows = tf.TensorArray(tf.float32, size=steps)
+        stamps = tf.TensorArray(tf.float64, size=steps)
+        heard = self._workers.sum(word, self._clock)
         for index in tf.range(steps):
-            numbers = self._strategy.run(self._replica_step, args=(next(iterator), first_step + index))
-            rows = rows.write(index, self._strategy.reduce(tf.distribute.ReduceOp.MEAN, numbers, axis=None))
-            if self._spec.sync_every_steps > 1 and (first_step + index + 1) % self._spec.sync_every_steps == 0:
-                self._strategy.run(self._state.average_everything)
-        return rows.stack()
+            numbers, own_stamps = self._strategy.run(self._replica_step, args=(next(iterator), first_step + index))
+            local = self._workers.local_mean(numbers)
+            rows = rows.write(index, local)
+            if self._spec.sync_every_steps > 1:
+                self._clock.around(lambda: self._average_when_due(first_step + index + 1), own=[local])
+            stamps = stamps.write(index, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0))
+        mean = self._workers.mean(rows.stack(), self._clock)
+        return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
 
-    def _replica_step(self, images: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+    def _replica_step(self, images: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """float32 (metrics,), and the stamps of the step's collectives."""
         numbers = self._step(images, step)
         if self._average is not None:
             with tf.control_dependencies([numbers]):
                 self._state.follow_average(self._spec.ema_decay)
-        return numbers
+        return numbers, self._clock.take()
+
+    def _average_when_due(self, steps_done: tf.Tensor) -> tf.Tensor:
+        def average() -> tf.Tensor:
+            self._strategy.run(self._state.average_everything)
+            return tf.constant(True)
+
+        return tf.cond(steps_done % self._spec.sync_every_steps == 0, average, lambda: tf.constant(False))
 
     def _batches(self) -> Any:
         if self._iterator is None:
@@ -132,7 +152,8 @@ class TfEngine:
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
         plan = rate_plan(self._spec, network, self._spec.steps_per_epoch(len(self._images)))
         updates = self._spec.discriminator_steps if network == "discriminator" else 1
-        optimizer = make_optimizer(self._spec, network, StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor)))
+        rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
+        optimizer = make_optimizer(self._spec, network, rate, self._clock)
         optimizer.build(self._networks[network].trainable_variables)  # variables cannot be made inside the traced call
         return optimizer
 

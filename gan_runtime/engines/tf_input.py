@@ -46,7 +46,8 @@ def _pipeline(spec: RunSpec, images: np.ndarray, first_step: int, pipelines: int
     batches = epochs.flat_map(epoch_rows).map(gather).prefetch(2 * spec.replicas)
     options = tf.data.Options()
     options.threading.private_threadpool_size = 1  # gathering uint8 rows is light; leave the cores to the model
-    return batches.with_options(options)
+    # Said aloud that it never ends: else several workers ask each other before every batch whether all have one.
+    return batches.with_options(options).apply(tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY))
 
 
 def _epoch_order(seed: int, count: int) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -14,6 +14,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from gan_runtime.engines.tf_workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.schedules import StepRate
 
@@ -25,8 +26,8 @@ LOSS_SCALE_GROWTH_STEPS = 2000  # Micikevicius et al. 2018: doubled after so man
 class GradientExchange:
     """Sums the gradients of one network over the replicas, then clips them. Called inside the replica step."""
 
-    def __init__(self, spec: RunSpec, network: str) -> None:
-        self._network, self._clip_norm = network, spec.clip_norm
+    def __init__(self, spec: RunSpec, network: str, clock: WaitClock = NO_CLOCK) -> None:
+        self._network, self._clip_norm, self._clock = network, spec.clip_norm, clock
         self._type = tf.dtypes.as_dtype(spec.all_reduce_type)
         self._alone = spec.sync_every_steps > 1
 
@@ -35,7 +36,8 @@ class GradientExchange:
         if not self._alone:
             with tf.name_scope(f"all_reduce_{self._network}"):
                 narrow = [tf.cast(gradient, self._type) for gradient in gradients]
-                summed = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, narrow)
+                context = tf.distribute.get_replica_context()
+                summed = self._clock.around(lambda: context.all_reduce(tf.distribute.ReduceOp.SUM, narrow))
                 gradients = [tf.cast(gradient, tf.float32) for gradient in summed]
         if self._clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)
@@ -81,7 +83,7 @@ class ExchangingRMSprop(_Exchanging, keras.optimizers.RMSprop):
     """Tieleman and Hinton 2012."""
 
 
-def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimizers.Optimizer:
+def make_optimizer(spec: RunSpec, network: str, rate: StepRate, clock: WaitClock = NO_CLOCK) -> keras.optimizers.Optimizer:
     """The optimizer of one network, not yet built; with a loss scale in float16."""
     name = f"optimizer_{network}"
     inner: Any
@@ -91,7 +93,7 @@ def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimiz
         inner = ExchangingSGD(rate, momentum=spec.momentum, name=name)
     else:
         inner = ExchangingRMSprop(rate, rho=RMSPROP_RHO, name=name)
-    inner.exchange = GradientExchange(spec, network)
+    inner.exchange = GradientExchange(spec, network, clock)
     if spec.precision != "mixed_float16":
         return inner
     return keras.optimizers.LossScaleOptimizer(inner, dynamic_growth_steps=LOSS_SCALE_GROWTH_STEPS, name=f"loss_scale_{network}")

@@ -101,7 +101,9 @@ class Probes:
         share = -(-SAMPLES // self._replicas)
         everyone = tf.random.stateless_normal([SAMPLES, self._workload.latent_size], [self._spec.seed, 0])
         padded = tf.pad(everyone, [[0, share * self._replicas - SAMPLES], [0, 0]])
-        return self._workload.preview(self._shown, tf.slice(padded, [replica_id() * share, 0], [share, -1]))
+        images = self._workload.preview(self._shown, tf.slice(padded, [replica_id() * share, 0], [share, -1]))
+        # A worker has the images of its own replicas only; so that the first can write the grid, all go to everyone.
+        return images if self._spec.workers == 1 else tf.distribute.get_replica_context().all_gather(images, axis=0)
 
     def _probe_batch(self, images: np.ndarray) -> Any:
         share = max(1, min(PROBE_IMAGES, len(images)) // self._replicas)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.engines.tf_optimizers import shared_overflow
+from gan_runtime.engines.tf_workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Objective, Phase, Workload
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
@@ -33,7 +34,9 @@ class ReplicaStep:
         optimizers: dict[str, Any],
         replicas: int,
         accelerator: str,
+        clock: WaitClock = NO_CLOCK,
     ) -> None:
+        self._clock = clock
         self._spec, self._networks, self._optimizers, self._replicas = spec, networks, optimizers, replicas
         self._parts = spec.accumulation_steps
         self._kernels = _kernels(spec, replicas, accelerator)
@@ -48,12 +51,13 @@ class ReplicaStep:
         numbers: Numbers = {}
         for phase, gradients_of in zip(self.phases, self._gradients, strict=True):
             gradients, phase_numbers = self._accumulated(gradients_of, self.real_batch(images, phase), step)
+            self._clock.computed(tf.nest.flatten(gradients))
             for update in phase.updates:
                 numbers |= self._rates(update.network)
                 self._apply(update.network, gradients[update.network])
             numbers |= phase_numbers
         self.metrics = sorted(numbers)
-        return tf.stack([tf.cast(numbers[metric], tf.float32) for metric in self.metrics])
+        return self._clock.at_the_end(tf.stack([tf.cast(numbers[metric], tf.float32) for metric in self.metrics]))
 
     def real_batch(self, images: tf.Tensor, phase: Phase) -> tf.Tensor:
         """The replica's share of the batch of real images that belongs to a phase."""
@@ -100,7 +104,8 @@ class ReplicaStep:
 
     def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
         if self._spec.precision == "mixed_float16":
-            gradients = shared_overflow(gradients)
+            own = gradients
+            gradients = self._clock.around(lambda: shared_overflow(own))
         self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
 
     def _rates(self, network: str) -> Numbers:

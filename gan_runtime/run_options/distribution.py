@@ -55,3 +55,14 @@ class DistributionOptions(BaseModel):
         source="Stich 2019; Rasouli et al. 2020 (FedGAN); paper, future work on stragglers",
         error="use 1, or a whole number of steps.",
     )
+    all_reduce_pack_mb: int = option(
+        0,
+        label="All-reduce pack",
+        group="Distribution",
+        unit="MB",
+        ge=0,
+        le=1024,
+        help="Gradients travel between workers in packs of this size, each sent when it is full; 0 sends all in one pack at the end.",
+        source="tf.distribute.experimental.CommunicationOptions",
+        error="use 0 for one pack, or a size such as 8.",
+    )

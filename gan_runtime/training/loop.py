@@ -32,9 +32,18 @@ class Outcome:
 
 
 def train(
-    spec: RunSpec, images: int, engine: Engine, run: RunDir, writer: JournalWriter, stop_requested: Callable[[], bool]
+    spec: RunSpec,
+    images: int,
+    engine: Engine,
+    run: RunDir,
+    writer: JournalWriter,
+    stop_requested: Callable[[], bool],
+    rank: int = 0,
 ) -> Outcome:
     """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
+
+    Several workers each run this loop and make the same calls in the same order, since each call needs all of them; only
+    the one of rank 0 writes files.
 
     Raises:
         NonFiniteError: a number became NaN or infinite; the message names metric, step and epoch.
@@ -44,9 +53,9 @@ def train(
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
     step, wall_s = _restore(engine, run, writer)
-    watch = Watch(spec, writer)
+    watch = Watch(spec, writer, rank)
     if spec.alarm_action == "roll_back" and step == 0:
-        checkpoints.save(run.checkpoints, engine.state(), step, wall_s, spec.keep_checkpoints)  # to roll back to
+        watch.save(engine, run, step, wall_s, {})  # to roll back to
     writer.write(
         journal.AttemptStart(resume_step=step),
         journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
@@ -58,23 +67,23 @@ def train(
     begin = time.perf_counter()
     engine.trace()
     writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
-    record = Recorder(writer, spec, steps_per_epoch, step, wall_s)
+    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank)
     compiled = False
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:
         while record.step < last_step:
             # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
             calls = call_lengths(steps_per_epoch - record.step % steps_per_epoch, spec.steps_per_loop, alone=not compiled)
-            pending = device.submit(_run, engine, calls.pop(0), not calls)
+            pending = device.submit(_run, engine, calls.pop(0), not calls, stop_requested())
             try:
                 while True:
                     numbers = pending.result()
                     if not compiled:
                         writer.write(journal.StatusChange(status="running", reason=f"training towards step {last_step}"))
                         compiled = True
-                    more = bool(calls) and not stop_requested()
+                    more = bool(calls) and not _must_stop(numbers, stop_requested)
                     if more:
-                        pending = device.submit(_run, engine, calls.pop(0), not calls)
+                        pending = device.submit(_run, engine, calls.pop(0), not calls, stop_requested())
                     record.call(numbers)
                     if not more:
                         break
@@ -93,7 +102,7 @@ def train(
             if alarm and spec.alarm_action == "stop":
                 record.summary()
                 return Outcome("stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}")
-            if record.step < last_step and stop_requested():
+            if record.step < last_step and _must_stop(numbers, stop_requested):
                 record.summary()
                 return Outcome(
                     "stopped", record.step, f"stopped on request after step {record.step} of {last_step}; saved, can be resumed"
@@ -101,6 +110,12 @@ def train(
 
     record.summary()
     return Outcome("finished", record.step, f"all {spec.epochs} epochs done")
+
+
+def _must_stop(numbers: StepNumbers, stop_requested: Callable[[], bool]) -> bool:
+    """One worker obeys at once. Several obey what they agreed on in their last call: if one stopped alone, the next
+    all-reduce of the others would wait for ever."""
+    return stop_requested() if numbers.news is None else numbers.news.stop_agreed
 
 
 def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
@@ -114,11 +129,11 @@ def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
     return first + [steps_per_loop] * full + ([rest] if rest else []) + [1]
 
 
-def _run(engine: Engine, steps: int, ends_epoch: bool) -> StepNumbers:
+def _run(engine: Engine, steps: int, ends_epoch: bool, stop_wish: bool) -> StepNumbers:
     """One call on the device's thread; before the last one of an epoch the weights are remembered."""
     if ends_epoch:
         engine.mark()
-    return engine.run(steps)
+    return engine.run(steps, stop_wish)
 
 
 def _restore(engine: Engine, run: RunDir, writer: JournalWriter) -> tuple[int, float]:

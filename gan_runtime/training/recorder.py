@@ -15,13 +15,20 @@ from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.grids import write_grid
+from gan_runtime.training.stragglers import WorkerLog
 
 
 class Recorder:
-    """The journal side of one attempt. `step`: steps done; `wall_s`: training seconds so far, over all attempts."""
+    """The journal side of one attempt. `step`: steps done; `wall_s`: training seconds so far, over all attempts.
 
-    def __init__(self, writer: JournalWriter, spec: RunSpec, steps_per_epoch: int, step: int, wall_s: float) -> None:
-        self._writer, self._spec, self._steps_per_epoch = writer, spec, steps_per_epoch
+    `rank`: which of several workers this is; only the first writes sample grids.
+    """
+
+    def __init__(
+        self, writer: JournalWriter, spec: RunSpec, steps_per_epoch: int, step: int, wall_s: float, rank: int = 0
+    ) -> None:
+        self._writer, self._spec, self._steps_per_epoch, self._rank = writer, spec, steps_per_epoch, rank
+        self._workers = WorkerLog(writer, rank)
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
@@ -55,6 +62,8 @@ class Recorder:
             self._writer.write(journal.Phase(phase="first_call", seconds=numbers.seconds))
         else:
             self._step_seconds.append(each)
+            if numbers.news is not None:
+                self._workers.call(self.epoch, self.step + 1, steps, numbers.news)
         self.step += steps
         self.wall_s += numbers.seconds
 
@@ -85,6 +94,7 @@ class Recorder:
         )
         self._epoch_begin = (self.step, self.wall_s)
         self._compile_time()
+        self._workers.epoch_done(epoch)
 
     def _probe(self, engine: Engine, run: RunDir) -> dict[str, float]:
         begin = time.perf_counter()
@@ -102,7 +112,9 @@ class Recorder:
             for item in found.histograms
         ]
         path = run.samples / f"epoch-{epoch:05d}.png"
-        write_grid(engine.sample(), path)
+        images = engine.sample()
+        if self._rank == 0:
+            write_grid(images, path)
         meta = {"seed": self._spec.seed, "columns": 8}
         file = str(path.relative_to(run.path))
         sample = journal.Sample(epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta)

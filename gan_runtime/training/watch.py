@@ -16,10 +16,10 @@ SLOWER = 0.5  # what a roll-back leaves of the learning rates
 
 
 class Watch:
-    """The alarms of one attempt."""
+    """The alarms of one attempt. `rank`: which of several workers this is; all come to the same verdicts, the first one saves."""
 
-    def __init__(self, spec: RunSpec, writer: JournalWriter) -> None:
-        self._spec, self._writer = spec, writer
+    def __init__(self, spec: RunSpec, writer: JournalWriter, rank: int = 0) -> None:
+        self._spec, self._writer, self._rank = spec, writer, rank
         self._present: set[str] = set()  # topics that were raised in the epoch before: said once, not every epoch
         self._roll_backs = self._since_save = 0
 
@@ -66,7 +66,9 @@ class Watch:
     def save(self, engine: Engine, run: RunDir, step: int, wall_s: float, scores: dict[str, float]) -> None:
         """Saves the state. `scores`: those of the epoch that has just ended, empty within an epoch."""
         gap = abs(scores["probe_score_real"] - scores["probe_score_fake"]) if scores else None
-        checkpoints.save(run.checkpoints, engine.state(), step, wall_s, self._spec.keep_checkpoints, gap)
+        state = engine.state()  # asked of all workers: they average what has drifted apart
+        if self._rank == 0:
+            checkpoints.save(run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, gap)
         self._since_save = 0
 
     def _note(self, alarm: Alarm) -> None:
