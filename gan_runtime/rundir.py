@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,10 @@ class RunDir:
         """Every journal, the supervisor's first."""
         trainers = sorted(path for path in self.path.glob("journal-*.jsonl") if path != self.supervisor_journal)
         return [self.supervisor_journal, *trainers] if self.supervisor_journal.exists() else trainers
+
+    def seconds_silent(self) -> float:
+        """How long ago one of the journals was written."""
+        return time.time() - max(path.stat().st_mtime for path in self.journals())
 
     def spec(self) -> RunSpec:
         """The options of the run."""

@@ -14,10 +14,11 @@ import sys
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import psutil
 
-from gan_runtime import journal
+from gan_runtime import cluster, journal
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.journal import ACTIVE, StatusChange
 from gan_runtime.rundir import RunDir
@@ -26,6 +27,7 @@ from gan_runtime.store.store import Store
 
 GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
 INTRODUCTION_SECONDS = 20.0  # until a started trainer has written process.json
+SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 
 
@@ -102,7 +104,8 @@ class Supervisor:
     def _start(self, live: _Live) -> None:
         run = live.run
         self._note(live, "starting", f"starting a trainer on {live.accelerator}")
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
+        here = cluster.without_cluster(dict(os.environ))
+        environment = {**here, "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
         if live.accelerator == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -126,10 +129,11 @@ class Supervisor:
         child = self._children.get(live.run.run_id)
         if child is not None:
             return child.process.poll() is None
-        process = _trainer(live)
-        if process is not None:
+        if _trainer(live) is not None:
             return True
         identity = live.run.process()
+        if _is_elsewhere(identity, live):
+            return live.run.seconds_silent() < SILENCE_SECONDS
         introduced = identity is not None and identity["attempt"] == live.attempt
         return not introduced and (journal.now() - live.changed_at).total_seconds() < INTRODUCTION_SECONDS
 
@@ -138,6 +142,8 @@ class Supervisor:
         child = self._children.pop(live.run.run_id, None)
         code = child.process.returncode if child else None
         how = f" (killed by signal {-code})" if code is not None and code < 0 else ""
+        for process in _workers(live):  # the launcher is gone, so nobody else ends them; they hold the accelerator
+            process.kill()
         if live.run.stop_file.exists():
             self._note(live, "stopped", f"the trainer ended without saving{how}; resume goes on from its last checkpoint")
         else:
@@ -158,10 +164,29 @@ class Supervisor:
 
 
 def _trainer(live: _Live) -> psutil.Process | None:
-    """The living trainer of this attempt; None when it is gone, a zombie, or another process has taken its pid."""
+    """The living trainer of this attempt, or the launcher of its workers; None when it is gone or elsewhere."""
+    identity = live.run.process()
+    if identity is None or identity["attempt"] != live.attempt or _is_elsewhere(identity, live):
+        return None
+    return _process(identity)
+
+
+def _workers(live: _Live) -> list[psutil.Process]:
+    """Those of several workers on this host that still live."""
     identity = live.run.process()
     if identity is None or identity["attempt"] != live.attempt:
-        return None
+        return []
+    found = [_process(worker) for worker in identity.get("workers", [])]
+    return [process for process in found if process is not None]
+
+
+def _is_elsewhere(identity: dict[str, Any] | None, live: _Live) -> bool:
+    """Whether a cluster has started this attempt: its pid means nothing here, and another container may have our name."""
+    return identity is not None and identity["attempt"] == live.attempt and "cluster_host" in identity
+
+
+def _process(identity: dict[str, Any]) -> psutil.Process | None:
+    """The process of that pid and start time; None when it is gone, a zombie, or another process has taken its pid."""
     try:
         process = psutil.Process(identity["pid"])
         same = abs(process.create_time() - identity["started"]) < CLOCK_TOLERANCE_S

@@ -1,14 +1,19 @@
 """Process entry of a trainer: spec.json → workload, engine, loop → one final event.
 
-    python -m gan_runtime.worker RUN_DIR ATTEMPT ACCELERATOR
+    python -m gan_runtime.worker RUN_DIR ATTEMPT ACCELERATOR [RANK]
 
 Everything printed goes to the run's log.txt. A stop comes as SIGTERM or as the file STOP; both end at a step boundary.
+
+A run of several workers: without a rank, a process on a cluster (TF_CONFIG or Slurm's variables are set) finds its rank
+itself, and any other becomes the launcher of all workers on this host (launcher.py), which gives each its rank.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import platform
+import re
 import signal
 import sys
 import threading
@@ -19,41 +24,100 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, hosts, journal
+from gan_runtime import catalog, cluster, hosts, journal, launcher
+from gan_runtime.cluster import Place
 from gan_runtime.data import loading
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.journal import JournalWriter
+from gan_runtime.errors import GanRuntimeError, NonFiniteError, SpecError
+from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.rundir import RunDir
 
+# What TensorFlow raises in a worker whose all-reduce lost another worker.
+CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError", "InternalError")
 
-def main(run: RunDir, attempt: int, accelerator: str) -> int:
-    """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed)."""
-    lock = FileLock(run.worker_lock)
+
+def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -> int:
+    """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed, 3 failed because others did)."""
+    place = _place(run, rank)
+    if place is None:
+        return launcher.launch(run, attempt, accelerator)
+    lock = FileLock(run.worker_lock(place.rank))
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        print(f"another process already trains {run.run_id}; this one ends.")
-        return 1
+        print(place.says(f"another process already trains {run.run_id}; this one ends."))
+        return launcher.FAILED
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    run.write_process({"pid": os.getpid(), "started": psutil.Process().create_time(), "attempt": attempt})
-    with lock, JournalWriter(run.trainer_journal(), attempt) as writer:
+    if rank is None and place.rank == 0:
+        _introduce(run, attempt, accelerator, place)
+    writer_kind = JournalWriter if place.rank == 0 else SideJournalWriter
+    with lock, writer_kind(run.trainer_journal(place.rank), attempt) as writer:
         try:
-            _train(run, writer, accelerator, stop)
+            _train(run, writer, accelerator, stop, place)
             return 0
+        except NonFiniteError as error:  # all workers see the same numbers; the first one tells it
+            print(place.says(str(error)))
+            if place.rank == 0:
+                writer.write(StatusChange(status="failed", reason=str(error)))
         except GanRuntimeError as error:
-            print(error)
-            writer.write(journal.StatusChange(status="failed", reason=str(error)))
+            print(place.says(str(error)))
+            writer.write(StatusChange(status="failed", reason=place.says(str(error))))
         except Exception as error:  # the last line of defence: a person must read why in the dashboard
             traceback.print_exc()
-            first = (str(error).splitlines() or [""])[0][:300]
-            writer.write(
-                journal.StatusChange(status="failed", reason=f"{type(error).__name__}: {first} (the log has the details)")
-            )
-        return 1
+            writer.write(StatusChange(status="failed", reason=place.says(_in_words(error, place))))
+            return launcher.CUT_OFF if _is_cut_off(error, place) else launcher.FAILED
+        return launcher.FAILED
 
 
-def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event) -> None:
+def _place(run: RunDir, rank: int | None) -> Place | None:
+    """Which worker this process is; None when it is to start all of them. Raises AcceleratorError on a wrong cluster."""
+    try:
+        workers = run.spec().workers
+    except SpecError:
+        return Place()  # training says it once there is a journal to say it in
+    if workers == 1:
+        return Place()
+    if rank is not None:
+        return Place(rank, workers)
+    if not cluster.is_cluster():
+        return None
+    from gan_runtime.engines import tf_cluster
+
+    return tf_cluster.place(workers)
+
+
+def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
+    """Tells who trains. A run that a cluster starts may have a spec.json only: then its history begins here."""
+    identity = {"pid": os.getpid(), "started": psutil.Process().create_time(), "attempt": attempt}
+    if not place.on_cluster:
+        run.write_process(identity)
+        return
+    run.write_process(identity | {"cluster_host": platform.node()})
+    starting = StatusChange(status="starting", reason=f"started on a cluster of {place.workers} workers")
+    if run.supervisor_journal.exists():
+        journal.append(run.supervisor_journal, attempt, starting)
+    else:
+        created = Created(spec=run.spec().model_dump(), accelerator=accelerator, color=0)
+        journal.append(run.supervisor_journal, attempt, created, starting)
+
+
+def _is_cut_off(error: Exception, place: Place) -> bool:
+    return place.workers > 1 and type(error).__name__ in CUT_OFF_ERRORS
+
+
+def _in_words(error: Exception, place: Place) -> str:
+    first = (str(error).splitlines() or [""])[0][:300]
+    if not _is_cut_off(error, place):
+        return f"{type(error).__name__}: {first} (the log has the details)"
+    named = sorted({int(task) for task in re.findall(r"/task:(\d+)", str(error))} - {place.rank})
+    who = f"worker {' and '.join(map(str, named))} of {place.workers}" if named else "another worker"
+    return (
+        f"the exchange with {who} broke off ({type(error).__name__}): it has ended or cannot be reached; "
+        "resume goes on from the last checkpoint"
+    )
+
+
+def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
     begin = time.perf_counter()
     spec = run.spec()
     data = loading.load(spec.dataset)
@@ -61,7 +125,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {len(data.images)} images from {data.origin}", flush=True)
-    writer.write(journal.StatusChange(status="compiling", reason="building the networks and tracing the training step"))
+    writer.write(StatusChange(status="compiling", reason="building the networks and tracing the training step"))
     engine_module = importlib.import_module(catalog.ENGINES[spec.engine].module)
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
     from gan_runtime.training import loop
@@ -71,13 +135,17 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
         journal.HostFacts(facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin}),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
-    outcome = loop.train(spec, len(data.images), engine, run, writer, lambda: stop.is_set() or run.stop_file.exists())
-    print(outcome.reason, flush=True)
-    writer.write(journal.StatusChange(status=outcome.status, reason=outcome.reason))
+    outcome = loop.train(spec, len(data.images), engine, run, writer, lambda: stop.is_set() or run.stop_file.exists(), place.rank)
+    print(place.says(outcome.reason), flush=True)
+    writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
 
 
 if __name__ == "__main__":
-    code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3])
+    try:
+        code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:5]))
+    except GanRuntimeError as problem:  # this process has no place in the run, and so no journal
+        code = launcher.FAILED
+        print(problem)
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for seconds more.

@@ -42,7 +42,8 @@ def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
         tf.config.set_visible_devices([], "GPU")
     exchange = tf.distribute.experimental.CommunicationImplementation
     options = tf.distribute.experimental.CommunicationOptions(
-        bytes_per_pack=spec.all_reduce_pack_mb * 1_000_000, implementation=exchange.AUTO if accelerator == "gpu" else exchange.RING
+        bytes_per_pack=spec.all_reduce_pack_mb * 1_000_000,
+        implementation=exchange.AUTO if accelerator == "gpu" else exchange.RING,
     )
     strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
     if strategy.num_replicas_in_sync != spec.replicas_in_all:

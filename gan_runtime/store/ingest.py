@@ -19,7 +19,7 @@ from gan_runtime.store.store import Store, Writer
 
 # Rows beyond the step from which a later attempt goes on: that attempt measures them again.
 _STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples")
-_ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "events", *_STEPPED)
+_ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "events", "worker_times", *_STEPPED)
 
 # Dated by what is left of the line, else by the run's submission: a rebuild then gives the same row.
 _TORN = """
@@ -105,7 +105,7 @@ class Ingestor:
         with self._store.transaction() as writer:
             # An attempt that starts again voids later rows, so what came before it must be in the tables by then.
             for batch in _split_at_attempts(chunk.records):
-                _write(writer, run, batch)
+                _write(writer, run, name, batch)
             for line in chunk.torn:
                 writer.execute(
                     _TORN, [run.run_id, _written_at(line), f"A line of {name} cannot be read and was skipped.", run.run_id]
@@ -128,16 +128,25 @@ def _split_at_attempts(records: list[Record]) -> list[list[Record]]:
     return batches
 
 
-def _write(writer: Writer, run: RunDir, records: list[Record]) -> None:
+def _write(writer: Writer, run: RunDir, name: str, records: list[Record]) -> None:
     tables: dict[str, list[tuple[Any, ...]]] = {}
     for record in records:
         if isinstance(record, journal.AttemptStart):
-            for table in _STEPPED:
-                writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ? AND step > ?", [run.run_id, record.resume_step])
+            _void(writer, run, name, record.resume_step)
         for table, row in _rows(run, record):
             tables.setdefault(table, []).append(row)
     for table, rows in tables.items():
         writer.append(table, rows)
+
+
+def _void(writer: Writer, run: RunDir, name: str, resume_step: int) -> None:
+    """Removes what the writer of the journal `name` had measured beyond the step. Journals are read one after the other, so
+    one worker's new attempt must not touch rows of another, which may be older or newer than it."""
+    rank = int(name.removeprefix("journal-").removesuffix(".jsonl"))
+    if rank == 0:
+        for table in _STEPPED:
+            writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ? AND step > ?", [run.run_id, resume_step])
+    writer.execute("DELETE FROM ingest.worker_times WHERE run_id = ? AND rank = ? AND step > ?", [run.run_id, rank, resume_step])
 
 
 def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
@@ -158,6 +167,10 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
             return [("plans", (run_id, attempt, record.images, record.steps_per_epoch, record.epochs))]
         case journal.Scalars():
             return _scalar_rows(run_id, record)
+        case journal.WorkerTimes():
+            last = record.first_step + record.steps - 1
+            times = (record.steps, record.step_s, record.compute_s, record.wait_s)
+            return [("worker_times", (run_id, attempt, record.rank, last, record.epoch, *times))]
         case journal.EpochDone():
             return [("epochs", (run_id, attempt, record.epoch, record.step, record.seconds, record.images, record.images_per_s))]
         case journal.EpochScores():

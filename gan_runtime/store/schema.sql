@@ -18,6 +18,9 @@ CREATE TABLE IF NOT EXISTS ingest.plans (
 CREATE TABLE IF NOT EXISTS ingest.scalars (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
 );
+CREATE TABLE IF NOT EXISTS ingest.worker_times (
+    run_id VARCHAR, attempt INTEGER, rank INTEGER, step BIGINT, epoch BIGINT, steps INTEGER, step_s DOUBLE, compute_s DOUBLE, wait_s DOUBLE
+);
 CREATE TABLE IF NOT EXISTS ingest.arrivals (run_id VARCHAR, attempt INTEGER, step BIGINT, written_at TIMESTAMPTZ);
 CREATE TABLE IF NOT EXISTS ingest.epochs (
     run_id VARCHAR, attempt INTEGER, epoch BIGINT, step BIGINT, seconds DOUBLE, images BIGINT, images_per_s DOUBLE
@@ -56,7 +59,7 @@ SELECT c.run_id,
        c.spec->>'engine' AS engine,
        c.accelerator,
        CAST(c.spec->>'replicas' AS INTEGER) AS replicas,
-       1 AS workers,
+       coalesce(CAST(c.spec->>'workers' AS INTEGER), 1) AS workers,
        c.spec->>'precision' AS precision,
        c.spec->>'xla' AS xla,
        CAST(c.spec->>'batch_size_global' AS INTEGER) AS batch_size_global,
@@ -75,6 +78,8 @@ SELECT c.run_id,
 FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
 
 CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;
+CREATE OR REPLACE VIEW worker_times AS
+    SELECT run_id, attempt, rank, step, epoch, steps, step_s, compute_s, wait_s FROM ingest.worker_times;
 CREATE OR REPLACE VIEW epochs AS SELECT run_id, attempt, epoch, step, seconds, images, images_per_s FROM ingest.epochs;
 CREATE OR REPLACE VIEW histograms AS
     SELECT run_id, attempt, step, epoch, name, bin_left, bin_right, count FROM ingest.histograms;

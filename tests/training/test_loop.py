@@ -36,7 +36,7 @@ class CountingEngine:
     def trace(self) -> None:
         """Nothing to build."""
 
-    def run(self, steps: int) -> StepNumbers:
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """The numbers of the next steps."""
         self.calls.append(steps)
         numbers = np.arange(self.step + 1, self.step + steps + 1, dtype=np.float32)
@@ -152,10 +152,10 @@ def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDi
     started = threading.Event()
 
     class Overlapping(CountingEngine):
-        def run(self, steps: int) -> StepNumbers:
+        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
             if len(self.calls) == 1:
                 started.set()
-            return super().run(steps)
+            return super().run(steps, stop_wish)
 
     class WaitingWriter(JournalWriter):
         def write(self, *records: journal.Record) -> None:

@@ -23,6 +23,7 @@ class RunRow:
     dataset: str
     accelerator: str
     replicas: int
+    workers: int
     precision: str
     batch_size_global: int
     epochs: int
@@ -73,8 +74,8 @@ def run(store: Store, run_id: str) -> RunRow:
 def run_table(store: Store) -> pd.DataFrame:
     """One row a run, newest first, with its last losses and its rate, for the Runs table.
 
-    Columns: run_id, name, status, workload, dataset, accelerator, replicas, precision, xla, batch_size_global, epochs,
-    epochs_done, images_per_s (median of its epochs), loss_generator, loss_discriminator (last finished step), seconds,
+    Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision, xla, batch_size_global,
+    epochs, epochs_done, images_per_s (median of its epochs), loss_generator, loss_discriminator (last finished step), seconds,
     created_at, note, color.
     """
     return store.frame(
@@ -84,8 +85,8 @@ def run_table(store: Store) -> pd.DataFrame:
                    arg_max(value, step) FILTER (metric = 'loss_discriminator') AS loss_discriminator, max(wall_s) AS seconds
             FROM scalars GROUP BY run_id
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
-        SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.precision, r.xla, r.batch_size_global,
-               r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s, ends.loss_generator,
+        SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
+               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s, ends.loss_generator,
                ends.loss_discriminator, ends.seconds, r.created_at, r.note, r.color
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.created_at DESC

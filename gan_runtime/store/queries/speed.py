@@ -91,7 +91,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float
         WITH alike AS (
             SELECT run_id, abs(ln(batch_size_global / $batch)) AS distance FROM runs
             WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
-              AND precision = $precision AND xla = $xla
+              AND workers = $workers AND precision = $precision AND xla = $xla
         ), steady AS (
             SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
             QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
@@ -103,6 +103,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float
             "workload": spec.workload,
             "accelerator": accelerator,
             "replicas": spec.replicas,
+            "workers": spec.workers,
             "precision": spec.precision,
             "xla": spec.xla,
         },
