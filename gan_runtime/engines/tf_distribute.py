@@ -124,7 +124,7 @@ class TfEngine:
             local = self._workers.local_mean(numbers)
             rows = rows.write(index, local)
             if self._spec.sync_every_steps > 1:
-                self._clock.around(lambda: self._average_when_due(first_step + index + 1), own=[local])
+                self._average_when_due(first_step + index + 1, local)
             stamps = stamps.write(index, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0))
         mean = self._workers.mean(rows.stack(), self._clock)
         return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
@@ -137,12 +137,15 @@ class TfEngine:
                 self._state.follow_average(self._spec.ema_decay)
         return numbers, self._clock.take()
 
-    def _average_when_due(self, steps_done: tf.Tensor) -> tf.Tensor:
+    def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
+        """Ends a stretch of local steps; `numbers` are those of the last one."""
+        due = steps_done % self._spec.sync_every_steps == 0
+
         def average() -> tf.Tensor:
             self._strategy.run(self._state.average_everything)
             return tf.constant(True)
 
-        return tf.cond(steps_done % self._spec.sync_every_steps == 0, average, lambda: tf.constant(False))
+        self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
 
     def _batches(self) -> Any:
         if self._iterator is None:

@@ -64,7 +64,7 @@ class WaitClock:
     def _is_inside_a_branch(self) -> bool:
         """The update under a loss scale is one branch of a condition, whose tensors are not seen outside; the exchange of
         overflows before it has been timed."""
-        return tf.compat.v1.get_default_graph() is not self._traced.graph
+        return tf.compat.v1.get_default_graph() is not getattr(self._traced, "graph", None)
 
     def _stamps(self) -> list[tf.Tensor]:
         if not hasattr(self._traced, "stamps"):

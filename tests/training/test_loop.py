@@ -32,13 +32,15 @@ class CountingEngine:
     def __init__(self, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()) -> None:
         self.step, self.nan_at, self.calls, self.marks, self.slowed = 0, nan_at, list[int](), list[int](), 1.0
         self.scores = list(scores)  # of the next epochs; healthy ones after these
+        self.wishes: list[bool] = []
 
     def trace(self) -> None:
         """Nothing to build."""
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-        """The numbers of the next steps."""
+        """The numbers of the next steps; a run of one worker tells nobody its wish to stop."""
         self.calls.append(steps)
+        self.wishes.append(stop_wish)
         numbers = np.arange(self.step + 1, self.step + steps + 1, dtype=np.float32)
         self.step += steps
         numbers[numbers == self.nan_at] = np.nan
