@@ -96,6 +96,33 @@ def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
     )
 
 
+def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
+    """Own work and waiting of each worker in a step. `frame` as `queries.worker_times` gives it."""
+    parts = {"compute_s": "Own work", "wait_s": "Waiting for others and transfer"}
+    long = frame.melt(["rank", "wait_share"], list(parts), "part", "seconds").assign(
+        worker=lambda rows: "Worker " + rows["rank"].astype(str),
+        milliseconds=lambda rows: rows["seconds"] * 1000,
+        part=lambda rows: rows["part"].map(parts),
+    )
+    return (
+        alt.Chart(long)
+        .mark_bar()
+        .encode(
+            x=alt.X("milliseconds:Q", title="Time per step (ms)", axis=alt.Axis(grid=False)),
+            y=alt.Y("worker:N", title=None, sort=alt.SortField("rank")),
+            color=alt.Color("part:N", title=None, legend=_legend(), scale=_scale(parts, palette.NEUTRAL, palette.WAITING)),
+            order=alt.Order("part:N"),
+            tooltip=[
+                alt.Tooltip("worker:N", title="Worker"),
+                alt.Tooltip("part:N", title="Part"),
+                alt.Tooltip("milliseconds:Q", title="Milliseconds", format=".1f"),
+                alt.Tooltip("wait_share:Q", title="Share waited", format=".0%"),
+            ],
+        )
+        .properties(title="Who waits for whom?", height=height)
+    )
+
+
 def score_histogram(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
     """D's scores of real and generated images at one epoch. `frame` as `queries.histogram` gives it."""
     names = {"score/real": "Real images", "score/fake": "Generated images"}

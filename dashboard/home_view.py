@@ -98,6 +98,7 @@ def settings(row: RunRow) -> str:
     """A run in short: 2 simulated cores · bfloat16 · batch 64."""
     kind = "simulated cores" if row.accelerator == "cpu" else row.accelerator.upper() + "s"
     where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
+    where = f"{row.workers} workers × {where}" if row.workers > 1 else where
     return f"{row.dataset} · {where} · {row.precision.removeprefix('mixed_')} · batch {row.batch_size_global}"
 
 

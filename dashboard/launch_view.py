@@ -22,9 +22,9 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> N
     data = _data(spec)
     if data is not None:
         _figures(runtime, spec, host, data)
-    if spec.replicas > host.cores and accelerator(spec, host) == "cpu":
+    if spec.replicas_in_all > host.cores and accelerator(spec, host) == "cpu":
         st.caption(
-            f"{spec.replicas} simulated cores share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
+            f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
         )
     st.caption("The same from the command line:")
     st.code(launch_form.command(preset, spec), language="bash", wrap_lines=True)
@@ -65,7 +65,7 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     columns[0].metric(
         "Memory, est.",
         words.size(estimate.memory_bytes(spec)),
-        help=f"Framework, weights, gradients, optimizer and activations of all replicas; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
+        help=f"Framework, weights, gradients, optimizer and activations of all replicas of all processes; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
     )
     rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host))
     columns[1].metric(
@@ -76,4 +76,7 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {words.count(data.images)} images, {where}")
     if estimate.memory_bytes(spec) > host.memory_bytes:
-        st.warning("This is more than the memory of this host: lower the global batch.", icon=":material/memory:")
+        st.warning(
+            "This is more than the memory of this host: lower the global batch or the number of workers.",
+            icon=":material/memory:",
+        )

@@ -29,6 +29,8 @@ def show(runtime: Runtime, row: RunRow) -> None:
     with curves:
         _losses(store, row)
     _small_charts(store, row, epoch)
+    if row.workers > 1:
+        _workers(store, row)
     _details(runtime, row, epoch)
 
 
@@ -102,6 +104,16 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
             st.caption("The time of each epoch appears here after the first one.")
         else:
             st.altair_chart(charts.epoch_bars(epochs), key=f"epochs.{row.run_id}")
+
+
+def _workers(store: Store, row: RunRow) -> None:
+    """Only runs of several workers have someone to wait for."""
+    times = queries.worker_times(store, row.run_id)
+    if times.empty:
+        st.caption(_nothing_yet(row, "How long each worker computes and waits appears here after the first calls."))
+        return
+    st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
+    st.altair_chart(charts.worker_bars(times), key=f"workers.{row.run_id}")
 
 
 def _details(runtime: Runtime, row: RunRow, epoch: int) -> None:

@@ -6,6 +6,7 @@ GENERATOR = "#0072B2"
 DISCRIMINATOR = "#D55E00"
 REAL = "#6B7280"
 NEUTRAL = "#7C8798"
+WAITING = "#C9CFD8"  # time in which nothing is computed
 
 # Colour-blind safe, none of them the generator's or the discriminator's. A run keeps its index for life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")

@@ -25,6 +25,7 @@ COLUMNS = {
     "workload": st.column_config.TextColumn("Workload"),
     "accelerator": st.column_config.TextColumn("On"),
     "replicas": st.column_config.NumberColumn("Replicas"),
+    "workers": st.column_config.NumberColumn("Workers"),
     "precision": st.column_config.TextColumn("Precision"),
     "xla": st.column_config.TextColumn("XLA"),
     "batch_size_global": st.column_config.NumberColumn("Global batch"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from gan_runtime.journal import ACTIVE
+from gan_runtime.training import stragglers
 
 THIN = "\u2009"
 SILENT_AFTER_S = 30.0
@@ -75,3 +76,11 @@ def balance(d_real: float | None, d_fake: float | None) -> str:
     if abs(d_real - 0.5) < 0.06 and abs(d_fake - 0.5) < 0.06:
         return f"Balanced: {scores}. The discriminator can hardly tell them apart."
     return f"Healthy: {scores}."
+
+
+def waiting(compute_s: list[float], wait_share: float) -> str:
+    """Who of several workers is slow, in a sentence. `compute_s`: own work per step by rank; `wait_share`: the most one waits."""
+    slowest = stragglers.straggler(compute_s)
+    if slowest is None:
+        return f"All workers need about the same time for their own part; waiting and transfer take up to {wait_share:.0%} of a step."
+    return f"Worker {slowest} is the slowest: the others wait for it {wait_share:.0%} of each step."

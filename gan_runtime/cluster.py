@@ -5,13 +5,16 @@ Ranks count from 0. Rank 0 writes what the run measures; the others write their 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import random
 import socket
 from dataclasses import dataclass
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
+PORTS = range(20_000, 32_000)  # Linux gives those from 32768 to outgoing connections
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,16 @@ def tf_config(addresses: list[str], rank: int) -> str:
 
 
 def free_addresses(count: int) -> list[str]:
-    """Loopback addresses that nobody listens on: all are held open until the last is found, so they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for item in sockets:
-            item.bind((LOOPBACK, 0))
-        return [f"{LOOPBACK}:{item.getsockname()[1]}" for item in sockets]
-    finally:
-        for item in sockets:
-            item.close()
+    """Loopback addresses that nobody listens on, at ports that no outgoing connection takes in the meantime: a worker that
+    looks for one not yet up could otherwise be given that very port as its own."""
+    free = (port for port in random.sample(PORTS, len(PORTS)) if _is_free(port))
+    return [f"{LOOPBACK}:{port}" for port in itertools.islice(free, count)]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True

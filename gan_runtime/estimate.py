@@ -15,10 +15,10 @@ BYTES_PER_ACTIVATION = 4  # also in mixed precision: what is saved there goes in
 
 
 def memory_bytes(spec: RunSpec) -> float:
-    """Bytes of main memory of a trainer on the CPU. For GPU and TPU a rough guide only: not measured there."""
+    """Bytes of main memory of all processes of a run on the CPU. For GPU and TPU a rough guide only: not measured there."""
     entry = catalog.WORKLOADS[spec.workload]
-    weights = spec.replicas * entry.parameters * BYTES_PER_WEIGHT
-    return BASE_BYTES + weights + spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION
+    weights = spec.replicas_in_all * entry.parameters * BYTES_PER_WEIGHT
+    return spec.workers * BASE_BYTES + weights + spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION
 
 
 def training_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:

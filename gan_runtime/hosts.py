@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
@@ -64,6 +65,15 @@ class Host(BaseModel):
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
             raise AcceleratorError(
                 f"accelerator is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
+            )
+        if wanted == "tpu" and spec.workers > 1:
+            raise AcceleratorError(no_tpu_workers(spec.workers))
+        if wanted == "cpu" and spec.workers > 1 and spec.replicas > 1:
+            raise AcceleratorError(one_replica_per_cpu_worker(spec.replicas, spec.workers))
+        if wanted == "gpu" and spec.workers > 1 and spec.replicas_in_all > device.count:
+            raise AcceleratorError(
+                f"{spec.workers} workers of {spec.replicas} replica(s) need {spec.replicas_in_all} GPUs, but this host has {device.count}: "
+                "use fewer workers, accelerator=cpu, or start the workers on a cluster (docs/cluster.md)."
             )
         if wanted != "cpu" and spec.replicas > device.count:
             raise AcceleratorError(

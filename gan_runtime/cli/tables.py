@@ -34,7 +34,7 @@ def runs(frame: pd.DataFrame) -> Table:
             row["status"],
             row["workload"],
             row["dataset"],
-            f"{row['replicas']} × {row['accelerator']}",
+            f"{row['replicas'] * row['workers']} × {row['accelerator']}",
             str(row["batch_size_global"]),
             f"{row['epochs_done']}/{row['epochs']}",
             *("" if pd.isna(value) else _number(value) for value in rates),

@@ -7,7 +7,7 @@ from gan_runtime.store.queries.metrics import LOSSES, SCORES, XAxis, curves, not
 from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
-from gan_runtime.store.queries.timeline import epoch_times, events, phases
+from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
 
 __all__ = [
     "LOSSES",
@@ -30,4 +30,5 @@ __all__ = [
     "sample",
     "sample_epochs",
     "typical_images_per_s",
+    "worker_times",
 ]

@@ -32,3 +32,23 @@ def events(store: Store, run_id: str) -> pd.DataFrame:
     return store.frame(
         "SELECT logged_at, attempt, level, kind, message FROM events WHERE run_id = ? ORDER BY logged_at", [run_id]
     )
+
+
+def worker_times(store: Store, run_id: str) -> pd.DataFrame:
+    """How each of several workers spends a step, lately: medians over its last 20 host calls.
+
+    Columns: rank, step_s, compute_s (own work), wait_s (inside collectives), wait_share (of the step, 0 to 1); by rank.
+    A run of one worker, or one that has not trained yet, gives an empty frame with these columns.
+    """
+    return store.frame(
+        """
+        WITH recent AS (
+            SELECT rank, step_s, compute_s, wait_s FROM worker_times WHERE run_id = ?
+            QUALIFY row_number() OVER (PARTITION BY rank ORDER BY attempt DESC, step DESC) <= 20
+        )
+        SELECT rank, median(step_s) AS step_s, median(compute_s) AS compute_s, median(wait_s) AS wait_s,
+               median(wait_s / step_s) AS wait_share
+        FROM recent GROUP BY rank ORDER BY rank
+        """,
+        [run_id],
+    )
