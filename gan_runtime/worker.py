@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, hosts, journal, launcher
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
-from gan_runtime.errors import GanRuntimeError, NonFiniteError, SpecError
+from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.rundir import RunDir
 
@@ -55,7 +55,7 @@ def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -
         try:
             _train(run, writer, accelerator, stop, place)
             return 0
-        except NonFiniteError as error:  # all workers see the same numbers; the first one tells it
+        except (NonFiniteError, AlarmError) as error:  # all workers see the same numbers; the first one tells it
             print(place.says(str(error)))
             if place.rank == 0:
                 writer.write(StatusChange(status="failed", reason=str(error)))

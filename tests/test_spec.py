@@ -31,11 +31,17 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ),
     ("seed", -1, "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
     ("seed", 2**31, "seed is 2147483648, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
+    ("workers", 257, "workers is 257, but allowed is a whole number from 1 to 256: use the number of processes to train in."),
+    (
+        "all_reduce_pack_mb",
+        1025,
+        "all_reduce_pack_mb is 1025, but allowed is a whole number from 0 to 1024: use 0 for one pack, or a size such as 8.",
+    ),
     ("replicas", 0, "replicas is 0, but allowed is a whole number from 1 to 1024: use the number of devices to train on."),
     (
         "batch_size_global",
         65_537,
-        "batch_size_global is 65537, but allowed is a whole number from 1 to 65536: use a multiple of the number of replicas.",
+        "batch_size_global is 65537, but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
     ),
     (
         "learning_rate_generator",
@@ -211,6 +217,43 @@ def test_float16_on_a_tpu_is_refused() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("values", "field", "sentence"),
+    [
+        (
+            {"workers": 3, "batch_size_global": 64},
+            "batch_size_global",
+            "batch_size_global is 64, but 3 workers of 1 replica(s) each need a multiple of 3: use 63 or 66.",
+        ),
+        (
+            {"workers": 2, "accelerator": "tpu"},
+            "workers",
+            "workers is 2, but the cores of a TPU are the replicas of one worker: use workers=1 and more replicas.",
+        ),
+        (
+            {"workers": 2, "replicas": 2, "accelerator": "cpu"},
+            "replicas",
+            "replicas is 2 in each of 2 workers, but on the CPU TensorFlow gives a worker one replica: "
+            "use replicas=1 and workers=4, or workers=1.",
+        ),
+        (
+            {"all_reduce_pack_mb": 8},
+            "all_reduce_pack_mb",
+            "all_reduce_pack_mb is 8, but TensorFlow offers packs between workers only: use 0, or workers above 1.",
+        ),
+    ],
+)
+def test_what_several_workers_cannot_do_is_refused(values: dict[str, object], field: str, sentence: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        RunSpec.parse(values)
+    assert refused.value.by_field() == {field: sentence}
+
+
+def test_the_batch_is_shared_by_the_replicas_of_all_workers() -> None:
+    spec = RunSpec.parse({"workers": 2, "replicas": 4, "batch_size_global": 64, "all_reduce_pack_mb": 8})
+    assert (spec.replicas_in_all, spec.batch_size_per_replica) == (8, 8)
+
+
 def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
     values = {"precision": "mixed_float16", "xla": "jit", "batch_size_global": 32}
     assert RunSpec.parse({**values, "replicas": 1}).xla == "jit"
@@ -254,7 +297,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
         (
             {"sync_every_steps": 4},
             "sync_every_steps",
-            "sync_every_steps is 4, but there is 1 replica: use sync_every_steps=1, or more replicas.",
+            "sync_every_steps is 4, but there is 1 replica: use sync_every_steps=1, or more replicas or workers.",
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "precision": "mixed_float16"},
@@ -294,7 +337,7 @@ def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"batch_size_global": "many", "replicas": 3})
     assert [error.message for error in refused.value.errors] == [
-        "batch_size_global is 'many', but allowed is a whole number from 1 to 65536: use a multiple of the number of replicas."
+        "batch_size_global is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers."
     ]
 
 
@@ -326,6 +369,8 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "engine": "tensorflow",
         "accelerator": "auto",
         "replicas": 1,
+        "workers": 1,
+        "all_reduce_pack_mb": 0,
         "tpu_address": "local",
         "precision": "mixed_bfloat16",
         "xla": "off",

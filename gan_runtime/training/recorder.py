@@ -94,7 +94,7 @@ class Recorder:
         )
         self._epoch_begin = (self.step, self.wall_s)
         self._compile_time()
-        self._workers.epoch_done(epoch)
+        self._workers.epoch_done(self.epochs_done)
 
     def _probe(self, engine: Engine, run: RunDir) -> dict[str, float]:
         begin = time.perf_counter()

@@ -26,6 +26,7 @@ from gan_runtime.journal import (
     Sample,
     Scalars,
     StatusChange,
+    WorkerTimes,
 )
 from gan_runtime.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
@@ -46,6 +47,7 @@ TABLES = (
     "samples",
     "scalars",
     "statuses",
+    "worker_times",
 )
 
 
@@ -81,12 +83,19 @@ def write_everything(run: RunDir) -> None:
     plan = Plan(images=128, steps_per_epoch=4, epochs=2)
     started = StatusChange(status="running", reason="training")
     journal.append(path, 1, host, AttemptStart(resume_step=0), plan, started, scalars(1, 4), *epoch_end(1, 4))
-    journal.append(path, 1, scalars(5, 2, epoch=2))
+    journal.append(path, 1, scalars(5, 2, epoch=2), worker_times(0, 4), worker_times(0, 6))
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
     journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven"))
     journal.append(path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed."))
-    journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), StatusChange(status="finished", reason="done"))
+    journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
+    journal.append(path, 2, StatusChange(status="finished", reason="done"))
+    journal.append(run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6))
+    journal.append(run.trainer_journal(1), 2, AttemptStart(resume_step=4), worker_times(1, 8))
+
+
+def worker_times(rank: int, step: int) -> WorkerTimes:
+    return WorkerTimes(rank=rank, epoch=1, first_step=step, steps=1, step_s=0.4, compute_s=0.1, wait_s=0.3)
 
 
 def content(store: Store) -> dict[str, list[str]]:
@@ -114,13 +123,15 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "histograms": 2,
         "hosts": 1,
         "names": 1,
-        "offsets": 2,
+        "offsets": 3,
         "phases": 2,
         "plans": 2,
         "samples": 2,
         "scalars": 8,
         "statuses": 4,
+        "worker_times": 4,
     }
+    assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [(0, 4, 1), (0, 8, 2), (1, 4, 1), (1, 8, 2)]
     assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(b"picture of epoch 2", '{"seed": 1}')]
     assert store.rows("SELECT bin_left, bin_right, count FROM ingest.histograms LIMIT 1") == [([0.0, 0.5], 1.0, [3, 5])]
 

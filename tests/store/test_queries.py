@@ -181,6 +181,7 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
         "dataset",
         "accelerator",
         "replicas",
+        "workers",
         "precision",
         "xla",
         "batch_size_global",
@@ -423,3 +424,38 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     assert rate(xla="jit") is None
     assert rate(workload="mlp_gan") is None
     assert rate(accelerator="gpu") is None
+
+
+def test_the_times_of_workers_are_medians_of_the_newest_calls(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    columns = ["rank", "step_s", "compute_s", "wait_s", "wait_share"]
+    assert list(queries.worker_times(store, "quick-0001").columns) == columns
+    for rank, compute_s in ((0, 0.1), (1, 0.3)):
+        journal.append(
+            quick.trainer_journal(rank),
+            1,
+            *(
+                journal.WorkerTimes(
+                    rank=rank, epoch=1, first_step=step, steps=1, step_s=0.4, compute_s=compute_s, wait_s=0.4 - compute_s
+                )
+                for step in range(2, 40)
+            ),
+        )
+    take_in()
+    times = queries.worker_times(store, "quick-0001")
+    assert times["rank"].tolist() == [0, 1]
+    assert times["compute_s"].tolist() == [0.1, 0.3]
+    assert times["wait_share"].tolist() == pytest.approx([0.75, 0.25])
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_workers_of_a_run_come_from_its_options_and_older_runs_have_one(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
+    new_run("pair-0002", seconds=50, workers=2)
+    old = {name: value for name, value in RunSpec.parse({}).model_dump().items() if name != "workers"}
+    run = new_run("old-0003", seconds=60)
+    run.supervisor_journal.unlink()
+    queued = journal.StatusChange(status="queued", reason="waiting", queue_rank=1.0)
+    journal.append(run.supervisor_journal, 1, journal.Created(spec=old, accelerator="cpu", color=0), queued)
+    take_in()
+    assert {row.run_id: row.workers for row in queries.runs(store)} == {"quick-0001": 1, "pair-0002": 2, "old-0003": 1}

@@ -13,7 +13,7 @@ import pytest
 
 from gan_runtime import journal
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines.contract import Arrays, BinCounts, ProbeResult, StepNumbers
+from gan_runtime.engines.contract import Arrays, BinCounts, ProbeResult, StepNumbers, WorkerNews
 from gan_runtime.errors import AlarmError, NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
@@ -317,3 +317,21 @@ def test_a_generator_that_ignores_its_latents_is_flagged(run: RunDir, collapsed:
     with JournalWriter(run.trainer_journal(), 1) as writer:
         loop.train(spec, IMAGES, engine, run, writer, lambda: False)
     assert [topic for topic, _ in events(run)] == topics
+
+
+def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(run: RunDir) -> None:
+    """The wish of this worker alone stops nothing; that of another does, told in the third call."""
+
+    class OneOfTwo(CountingEngine):
+        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+            numbers = super().run(steps, stop_wish)
+            agreed = len(self.calls) == 3
+            return StepNumbers(numbers.values, numbers.seconds, WorkerNews(agreed, 0.1, 0.2, (0.1, 0.1)))
+
+    engine = OneOfTwo()
+    with journal.SideJournalWriter(run.trainer_journal(1)) as writer:
+        outcome = loop.train(SPEC, IMAGES, engine, run, writer, lambda: True, rank=1)  # type: ignore[arg-type]
+    assert (outcome.status, outcome.step, engine.wishes) == ("stopped", sum(engine.calls), [True] * 3)
+    assert len(engine.calls) == 3
+    assert sorted(path.name for path in run.path.iterdir()) == ["journal-1.jsonl"]
+    assert {record.kind for record in journal.read_all(run.trainer_journal(1))} == {"attempt", "worker_times"}
