@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,15 +9,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
-from gan_runtime import journal, launcher
-from gan_runtime.cluster import Place, free_addresses, tf_config, without_cluster
+from gan_runtime import journal
+from gan_runtime.cluster import free_addresses, tf_config
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir, write_json
@@ -97,33 +95,33 @@ def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
 def test_two_workers_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(
     runtime: Runtime, wait_until: Wait
 ) -> None:
-    alone = runtime.submit(RunSpec.parse({**TOY, "epochs": 6}))
-    pair = runtime.submit(RunSpec.parse({**PAIR, "epochs": 6}))
+    alone = runtime.submit(RunSpec.parse({**TOY, "epochs": 4}))
+    pair = runtime.submit(RunSpec.parse({**PAIR, "epochs": 4}))
     ended(runtime, alone, "finished", wait_until)
     trains(runtime, pair, STEPS_PER_EPOCH, wait_until)
     runtime.stop(pair.run_id)
     ended(runtime, pair, "stopped", wait_until, END_SECONDS)
     saved = checkpoints.load_newest(pair.checkpoints)
     assert saved is not None
-    assert saved.step == step(runtime, pair) < 6 * STEPS_PER_EPOCH
+    assert saved.step == step(runtime, pair) < 4 * STEPS_PER_EPOCH
 
     runtime.resume(pair.run_id)
     ended(runtime, pair, "finished", wait_until)
     assert (row(runtime, pair).workers, row(runtime, pair).attempt) == (2, 2)
-    assert len(losses(runtime, pair)) == 6 * STEPS_PER_EPOCH
+    assert len(losses(runtime, pair)) == 4 * STEPS_PER_EPOCH
     assert np.abs(losses(runtime, pair) - losses(runtime, alone)).max() < 1e-5
     states = [checkpoints.load_newest(run.checkpoints) for run in (alone, pair)]
     assert states[0] is not None
     assert states[1] is not None
     apart = [np.abs(array - states[1].arrays[name]).max() for name, array in states[0].arrays.items()]
     assert max(apart) < 1e-5
-    assert len(list(pair.samples.glob("*.png"))) == 6
+    assert len(list(pair.samples.glob("*.png"))) == 4
     times = runtime.store.rows(
         "SELECT rank, min(step) > 1, max(step), count(*) = count(DISTINCT step), min(wait_s) > 0, max(abs(step_s - compute_s - wait_s)) < 1e-9"
         " FROM worker_times WHERE run_id = ? GROUP BY rank ORDER BY rank",
         [pair.run_id],
     )
-    assert times == [(rank, True, 6 * STEPS_PER_EPOCH, True, True, True) for rank in (0, 1)]
+    assert times == [(rank, True, 4 * STEPS_PER_EPOCH, True, True, True) for rank in (0, 1)]
 
 
 def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_the_run_is_resumed(
@@ -131,7 +129,7 @@ def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_t
 ) -> None:
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     first = Runtime.open(home)
-    run = first.submit(RunSpec.parse({**PAIR, "epochs": 30}))
+    run = first.submit(RunSpec.parse({**PAIR, "epochs": 12}))
     try:
         trains(first, run, STEPS_PER_EPOCH, wait_until)
     finally:
@@ -148,7 +146,7 @@ def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_t
 
         runtime.resume(run.run_id)
         ended(runtime, run, "finished", wait_until)
-        assert len(losses(runtime, run)) == 30 * STEPS_PER_EPOCH
+        assert len(losses(runtime, run)) == 12 * STEPS_PER_EPOCH
     finally:
         for process in living(run):
             process.kill()
@@ -183,10 +181,11 @@ def stragglers_told(runtime: Runtime, run: RunDir) -> list[str]:
     return [message for (message,) in rows]
 
 
-def slow_times(runtime: Runtime, run: RunDir) -> Any:
-    """The times of both workers once worker 1 computes longer; None before."""
+def slow_worker_shows(runtime: Runtime, run: RunDir) -> bool:
+    """Whether worker 1 computes longer, and worker 0 waits longer."""
     times = queries.worker_times(runtime.store, run.run_id).set_index("rank")
-    return times if times.loc[1, "compute_s"] > STRAGGLER_FACTOR * times.loc[0, "compute_s"] else None
+    longer = times.loc[1, "compute_s"] > STRAGGLER_FACTOR * times.loc[0, "compute_s"]
+    return bool(longer and times.loc[0, "wait_share"] > times.loc[1, "wait_share"])
 
 
 def test_a_slow_worker_is_named_and_no_worker_outlives_its_launcher(runtime: Runtime, wait_until: Wait) -> None:
@@ -194,67 +193,12 @@ def test_a_slow_worker_is_named_and_no_worker_outlives_its_launcher(runtime: Run
     trains(runtime, run, 2, wait_until)
     with slowed(worker_pid(run, 1)):
         told = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
-        shown = wait_until(lambda: slow_times(runtime, run), "the times show it")
+        wait_until(lambda: slow_worker_shows(runtime, run), "its times show it")
     assert told[0].startswith("Worker 1 is the slowest in epoch ")
-    assert shown.loc[0, "wait_s"] > shown.loc[1, "wait_s"]
 
     os.kill(run.process()["pid"], signal.SIGKILL)  # type: ignore[index]
     ended(runtime, run, "lost", wait_until, END_SECONDS)
     wait_until(lambda: not living(run), "the orphaned workers end", END_SECONDS)
-
-
-# ---- places on a cluster ------------------------------------------------------------------------------------------------
-
-
-FIND = """
-import os, sys
-from gan_runtime.errors import AcceleratorError
-from gan_runtime.engines import tf_cluster
-for case in sys.stdin.read().splitlines():
-    import json
-    variables, workers = json.loads(case)
-    os.environ.pop("TF_CONFIG", None)
-    os.environ.update(variables)
-    try:
-        place = tf_cluster.place(workers)
-        print(json.dumps([place.rank, place.workers, json.loads(os.environ["TF_CONFIG"])["cluster"]]))
-    except AcceleratorError as error:
-        print(json.dumps(str(error)))
-"""
-
-
-def places(*cases: tuple[dict[str, str], int]) -> list[Any]:
-    """What `tf_cluster.place` gives for each (environment, workers), in a process of its own: it reads and writes the environment."""
-    environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
-    text = "\n".join(json.dumps(case) for case in cases)
-    child = subprocess.run(
-        [sys.executable, "-c", FIND], input=text, env=environment, capture_output=True, text=True, timeout=60, check=True
-    )
-    return [json.loads(line) for line in child.stdout.splitlines()]
-
-
-def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
-    with_chief = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": 1}}
-    slurm = {
-        "SLURM_PROCID": "2",
-        "SLURM_STEP_NUM_TASKS": "4",
-        "SLURM_STEP_NODELIST": "node[1-2]",
-        "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
-    }
-    found = places(
-        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
-        ({"TF_CONFIG": json.dumps(with_chief)}, 3),
-        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 4),
-        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 2)}, 2),
-        (slurm, 4),
-        ({**slurm, "SLURM_PROCID": "0"}, 2),
-    )
-    assert found[0] == [1, 2, {"worker": ["a:1", "b:2"]}]
-    assert found[1][:2] == [2, 3]
-    assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
-    assert "TF_CONFIG does not say which worker this is" in found[3]
-    assert found[4] == [2, 4, {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}]
-    assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
 
 def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_gone(
@@ -287,33 +231,3 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_gone(
             worker.kill()
             worker.wait()
         runtime.close()
-
-
-# ---- parts --------------------------------------------------------------------------------------------------------------
-
-
-def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    addresses = ["127.0.0.1:1", "127.0.0.1:2"]
-    spec = RunSpec.parse({"workers": 2, "replicas": 2, "accelerator": "gpu"})
-    on_gpus = [launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)]
-    assert on_gpus == ["0,1", "2,3"]
-    assert launcher.environment(spec, "gpu", addresses, 1, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})["CUDA_VISIBLE_DEVICES"] == "6,7"
-    on_cpu = launcher.environment(RunSpec.parse({"workers": 2}), "cpu", addresses, 1, {})
-    assert on_cpu["TF_NUM_INTRAOP_THREADS"] == "4"
-    assert json.loads(on_cpu["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
-
-
-def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> None:
-    times = journal.WorkerTimes(rank=1, epoch=1, first_step=2, steps=2, step_s=0.3, compute_s=0.1, wait_s=0.2)
-    with journal.SideJournalWriter(tmp_path / "journal-1.jsonl", 3) as writer:
-        writer.write(journal.AttemptStart(resume_step=4), journal.Plan(images=1, steps_per_epoch=1, epochs=1))
-        writer.write(journal.StatusChange(status="running", reason="training"), times)
-        writer.write(journal.StatusChange(status="failed", reason="worker 1 of 2: no data"))
-    kinds = [(record.kind, record.attempt) for record in journal.read_all(tmp_path / "journal-1.jsonl")]
-    assert kinds == [("attempt", 3), ("worker_times", 3), ("status", 3)]
-
-
-def test_a_place_names_itself() -> None:
-    assert Place(1, 2).says("no data") == "worker 1 of 2: no data"
-    assert Place().says("no data") == "no data"

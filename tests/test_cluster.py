@@ -1,0 +1,94 @@
+"""Which worker a process is, and what it gets: TF_CONFIG, Slurm's variables, cores and GPUs, its own journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime import journal, launcher
+from gan_runtime.cluster import Place, tf_config, without_cluster
+from gan_runtime.home import REPOSITORY
+from gan_runtime.spec import RunSpec
+
+FIND = """
+import os, sys
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.engines import tf_cluster
+for case in sys.stdin.read().splitlines():
+    import json
+    variables, workers = json.loads(case)
+    os.environ.pop("TF_CONFIG", None)
+    os.environ.update(variables)
+    try:
+        place = tf_cluster.place(workers)
+        print(json.dumps([place.rank, place.workers, json.loads(os.environ["TF_CONFIG"])["cluster"]]))
+    except AcceleratorError as error:
+        print(json.dumps(str(error)))
+"""
+
+
+def places(*cases: tuple[dict[str, str], int]) -> list[Any]:
+    """What `tf_cluster.place` gives for each (environment, workers), in a process of its own: it reads and writes the environment."""
+    environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
+    text = "\n".join(json.dumps(case) for case in cases)
+    child = subprocess.run(
+        [sys.executable, "-c", FIND], input=text, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return [json.loads(line) for line in child.stdout.splitlines()]
+
+
+def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
+    with_chief = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": 1}}
+    slurm = {
+        "SLURM_PROCID": "2",
+        "SLURM_STEP_NUM_TASKS": "4",
+        "SLURM_STEP_NODELIST": "node[1-2]",
+        "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
+    }
+    found = places(
+        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
+        ({"TF_CONFIG": json.dumps(with_chief)}, 3),
+        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 4),
+        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 2)}, 2),
+        (slurm, 4),
+        ({**slurm, "SLURM_PROCID": "0"}, 2),
+    )
+    assert found[0] == [1, 2, {"worker": ["a:1", "b:2"]}]
+    assert found[1][:2] == [2, 3]
+    assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
+    assert "TF_CONFIG does not say which worker this is" in found[3]
+    assert found[4] == [2, 4, {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}]
+    assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
+
+
+def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    addresses = ["127.0.0.1:1", "127.0.0.1:2"]
+    spec = RunSpec.parse({"workers": 2, "replicas": 2, "accelerator": "gpu"})
+    on_gpus = [launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)]
+    assert on_gpus == ["0,1", "2,3"]
+    assert launcher.environment(spec, "gpu", addresses, 1, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})["CUDA_VISIBLE_DEVICES"] == "6,7"
+    on_cpu = launcher.environment(RunSpec.parse({"workers": 2}), "cpu", addresses, 1, {})
+    assert on_cpu["TF_NUM_INTRAOP_THREADS"] == "4"
+    assert json.loads(on_cpu["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
+
+
+def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> None:
+    times = journal.WorkerTimes(rank=1, epoch=1, first_step=2, steps=2, step_s=0.3, compute_s=0.1, wait_s=0.2)
+    with journal.SideJournalWriter(tmp_path / "journal-1.jsonl", 3) as writer:
+        writer.write(journal.AttemptStart(resume_step=4), journal.Plan(images=1, steps_per_epoch=1, epochs=1))
+        writer.write(journal.StatusChange(status="running", reason="training"), times)
+        writer.write(journal.StatusChange(status="failed", reason="worker 1 of 2: no data"))
+    kinds = [(record.kind, record.attempt) for record in journal.read_all(tmp_path / "journal-1.jsonl")]
+    assert kinds == [("attempt", 3), ("worker_times", 3), ("status", 3)]
+
+
+def test_a_place_names_itself() -> None:
+    assert Place(1, 2).says("no data") == "worker 1 of 2: no data"
+    assert Place().says("no data") == "no data"
