@@ -16,6 +16,16 @@ NETWORK_NAMES = {"loss_generator": "Generator", "loss_discriminator": "Discrimin
 SCORE_NAMES = {"d_real": "Real images", "d_fake": "Generated images"}
 X_TITLES = {"step": "Step", "epoch": "Epoch", "wall_s": "Training time (s)"}
 SMOOTHED_BUCKETS = 9
+WORK_NAMES = {
+    "forward": "Forward",
+    "backward": "Backward",
+    "optimizer": "Optimizer",
+    "gradient_all_reduce": "Gradient all-reduce",
+    "batch_norm_all_reduce": "Batch-norm all-reduce",
+    "input": "Input",
+    "idle": "Idle",
+    "unattributed": "Unattributed",
+}
 
 
 def loss_curves(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
@@ -120,6 +130,35 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
             ],
         )
         .properties(title="Who waits for whom?", height=height)
+    )
+
+
+def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
+    """Where the time of a training step goes, one bar a network. `frame` as `queries.profile` gives it."""
+    networks = frame["network"].str.capitalize().replace("", "Neither")
+    named = frame.assign(
+        row=networks, work=frame["category"].map(WORK_NAMES), order=frame["category"].map(list(WORK_NAMES).index)
+    )
+    legend = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
+    colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in WORK_NAMES])
+    return (
+        alt.Chart(named)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "sum(share):Q", title="Share of a step's time", stack="zero", axis=alt.Axis(format="%", grid=False, tickCount=6)
+            ),
+            y=alt.Y("row:N", title=None, sort=["Generator", "Discriminator", "Neither"], axis=alt.Axis(labelLimit=160)),
+            color=alt.Color("work:N", title=None, legend=legend, scale=colors),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("row:N", title="Network"),
+                alt.Tooltip("work:N", title="Work"),
+                alt.Tooltip("share:Q", title="Share", format=".1%"),
+                alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f"),
+            ],
+        )
+        .properties(title="Where does a step's time go?", height=height)
     )
 
 

@@ -19,7 +19,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     progress = queries.progress(store, row.run_id)
     _status_line(runtime, row, progress)
     widgets.progress_bar(progress)
-    widgets.figures(progress, row)
+    widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     curves, samples = st.columns([2, 1], gap="medium")
     with samples:
         newest = queries.sample_epochs(store, [row.run_id])
@@ -118,6 +118,7 @@ def _workers(store: Store, row: RunRow) -> None:
 
 def _details(runtime: Runtime, row: RunRow, epoch: int) -> None:
     _phases_line(runtime.store, row)
+    _step_profile(runtime.store, row)
     with st.expander("Weights and gradients", icon=":material/bar_chart:"):
         columns = st.columns(4)
         for index, (kind, network) in enumerate([(kind, network) for network in NETWORKS for kind in ("weights", "gradients")]):
@@ -141,8 +142,25 @@ def _phases_line(store: Store, row: RunRow) -> None:
     phases = queries.phases(store, row.run_id)
     names = {"build": "load and build", "trace": "trace", "compile": "compile", "steady_step": "steady step", "probe": "probes"}
     parts = [f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases]
+    if "step_p95" in phases:
+        between = f"{words.duration(phases['step_p05'])} to {words.duration(phases['step_p95'])}"
+        parts.append(f"nine of ten steps {between}, slowest {words.duration(phases['step_max'])}")
     if parts:
         st.caption(
             " · ".join(parts).capitalize(),
             help="Compile: what the first step took beyond a steady one. Probes: samples and histograms of all epochs.",
         )
+
+
+def _step_profile(store: Store, row: RunRow) -> None:
+    profile = queries.profile(store, row.run_id)
+    if profile.empty:
+        st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
+        return
+    st.altair_chart(charts.step_profile(profile), key=f"profile.{row.run_id}")
+    st.caption(
+        f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
+        help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "
+        "computes. A network's row holds the work of its own layers: the generator's gradient passes through the discriminator, "
+        "and that part stands there.",
+    )

@@ -8,6 +8,18 @@ REAL = "#6B7280"
 NEUTRAL = "#7C8798"
 WAITING = "#C9CFD8"  # time in which nothing is computed
 
+# Work of a training step. Colour-blind safe, legible on light and dark; grey where no work is known.
+WORK = {
+    "forward": "#56B4E9",
+    "backward": "#009E73",
+    "optimizer": "#E69F00",
+    "gradient_all_reduce": "#CC79A7",
+    "batch_norm_all_reduce": "#AA4499",
+    "input": "#999933",
+    "idle": "#B8BFC9",
+    "unattributed": "#7C8798",
+}
+
 # Colour-blind safe, none of them the generator's or the discriminator's. A run keeps its index for life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
 

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import palette, words
 from gan_runtime.journal import ACTIVE
 from gan_runtime.store import queries
-from gan_runtime.store.queries import Progress, RunRow
+from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
 PLAY_SECONDS = 0.6
@@ -65,11 +65,11 @@ def runs_picker(store: Store, key: str) -> list[RunRow]:
     return [rows[run_id] for run_id in picked]
 
 
-def figures(progress: Progress, row: RunRow) -> None:
-    """The row of figures on top of a live run."""
+def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -> None:
+    """The row of figures on top of a live run; memory only where it is given."""
     losses = f"{words.loss(progress.newest.get('loss_generator'))} / {words.loss(progress.newest.get('loss_discriminator'))}"
     left = words.duration(progress.seconds_left) if row.is_live else "–"
-    shown = (
+    shown = [
         ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
         ("Images/s", words.count(progress.images_per_s), "Steady training speed over the last 50 steps, all replicas together."),
         ("Time per step", words.duration(progress.seconds_per_step), ""),
@@ -79,7 +79,11 @@ def figures(progress: Progress, row: RunRow) -> None:
             "From the speed of the last 50 steps, and the time that samples and histograms take after each epoch.",
         ),
         ("Loss G / D", losses, "Binary cross-entropy of the newest step, in nats: generator, then discriminator."),
-    )
+    ]
+    if memory is not None:
+        device = f" On its fullest device: {words.size(memory.device_bytes)}." if memory.device_bytes is not None else ""
+        text = f"Highest resident memory of the trainer's process in this attempt.{device}"
+        shown.append(("Memory, peak", words.size(memory.process_bytes), text))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
             st.metric(label, value, help=text or None, width=155)

@@ -5,7 +5,6 @@ python -m gan_runtime.hosts        prints the answer as JSON
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -23,6 +22,9 @@ from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
+CPU_INFO = Path("/proc/cpuinfo")
+ARITHMETIC = ("sse4", "avx", "amx", "fma", "f16c", "asimd", "sve", "bf16")  # beginnings of processor flags
+LIBRARIES = ("tensorflow", "keras", "jax", "jaxlib", "numpy", "ml_dtypes", "safetensors", "psutil", "pydantic")
 ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers them
 
 
@@ -158,7 +160,7 @@ def _tpu(tf: object) -> Device:
 
 def _cpu_model() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        lines = CPU_INFO.read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -166,32 +168,41 @@ def _cpu_model() -> str:
 
 
 def facts() -> dict[str, object]:
-    """Machine, versions and commit, for the record of a run; loads no framework."""
+    """Machine, versions of what is imported by now, and commit, for the record of a run; loads no framework."""
     return {
         "cpu_model": _cpu_model(),
+        "cpu_flags": cpu_flags(CPU_INFO.read_text(encoding="utf-8")) if CPU_INFO.exists() else [],
         "cores": os.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "platform": platform.platform(),
         "python": platform.python_version(),
         "hostname": platform.node(),
-        "versions": {name: _version(name) for name in ("tensorflow", "keras", "numpy", "duckdb", "streamlit")},
-        "commit": _commit(),
+        "versions": {name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules},
+        "commit": _git("rev-parse", "--short", "HEAD") or "",
+        "uncommitted_changes": _has_uncommitted_changes(),
     }
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+def cpu_flags(cpu_info: str) -> list[str]:
+    """The arithmetic that the first processor of a /proc/cpuinfo knows: avx2, avx512_bf16, …; empty where it says nothing."""
+    lines = (line.partition(":") for line in cpu_info.splitlines())
+    found = next((value.split() for name, _, value in lines if name.strip() in ("flags", "Features")), [])
+    return sorted(flag for flag in found if flag.startswith(ARITHMETIC))
 
 
-def _commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+def _has_uncommitted_changes() -> bool | None:
+    """Whether files of the project differ from the commit, so that it does not tell what ran; None outside a repository."""
+    changes = _git("status", "--porcelain", "--untracked-files=no")
+    return None if changes is None else bool(changes)
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "--no-optional-locks", "-C", str(Path(__file__).parent), *arguments]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
 
 
 if __name__ == "__main__":

@@ -155,6 +155,38 @@ class Sample(_Record):
     meta: dict[str, Any]
 
 
+class TimeShare(BaseModel):
+    """What one kind of work took of the profiled steps. `share`: 0 to 1; `network`: "" where none is known."""
+
+    model_config = ConfigDict(frozen=True)
+    network: str
+    category: str
+    seconds: float
+    share: float
+
+
+class Profile(_Record):
+    """Where the time of `steps` steps went that ran under the profiler, up to and with `step`; the shares add up to 1."""
+
+    kind: Literal["profile"] = "profile"
+    step: int
+    steps: int
+    seconds: float
+    shares: list[TimeShare]
+
+
+class Memory(_Record):
+    """Resident bytes of the trainer's process, and bytes on its fullest device (None where unknown): now, and at most so far."""
+
+    kind: Literal["memory"] = "memory"
+    epoch: int
+    step: int
+    process_bytes: int
+    process_peak_bytes: int
+    device_bytes: int | None
+    device_peak_bytes: int | None
+
+
 class Phase(_Record):
     """Seconds that one part of the attempt took: build, trace, first_call, compile, steady_step, …"""
 
@@ -185,6 +217,8 @@ Record = (
     | EpochScores
     | Histogram
     | Sample
+    | Profile
+    | Memory
     | Phase
     | Event
 )

@@ -24,6 +24,7 @@ from gan_runtime import catalog, options, spec_rules
 from gan_runtime.errors import DatasetError, FieldError, SpecError
 from gan_runtime.options import Option, option
 from gan_runtime.run_options.distribution import DistributionOptions
+from gan_runtime.run_options.measuring import MeasuringOptions
 from gan_runtime.run_options.objective import ObjectiveOptions
 from gan_runtime.run_options.optimizer import OptimizerOptions
 from gan_runtime.run_options.watching import WatchingOptions
@@ -35,7 +36,7 @@ Xla = Literal["off", "jit", "autocluster"]
 TABLE_1 = "paper, Table 1"
 
 
-class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingOptions):
+class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingOptions, MeasuringOptions):
     """What one training run is. Immutable; a wrong value never gets past `RunSpec.parse`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -39,6 +39,7 @@ ENDLESS = [*TINY, "--set", "epochs=10000"]
 
 WRONG = {
     "name": "a/b",
+    "profile_steps": "101",
     "workload": "dcgan_mnits",
     "dataset": "cifar",
     "engine": "torch",
@@ -97,7 +98,7 @@ def start(place: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which a process has trained run-0001 for two epochs, alone and to its end."""
     path = tmp_path_factory.mktemp("trained")
-    words = ["train", *TINY, "--set", "epochs=2", "--json", "--home", str(path)]
+    words = ["train", *TINY, "--set", "epochs=2", "--set", "profile_steps=2", "--json", "--home", str(path)]
     child = subprocess.run([sys.executable, "-m", "gan_runtime", *words], capture_output=True, text=True, check=False)
     assert (child.returncode, child.stderr) == (0, "")
     (path / "train.jsonl").write_text(child.stdout, encoding="utf-8")
@@ -175,7 +176,12 @@ def test_show_tells_everything_of_it(command: Callable[..., Result], trained: Pa
     assert (shown["run"]["note"], shown["progress"]["step"]) == ("all 2 epochs done", 14)
     assert {"build", "trace", "first_call", "probe"} <= set(shown["phases"])
     assert [event["kind"] for event in shown["events"]][-1] == "finished"
-    assert "all 2 epochs done" in command("show", "run-0001", home=trained).stdout
+    assert {"steady_step", "step_p05", "step_p95", "step_max"} <= set(shown["phases"])
+    assert shown["memory"]["process_bytes"] > 100e6
+    assert sum(row["share"] for row in shown["profile"]) == pytest.approx(1.0)
+    text = command("show", "run-0001", home=trained).stdout
+    assert "all 2 epochs done" in text
+    assert "time of a step (2 profiled)" in text
 
 
 def test_sql_answers_while_another_process_holds_the_file(command: Callable[..., Result], trained: Path) -> None:

@@ -15,6 +15,11 @@ from gan_runtime.errors import SpecError
 from gan_runtime.spec import RunSpec
 
 WRONG_VALUES: list[tuple[str, Any, str]] = [
+    (
+        "profile_steps",
+        101,
+        "profile_steps is 101, but allowed is a whole number from 0 to 100: use 0, or a few steps such as 5.",
+    ),
     ("epochs", 0, "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", 10_001, "epochs is 10001, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", 3.5, "epochs is 3.5, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
@@ -404,6 +409,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "collapse_share": 0.1,
         "d_wins_score": 0.01,
         "keep_checkpoints": 3,
+        "profile_steps": 0,
     }
 
 

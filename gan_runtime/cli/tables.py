@@ -51,12 +51,23 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
         "spec": record["spec"],
         "progress": {**progress, **record["progress"]["newest"]},
         "seconds per phase": record["phases"],
+        "peak memory": {name: size for name, size in (record["memory"] or {}).items() if size is not None},
     }
     tables = [_pairs(title, pairs) for title, pairs in parts.items() if pairs]
+    if record["profile"]:
+        tables.append(_profile(record["profile"]))
     events = _table("at (UTC)", "attempt", "level", "kind", "message", title="events")
     for event in record["events"]:
         events.add_row(*(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message")))
     return [*tables, events]
+
+
+def _profile(rows: list[dict[str, Any]]) -> Table:
+    """Where a step's time goes, largest share first."""
+    table = _table("network", "category", "seconds per step", "share", title=f"time of a step ({rows[0]['steps']} profiled)")
+    for row in rows:
+        table.add_row(row["network"], row["category"], _number(row["seconds_per_step"]), f"{row['share']:.1%}")
+    return table
 
 
 def answer(found: Answer) -> Table:

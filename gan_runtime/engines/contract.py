@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,43 @@ class ProbeResult:
     scores: dict[str, float]
 
 
+# What the time of a step goes to; see `engines.step_profile`.
+Category = Literal[
+    "forward", "backward", "optimizer", "gradient_all_reduce", "batch_norm_all_reduce", "input", "idle", "unattributed"
+]
+
+
+@dataclass(frozen=True)
+class ProfileShare:
+    """Seconds of profiled steps, and their share (0 to 1), that one kind of work took. `network` is "" where none is known."""
+
+    network: str
+    category: Category
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class ProfiledSteps:
+    """The numbers of steps that ran under the profiler, and where their time went (shares that add up to 1)."""
+
+    numbers: StepNumbers
+    shares: tuple[ProfileShare, ...]
+
+    @property
+    def news(self) -> WorkerNews | None:
+        """What the other workers told meanwhile."""
+        return self.numbers.news
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Bytes that the framework holds on the fullest device, now and at most so far."""
+
+    bytes: int
+    peak_bytes: int
+
+
 class Engine(Protocol):
     """One run's networks and optimizers on its devices. Built once, used by one thread at a time."""
 
@@ -64,6 +101,14 @@ class Engine(Protocol):
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; returns when their numbers are on the host. Several workers tell each other `stop_wish`."""
+        ...
+
+    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+        """As `run`, under the framework's profiler: slower, so not fit for timing."""
+        ...
+
+    def device_memory(self) -> DeviceMemory | None:
+        """None where the framework does not know (CPU)."""
         ...
 
     def mark(self) -> None:

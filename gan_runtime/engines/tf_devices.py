@@ -5,8 +5,11 @@ The TPU path follows the TensorFlow guide and has not been run on hardware (docs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
+from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 
@@ -27,6 +30,20 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
         return _mirrored([f"GPU:{index}" for index in range(_gpus(spec.replicas))])
     _simulate_cpu_cores(spec.replicas)
     return _mirrored([f"CPU:{index}" for index in range(spec.replicas)])
+
+
+def fullest(devices: Sequence[str]) -> DeviceMemory | None:
+    """Memory of the device with the highest peak; None when they are CPUs."""
+    names = [tf.DeviceSpec.from_string(device) for device in devices]
+    infos = [
+        tf.config.experimental.get_memory_info(f"{name.device_type}:{name.device_index}")
+        for name in names
+        if name.device_type in ("GPU", "TPU")
+    ]
+    if not infos:
+        return None
+    highest = max(infos, key=lambda info: info["peak"])
+    return DeviceMemory(int(highest["current"]), int(highest["peak"]))
 
 
 def _mirrored(devices: list[str]) -> tf.distribute.Strategy:

@@ -13,11 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines.contract import Arrays, ProbeResult, StepNumbers
-from gan_runtime.engines.tf_devices import make_strategy
+from gan_runtime.engines.contract import Arrays, DeviceMemory, ProbeResult, ProfiledSteps, StepNumbers
+from gan_runtime.engines.tf_devices import fullest, make_strategy
 from gan_runtime.engines.tf_input import distributed_batches
 from gan_runtime.engines.tf_optimizers import make_optimizer
 from gan_runtime.engines.tf_probes import Probes
+from gan_runtime.engines.tf_profile import profiled
 from gan_runtime.engines.tf_state import NetworkState
 from gan_runtime.engines.tf_step import ReplicaStep
 from gan_runtime.engines.tf_workers import WaitClock, Workers
@@ -67,6 +68,14 @@ class TfEngine:
         values = {metric: numbers[:, column] for column, metric in enumerate(self._step.metrics)}
         seconds = time.perf_counter() - begin
         return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
+
+    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+        """Trains `steps` steps under TensorFlow's profiler."""
+        return profiled(lambda: self.run(steps, stop_wish), tuple(self._networks))
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Of the fullest GPU or TPU core; None on CPUs, whose allocator tells nothing of use."""
+        return fullest(self._strategy.extended.worker_devices)
 
     def mark(self) -> None:
         """Remembers the weights, so that the next `probe` can tell how far they have moved since."""

@@ -19,6 +19,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Objective, Phase, Workload
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
 
+FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"  # profiles tell by them what an operation is for (step_profile.py)
 Gradients = dict[str, list[tf.Tensor]]
 Numbers = dict[str, tf.Tensor]
 
@@ -71,10 +72,11 @@ class ReplicaStep:
         share, number = replica * self._parts + part, self.phases.index(phase)
         noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, number)
         context = StepContext(noise, self._kernels, input_gradient)
-        with tf.GradientTape(persistent=len(phase.updates) > 1) as tape, step_scope(context):
+        with tf.GradientTape(persistent=len(phase.updates) > 1) as tape, step_scope(context), tf.name_scope(FORWARD_SCOPE):
             forward = phase.forward(self._networks, {"images": to_unit_range(images)}, noise)
             losses = {item.network: forward.losses[item.loss] * scales[item.network] * self._share for item in phase.updates}
-        found = {name: tape.gradient(loss, self._networks[name].trainable_variables) for name, loss in losses.items()}
+        with tf.name_scope(GRADIENT_SCOPE):
+            found = {name: tape.gradient(loss, self._networks[name].trainable_variables) for name, loss in losses.items()}
         return found, {**forward.losses, **forward.scalars}
 
     def loss_scales(self) -> Numbers:

@@ -1,8 +1,8 @@
 """Some runs as plain files, for use without this project.
 
-FOLDER/runs.parquet, scalars, epochs, histograms, phases, events   the public views (docs/schema.md), or the same as .csv
-FOLDER/samples/RUN/epoch-00001.png                                 the sample grids
-FOLDER/specs/RUN/spec.json                                         the options; `train --spec` takes this file
+FOLDER/runs.parquet, scalars, epochs, …   the public views (docs/schema.md) but samples, or the same as .csv
+FOLDER/samples/RUN/epoch-00001.png        the sample grids
+FOLDER/specs/RUN/spec.json                the options; `train --spec` takes this file
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import duckdb
 from gan_runtime.errors import ExportError
 from gan_runtime.store.store import Store
 
-VIEWS = ("runs", "scalars", "epochs", "histograms", "phases", "events")
+VIEWS = ("runs", "scalars", "epochs", "histograms", "profiles", "memory", "phases", "events")
 Format = Literal["csv", "parquet"]
 
 

@@ -18,7 +18,7 @@ from gan_runtime.rundir import RunDir
 from gan_runtime.store.store import Store, Writer
 
 # Rows beyond the step from which a later attempt goes on: that attempt measures them again.
-_STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples")
+_STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples", "profiles", "memory")
 _ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "events", "worker_times", *_STEPPED)
 
 # Dated by what is left of the line, else by the run's submission: a rebuild then gives the same row.
@@ -192,6 +192,14 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
                     (run_id, attempt, record.step, record.epoch, record.sample_kind, _png(run, record), json.dumps(record.meta)),
                 )
             ]
+        case journal.Profile():
+            return [
+                ("profiles", (run_id, attempt, record.step, record.steps, item.network, item.category, item.seconds, item.share))
+                for item in record.shares
+            ]
+        case journal.Memory():
+            process, device = (record.process_bytes, record.process_peak_bytes), (record.device_bytes, record.device_peak_bytes)
+            return [("memory", (run_id, attempt, record.step, record.epoch, *process, *device))]
         case journal.Phase():
             return [("phases", (run_id, attempt, record.phase, record.seconds))]
         case journal.Event():

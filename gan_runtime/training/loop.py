@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gan_runtime import journal
-from gan_runtime.engines.contract import Engine, StepNumbers
+from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.errors import NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
+from gan_runtime.training.calls import Call, plain_calls, with_profile
 from gan_runtime.training.recorder import Recorder
 from gan_runtime.training.watch import Watch
 
@@ -73,7 +74,7 @@ def train(
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:
         while record.step < last_step:
             # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
-            calls = call_lengths(steps_per_epoch - record.step % steps_per_epoch, spec.steps_per_loop, alone=not compiled)
+            calls = _calls(spec, steps_per_epoch - record.step % steps_per_epoch, record)
             pending = device.submit(_run, engine, calls.pop(0), not calls, stop_requested())
             try:
                 while True:
@@ -112,10 +113,21 @@ def train(
     return Outcome("finished", record.step, f"all {spec.epochs} epochs done")
 
 
-def _must_stop(numbers: StepNumbers, stop_requested: Callable[[], bool]) -> bool:
+def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:
     """One worker obeys at once. Several obey what they agreed on in their last call: if one stopped alone, the next
     all-reduce of the others would wait for ever."""
     return stop_requested() if numbers.news is None else numbers.news.stop_agreed
+
+
+def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
+    """The host calls of the rest of an epoch, with the profiled one in it if it is still to come and fits."""
+    alone = record.steps_made == 0
+    if spec.profile_steps and not record.has_profile and steps > spec.profile_steps:
+        lengths = call_lengths(steps - spec.profile_steps, spec.steps_per_loop, alone)
+        calls = with_profile(lengths, record.steps_made, spec.profile_steps)
+        if calls is not None:
+            return calls
+    return plain_calls(call_lengths(steps, spec.steps_per_loop, alone))
 
 
 def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
@@ -129,11 +141,11 @@ def call_lengths(steps: int, steps_per_loop: int, alone: bool) -> list[int]:
     return first + [steps_per_loop] * full + ([rest] if rest else []) + [1]
 
 
-def _run(engine: Engine, steps: int, ends_epoch: bool, stop_wish: bool) -> StepNumbers:
+def _run(engine: Engine, call: Call, ends_epoch: bool, stop_wish: bool) -> StepNumbers | ProfiledSteps:
     """One call on the device's thread; before the last one of an epoch the weights are remembered."""
     if ends_epoch:
         engine.mark()
-    return engine.run(steps, stop_wish)
+    return engine.profile(call.steps, stop_wish) if call.profiled else engine.run(call.steps, stop_wish)
 
 
 def _restore(engine: Engine, run: RunDir, writer: JournalWriter) -> tuple[int, float]:

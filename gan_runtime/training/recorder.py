@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from itertools import accumulate
 from statistics import median
 
 import numpy as np
 
 from gan_runtime import journal
-from gan_runtime.engines.contract import Engine, StepNumbers
+from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.errors import NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.training.calls import WARM_STEPS
 from gan_runtime.training.grids import write_grid
+from gan_runtime.training.memory import process_memory
 from gan_runtime.training.stragglers import WorkerLog
 
 
@@ -33,39 +36,64 @@ class Recorder:
         self._first_call_s: float | None = None
         self._compile_written = False
         self._step_seconds: list[float] = []
+        self.steps_made = 0  # by this attempt, with those of which it went back
         self._epoch_begin = (step, wall_s)
+        self._untimed_steps = 0  # of this epoch
+        self._profiled_step: int | None = None
 
     @property
     def epoch(self) -> int:
         """The epoch of the next step, from 1."""
         return self.step // self._steps_per_epoch + 1
 
-    def call(self, numbers: StepNumbers) -> None:
-        """Writes the numbers of one host call.
+    @property
+    def has_profile(self) -> bool:
+        """Whether steps of this attempt were profiled."""
+        return self._profiled_step is not None
+
+    def call(self, found: StepNumbers | ProfiledSteps) -> None:
+        """Writes the numbers of one host call. The clock stands still for profiled steps: the profiler slows them down.
 
         Raises:
             NonFiniteError: one of them is NaN or infinite; the numbers are written down all the same.
         """
+        if isinstance(found, ProfiledSteps):
+            steps = self._numbers(found.numbers, seconds=0.0)
+            self._profile(found, steps)
+            return
+        epoch, first_step = self.epoch, self.step + 1
+        steps = self._numbers(found, found.seconds)
+        if self._first_call_s is None:
+            self._first_call_s = found.seconds
+            self._writer.write(journal.Phase(phase="first_call", seconds=found.seconds))
+            return
+        self._step_seconds.append(found.seconds / steps)
+        if found.news is not None:
+            self._workers.call(epoch, first_step, steps, found.news)
+
+    def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
+        """Writes the numbers of some steps that count as `seconds` of training, and moves step and clock; returns how many."""
         steps = len(next(iter(numbers.values.values())))
-        each = numbers.seconds / steps
         self._writer.write(
             journal.Scalars(
                 epoch=self.epoch,
                 first_step=self.step + 1,
-                wall_s=list(accumulate([each] * steps, initial=self.wall_s))[1:],
+                wall_s=list(accumulate([seconds / steps] * steps, initial=self.wall_s))[1:],
                 values={metric: [float(value) for value in values] for metric, values in numbers.values.items()},
             )
         )
         self._raise_if_not_finite(numbers)
-        if self._first_call_s is None:
-            self._first_call_s = numbers.seconds
-            self._writer.write(journal.Phase(phase="first_call", seconds=numbers.seconds))
-        else:
-            self._step_seconds.append(each)
-            if numbers.news is not None:
-                self._workers.call(self.epoch, self.step + 1, steps, numbers.news)
         self.step += steps
-        self.wall_s += numbers.seconds
+        self.steps_made += steps
+        self.wall_s += seconds
+        return steps
+
+    def _profile(self, found: ProfiledSteps, steps: int) -> None:
+        self._untimed_steps += steps
+        self._profiled_step = self.step
+        shares = [journal.TimeShare(**asdict(share)) for share in found.shares]
+        seconds = sum(share.seconds for share in found.shares)
+        self._writer.write(journal.Profile(step=self.step, steps=steps, seconds=seconds, shares=shares))
 
     @property
     def epochs_done(self) -> int:
@@ -73,26 +101,29 @@ class Recorder:
         return self.step // self._steps_per_epoch
 
     def epoch_done(self, engine: Engine, run: RunDir) -> dict[str, float]:
-        """Writes the epoch's time, histograms, scores and sample grid; returns the scores."""
+        """Writes the epoch's time, memory, histograms, scores and sample grid; returns the scores."""
         self._epoch_time()
+        self._writer.write(_memory(engine, self.epochs_done, self.step))
         return self._probe(engine, run)
 
     def go_back(self, step: int, wall_s: float) -> None:
         """What was measured beyond `step` is void: the training goes on from there."""
-        self.step, self.wall_s, self._epoch_begin = step, wall_s, (step, wall_s)
+        self.step, self.wall_s, self._epoch_begin, self._untimed_steps = step, wall_s, (step, wall_s), 0
+        if self._profiled_step is not None and self._profiled_step > step:
+            self._profiled_step = None
         self._writer.write(journal.AttemptStart(resume_step=step))
 
     def _epoch_time(self) -> None:
-        """The steps of an earlier attempt within the same epoch are not counted."""
+        """The steps of an earlier attempt within the same epoch are not counted, nor those without a time."""
         begin_step, begin_s = self._epoch_begin
         seconds = self.wall_s - begin_s
-        images = (self.step - begin_step) * self._spec.images_per_step
+        images = (self.step - begin_step - self._untimed_steps) * self._spec.images_per_step
         self._writer.write(
             journal.EpochDone(
                 epoch=self.epochs_done, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds
             )
         )
-        self._epoch_begin = (self.step, self.wall_s)
+        self._epoch_begin, self._untimed_steps = (self.step, self.wall_s), 0
         self._compile_time()
         self._workers.epoch_done(self.epochs_done)
 
@@ -123,10 +154,25 @@ class Recorder:
         return found.scores
 
     def summary(self) -> None:
-        """Writes the typical step of the attempt, and the compiling if the attempt ended within its first epoch."""
+        """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""
         self._compile_time()
         if self._step_seconds:
-            self._writer.write(journal.Phase(phase="steady_step", seconds=median(self._step_seconds)))
+            self._writer.write(*(journal.Phase(phase=phase, seconds=seconds) for phase, seconds in self._steady().items()))
+        if self._spec.profile_steps and not self.has_profile:
+            self._writer.write(journal.Event(level="warning", topic="profile", message=self._why_no_profile()))
+
+    def _steady(self) -> dict[str, float]:
+        """Seconds per step over the calls after the first: the typical one, and how far they scatter."""
+        low, high = np.quantile(self._step_seconds, [0.05, 0.95])
+        typical = {"steady_step": median(self._step_seconds)}
+        return {**typical, "step_p05": float(low), "step_p95": float(high), "step_max": max(self._step_seconds)}
+
+    def _why_no_profile(self) -> str:
+        return (
+            f"No steps were profiled: {self._spec.profile_steps} steps must fit into an epoch of {self._steps_per_epoch}, before "
+            f"its last step and after the first {WARM_STEPS + 1} steps of the attempt; it made {self.steps_made}. "
+            "Use fewer profile_steps, a smaller batch, or more epochs."
+        )
 
     def _compile_time(self) -> None:
         """Writes, once, what the first call took beyond a steady step: compiling and warming up."""
@@ -147,3 +193,15 @@ class Recorder:
             f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1}): "
             "lower the learning rates, or train in float32; resume goes on from the last checkpoint."
         )
+
+
+def _memory(engine: Engine, epoch: int, step: int) -> journal.Memory:
+    process, device = process_memory(), engine.device_memory()
+    return journal.Memory(
+        epoch=epoch,
+        step=step,
+        process_bytes=process.bytes,
+        process_peak_bytes=process.peak_bytes,
+        device_bytes=device.bytes if device else None,
+        device_peak_bytes=device.peak_bytes if device else None,
+    )

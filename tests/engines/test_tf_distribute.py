@@ -540,3 +540,22 @@ def test_more_replicas_than_gpus_are_refused() -> None:
 )
 def test_a_tpu_that_cannot_be_used_is_explained(error: str, sentence: str) -> None:
     assert tpu_advice("local", ValueError(error)) == sentence
+
+
+# ---- where the time goes ------------------------------------------------------------------------------------------------------
+
+
+def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> None:
+    engine = make(2)
+    trained(engine, 4)
+    found = engine.profile(5)
+    assert found.numbers.values["loss_generator"].shape == (5,)
+    assert sum(item.share for item in found.shares) == pytest.approx(1.0)
+    assert sum(item.seconds for item in found.shares) == pytest.approx(found.numbers.seconds, rel=0.1)
+    work = {(name, part) for name in ("generator", "discriminator") for part in ("forward", "backward", "optimizer")}
+    assert work <= {(item.network, item.category) for item in found.shares}
+    assert engine.state()["step"] == 9
+
+
+def test_a_cpu_tells_nothing_of_device_memory(make: MakeEngine) -> None:
+    assert make(2).device_memory() is None

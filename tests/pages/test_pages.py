@@ -73,6 +73,36 @@ def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> N
     assert "all 2 epochs done" in "".join(str(code.value) for code in app.code)
 
 
+def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("live", run="quick-0001")
+    assert "'Profile steps' set on Launch" in texts(app)
+    assert "Memory, peak" not in {metric.label for metric in app.metric}
+
+
+def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    shares = [journal.TimeShare(network=name, category="backward", seconds=0.5, share=0.5) for name in ("generator", "")]
+    sizes = {"process_bytes": 10**9, "process_peak_bytes": 1_100_000_000, "device_bytes": None, "device_peak_bytes": None}
+    journal.append(
+        run.trainer_journal(),
+        1,
+        journal.Profile(step=18, steps=5, seconds=1.0, shares=shares),
+        journal.Memory(epoch=1, step=10, **sizes),  # type: ignore[arg-type]
+        *(
+            journal.Phase(phase=f"step_{name}", seconds=seconds)
+            for name, seconds in {"p05": 0.04, "p95": 0.05, "max": 0.2}.items()
+        ),
+    )
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "Where does a step's time go?" in [chart["title"] for chart in charts(app)]
+    assert "Measured once, over 5 training steps" in texts(app)
+    assert "'Profile steps' set on Launch" not in texts(app)
+    assert {metric.label: metric.value for metric in app.metric}["Memory, peak"] == "1.1 GB"
+    assert "nine of ten steps 40 ms to 50 ms, slowest 200 ms" in texts(app)
+
+
 def test_the_spec_of_the_loss_chart_holds_no_data(show: Show, trained: Make) -> None:
     """A spec that changes with the data is embedded anew: the chart flickers and forgets its zoom."""
     trained("quick-0001", losses=(0.5, 0.5))

@@ -19,13 +19,16 @@ from gan_runtime.journal import (
     Event,
     Histogram,
     HostFacts,
+    Memory,
     Phase,
     Plan,
+    Profile,
     Record,
     Renamed,
     Sample,
     Scalars,
     StatusChange,
+    TimeShare,
     WorkerTimes,
 )
 from gan_runtime.rundir import RunDir
@@ -40,10 +43,12 @@ TABLES = (
     "events",
     "histograms",
     "hosts",
+    "memory",
     "names",
     "offsets",
     "phases",
     "plans",
+    "profiles",
     "samples",
     "scalars",
     "statuses",
@@ -65,11 +70,21 @@ def scalars(first_step: int, steps: int, epoch: int = 1) -> Scalars:
     )
 
 
+def profile(step: int) -> Profile:
+    """Where the time of the two steps up to `step` went."""
+    shares = [("generator", "backward", 0.15, 0.75), ("", "idle", 0.05, 0.25)]
+    keys = ("network", "category", "seconds", "share")
+    return Profile(step=step, steps=2, seconds=0.2, shares=[TimeShare(**dict(zip(keys, row, strict=True))) for row in shares])
+
+
 def epoch_end(epoch: int, step: int) -> Iterable[Record]:
     yield EpochDone(epoch=epoch, step=step, seconds=2.0, images=64, images_per_s=32.0)
     yield Histogram(epoch=epoch, step=step, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[3, 5])
     file = f"samples/epoch-{epoch:05d}.png"
     yield Sample(epoch=epoch, step=step, sample_kind="fixed_latents", file=file, meta={"seed": 1})
+    yield Memory(
+        epoch=epoch, step=step, process_bytes=2, process_peak_bytes=3, device_bytes=None if epoch == 1 else 4, device_peak_bytes=5
+    )
     yield Phase(phase="probe", seconds=0.25)
 
 
@@ -82,8 +97,8 @@ def write_everything(run: RunDir) -> None:
     host = HostFacts(facts={"cores": 8})
     plan = Plan(images=128, steps_per_epoch=4, epochs=2)
     started = StatusChange(status="running", reason="training")
-    journal.append(path, 1, host, AttemptStart(resume_step=0), plan, started, scalars(1, 4), *epoch_end(1, 4))
-    journal.append(path, 1, scalars(5, 2, epoch=2), worker_times(0, 4), worker_times(0, 6))
+    journal.append(path, 1, host, AttemptStart(resume_step=0), plan, started, scalars(1, 4), profile(4), *epoch_end(1, 4))
+    journal.append(path, 1, scalars(5, 2, epoch=2), profile(6), worker_times(0, 4), worker_times(0, 6))
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
     journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven"))
@@ -122,10 +137,12 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "events": 2,
         "histograms": 2,
         "hosts": 1,
+        "memory": 2,
         "names": 1,
         "offsets": 3,
         "phases": 2,
         "plans": 2,
+        "profiles": 2,  # those of step 6 are void
         "samples": 2,
         "scalars": 8,
         "statuses": 4,
@@ -133,6 +150,14 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
     }
     assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [(0, 4, 1), (0, 8, 2), (1, 4, 1), (1, 8, 2)]
     assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(b"picture of epoch 2", '{"seed": 1}')]
+    assert store.rows("SELECT step, steps, network, category, seconds, share FROM profiles ORDER BY share") == [
+        (4, 2, "", "idle", 0.05, 0.25),
+        (4, 2, "generator", "backward", 0.15, 0.75),
+    ]
+    assert store.rows("SELECT epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM memory") == [
+        (1, 2, 3, None, 5),
+        (2, 2, 3, 4, 5),
+    ]
     assert store.rows("SELECT bin_left, bin_right, count FROM ingest.histograms LIMIT 1") == [([0.0, 0.5], 1.0, [3, 5])]
 
 

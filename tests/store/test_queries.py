@@ -20,7 +20,7 @@ from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
-from gan_runtime.store.queries import LOSSES, SampleGrid
+from gan_runtime.store.queries import LOSSES, PeakMemory, SampleGrid
 from gan_runtime.store.store import Store
 
 At = Callable[[float], datetime]
@@ -398,6 +398,60 @@ def test_a_failure_is_an_event_of_level_error(quick: RunDir, store: Store, take_
     )
     take_in()
     assert records(queries.events(store, "quick-0001"))[-1] == (at(30), 1, "error", "failed", "loss_generator became NaN")
+
+
+def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
+    """Of four steps of half a second."""
+    found = [
+        journal.TimeShare(network=network, category=category, seconds=2.0 * share, share=share)
+        for network, category, share in shares
+    ]
+    return journal.Profile(step=step, steps=4, seconds=2.0, shares=found)
+
+
+def test_a_profile_is_that_of_the_newest_attempt_that_has_one(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    assert queries.profile(store, "quick-0001").empty
+    first = profile(5, ("generator", "forward", 0.25), ("generator", "backward", 0.5), ("", "idle", 0.25))
+    journal.append(quick.trainer_journal(), 1, first)
+    journal.append(quick.trainer_journal(), 2, journal.Phase(phase="trace", seconds=1.0))
+    take_in()
+    frame = queries.profile(store, "quick-0001")
+    assert list(frame.columns) == ["network", "category", "seconds_per_step", "share", "steps"]
+    assert records(frame) == [
+        ("generator", "backward", 0.25, 0.5, 4),
+        ("", "idle", 0.125, 0.25, 4),
+        ("generator", "forward", 0.125, 0.25, 4),
+    ]
+    journal.append(quick.trainer_journal(), 2, profile(6, ("", "unattributed", 1.0)))
+    take_in()
+    assert records(queries.profile(store, "quick-0001")) == [("", "unattributed", 0.5, 1.0, 4)]
+
+
+def test_profiled_steps_do_not_make_a_run_look_faster(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    """Steps 7 and 8 were profiled: the clock stood still."""
+    standing = journal.Scalars(epoch=2, first_step=7, wall_s=[15.0, 15.0], values={"loss_generator": [0.7, 0.8]})
+    journal.append(quick.trainer_journal(), 1, standing)
+    take_in()
+    assert queries.progress(store, "quick-0001").step == 8
+    assert queries.progress(store, "quick-0001").seconds_per_step == 1.0
+
+
+def test_the_peak_of_memory_is_that_of_the_newest_attempt(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    def memory(epoch: int, peak: int, device: int | None = None) -> journal.Memory:
+        return journal.Memory(
+            epoch=epoch, step=4 * epoch, process_bytes=1, process_peak_bytes=peak, device_bytes=device, device_peak_bytes=device
+        )
+
+    assert queries.peak_memory(store, "quick-0001") is None
+    journal.append(quick.trainer_journal(), 1, memory(1, 900), memory(2, 950))
+    take_in()
+    assert queries.peak_memory(store, "quick-0001") == PeakMemory(950, None)
+    journal.append(quick.supervisor_journal, 2, journal.StatusChange(status="starting", reason="again"))
+    take_in()
+    assert queries.peak_memory(store, "quick-0001") is None
+    journal.append(quick.trainer_journal(), 2, memory(2, 700, device=80))
+    take_in()
+    assert queries.peak_memory(store, "quick-0001") == PeakMemory(700, 80)
 
 
 def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(

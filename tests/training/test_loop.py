@@ -5,15 +5,25 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 from gan_runtime import journal
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines.contract import Arrays, BinCounts, ProbeResult, StepNumbers, WorkerNews
+from gan_runtime.engines.contract import (
+    Arrays,
+    BinCounts,
+    DeviceMemory,
+    ProbeResult,
+    ProfiledSteps,
+    ProfileShare,
+    StepNumbers,
+    WorkerNews,
+)
 from gan_runtime.errors import AlarmError, NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
@@ -26,6 +36,9 @@ COLLAPSED = HEALTHY | {"spread_fake": 0.002}
 SPEC = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "steps_per_loop": 2, "precision": "float32"})
 
 
+Kind = TypeVar("Kind", bound=journal.Record)
+
+
 class CountingEngine:
     """Fulfils `engines.contract.Engine`; its loss is the number of the step, NaN at `nan_at`."""
 
@@ -33,6 +46,7 @@ class CountingEngine:
         self.step, self.nan_at, self.calls, self.marks, self.slowed = 0, nan_at, list[int](), list[int](), 1.0
         self.scores = list(scores)  # of the next epochs; healthy ones after these
         self.wishes: list[bool] = []
+        self.profiled: list[tuple[int, int]] = []  # first step, steps
 
     def trace(self) -> None:
         """Nothing to build."""
@@ -45,6 +59,16 @@ class CountingEngine:
         self.step += steps
         numbers[numbers == self.nan_at] = np.nan
         return StepNumbers({"loss_generator": numbers}, seconds=0.5 * steps)
+
+    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+        """As slow as a profiler."""
+        self.profiled.append((self.step + 1, steps))
+        numbers = self.run(steps, stop_wish)
+        return ProfiledSteps(replace(numbers, seconds=100.0), (ProfileShare("generator", "forward", 99.0, 1.0),))
+
+    def device_memory(self) -> DeviceMemory:
+        """Grows by a byte a step."""
+        return DeviceMemory(self.step, 1000)
 
     def mark(self) -> None:
         """Notes after which step."""
@@ -132,7 +156,8 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
         "EpochScores": 3,
         "Histogram": 3,
         "Sample": 3,
-        "Phase": 7,  # trace, first_call, compile, steady_step, and a probe for each epoch
+        "Memory": 3,
+        "Phase": 10,  # trace, first_call, compile, steady_step, three of its scatter, and a probe for each epoch
     }
     epochs = [record for record in records if isinstance(record, journal.EpochDone)]
     assert [(item.epoch, item.step, item.seconds, item.images, item.images_per_s) for item in epochs] == [
@@ -197,6 +222,90 @@ def test_a_nan_fails_the_run_and_names_metric_and_step(run: RunDir) -> None:
     saved = checkpoints.load_newest(run.checkpoints)
     assert saved is not None
     assert saved.step == 5  # of the epoch before
+
+
+# ---- profile, scatter, memory ---------------------------------------------------------------------------------------------
+
+
+def recorded(run: RunDir, kind: type[Kind]) -> list[Kind]:
+    return [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, kind)]
+
+
+def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> None:
+    engine = CountingEngine()
+    train(run, engine, epochs=10, profile_steps=3)
+    assert engine.profiled == [(12, 3)]
+    [profile] = recorded(run, journal.Profile)
+    assert (profile.step, profile.steps, profile.seconds) == (14, 3, 99.0)
+    assert profile.shares == [journal.TimeShare(network="generator", category="forward", seconds=99.0, share=1.0)]
+    assert steps_recorded(run) == list(range(1, 51))
+
+
+def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
+    train(run, CountingEngine(), epochs=10, profile_steps=3)
+    third = recorded(run, journal.EpochDone)[2]
+    assert (third.seconds, third.images, third.images_per_s) == (1.0, 16, 16.0), "2 of its 5 steps are timed"
+    walls = {
+        record.first_step + index: wall for record in recorded(run, journal.Scalars) for index, wall in enumerate(record.wall_s)
+    }
+    assert [walls[step] for step in range(11, 17)] == [5.5, 5.5, 5.5, 5.5, 6.0, 6.5]
+    assert walls[50] == pytest.approx(47 * 0.5)
+    phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
+    assert (phases["steady_step"], phases["step_max"]) == (0.5, 0.5)
+
+
+def test_an_attempt_too_short_for_a_profile_says_so(run: RunDir) -> None:
+    engine = CountingEngine()
+    train(run, engine, epochs=2, profile_steps=3)
+    assert engine.profiled == []
+    [event] = recorded(run, journal.Event)
+    assert event.level == "warning"
+    assert "3 steps must fit into an epoch of 5" in event.message
+    assert "it made 10" in event.message
+
+
+def test_steps_that_fill_an_epoch_are_not_profiled(run: RunDir) -> None:
+    engine = CountingEngine()
+    train(run, engine, epochs=10, profile_steps=5)
+    assert engine.profiled == []
+
+
+def test_a_resumed_attempt_is_profiled_again(run: RunDir) -> None:
+    first, second = CountingEngine(), CountingEngine()
+    train(run, first, stop=lambda: first.step >= 22, epochs=10, profile_steps=3)
+    train(run, second, attempt=2, epochs=10, profile_steps=3)
+    assert len(first.profiled) == len(second.profiled) == 1
+    assert second.profiled[0][0] > first.step + 10
+
+
+def test_profiled_steps_of_which_the_training_goes_back_are_profiled_again(run: RunDir) -> None:
+    engine = CountingEngine(nan_at=15)
+    engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
+    assert train(run, engine, epochs=5, profile_steps=3, alarm_action="roll_back").status == "finished"
+    assert engine.profiled == [(12, 3), (11, 3)], "back to step 10, when the attempt was warm already"
+
+
+def test_the_scatter_of_the_steps_is_told_at_the_end(run: RunDir) -> None:
+    class Uneven(CountingEngine):
+        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+            return replace(super().run(steps, stop_wish), seconds=steps * len(self.calls) / 10)
+
+    train(run, Uneven(), epochs=4)
+    phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
+    # 13 calls; the first does not count: 0.2, 0.3, … 1.3 seconds a step
+    found = [phases[name] for name in ("step_p05", "steady_step", "step_p95", "step_max")]
+    assert found == pytest.approx([0.255, 0.75, 1.245, 1.3])
+
+
+def test_memory_is_told_at_the_end_of_each_epoch(run: RunDir) -> None:
+    train(run, CountingEngine())
+    found = recorded(run, journal.Memory)
+    assert [(item.epoch, item.step, item.device_bytes, item.device_peak_bytes) for item in found] == [
+        (1, 5, 5, 1000),
+        (2, 10, 10, 1000),
+        (3, 15, 15, 1000),
+    ]
+    assert all(1e6 < item.process_bytes <= item.process_peak_bytes for item in found)
 
 
 @pytest.mark.usefixtures("cores")

@@ -3,6 +3,7 @@
 SQL stays in the package `store`. Times are UTC.
 """
 
+from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import LOSSES, SCORES, XAxis, curves, not_finite
 from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
@@ -12,6 +13,7 @@ from gan_runtime.store.queries.timeline import epoch_times, events, phases, work
 __all__ = [
     "LOSSES",
     "SCORES",
+    "PeakMemory",
     "Progress",
     "RunRow",
     "SampleGrid",
@@ -21,7 +23,9 @@ __all__ = [
     "events",
     "histogram",
     "not_finite",
+    "peak_memory",
     "phases",
+    "profile",
     "progress",
     "queue",
     "run",

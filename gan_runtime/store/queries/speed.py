@@ -57,7 +57,10 @@ def progress(store: Store, run_id: str) -> Progress:
 
 
 def _recent_seconds_per_step(store: Store, run_id: str) -> float | None:
-    """Mean over the last 50 steps of the newest attempt, without its first step, which holds the compiling."""
+    """Mean over the last 50 steps of the newest attempt, without its first step, which holds the compiling.
+
+    The clock stands still while steps are profiled: steps that share a time with the one before them are not counted.
+    """
     rows = store.rows(
         """
         WITH newest AS (
@@ -67,12 +70,12 @@ def _recent_seconds_per_step(store: Store, run_id: str) -> float | None:
             SELECT step, wall_s FROM newest
             WHERE step >= greatest((SELECT min(step) + 1 FROM newest), (SELECT max(step) - 50 FROM newest))
         )
-        SELECT min(step), max(step), min(wall_s), max(wall_s) FROM recent
+        SELECT count(DISTINCT wall_s) - 1, max(wall_s) - min(wall_s) FROM recent
         """,
         {"run": run_id},
     )
-    first, last, begin, end = rows[0]
-    return (end - begin) / (last - first) if first is not None and last > first else None
+    steps, seconds = rows[0]
+    return seconds / steps if steps > 0 else None
 
 
 def _overhead_per_epoch(store: Store, run_id: str) -> float:

@@ -1,0 +1,23 @@
+"""What a run measures beside its training."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from gan_runtime.options import option
+
+
+class MeasuringOptions(BaseModel):
+    """Read by the training loop."""
+
+    profile_steps: int = option(
+        0,
+        label="Profile steps",
+        group="Run",
+        unit="steps",
+        ge=0,
+        le=100,
+        help="So many steps run once under the profiler, to tell where a step's time goes. They train as all others but count in no time. 0: none.",
+        source="CERN's 3DGAN on TPUs: 38 % forward, 61 % backward, 0.7 % idle",
+        error="use 0, or a few steps such as 5.",
+    )

@@ -1,0 +1,126 @@
+"""The division of a window's time, on literal operations."""
+
+from __future__ import annotations
+
+import pytest
+
+from gan_runtime.engines.contract import ProfileShare
+from gan_runtime.engines.step_profile import Classifier, Op, Window, shares
+
+NETWORKS = ("generator", "discriminator")
+STEP = "while/body/_1/while/"
+FORWARD_G = STEP + "forward/generator_1/dense_1/MatMul"
+FORWARD_D = STEP + "replica_1/forward/discriminator_3/conv_2_1/convolution"
+BACKWARD_G = "while/body/_1/gradient_tape/while/forward/generator_1/dense_1/MatMul/MatMul"
+SUM_G = STEP + "optimizer_generator/all_reduce_generator/CollectiveReduceV2"
+
+
+def op(name: str, start_s: float, seconds: float, kind: str = "MatMul", line: str = "tf_Compute/1", **more: bool) -> Op:
+    return Op(name, kind, start_s, seconds, line, **more)
+
+
+def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
+    """Seconds by network and category of a window from 0 to `seconds` on one device."""
+    return {(item.network, item.category): item.seconds for item in shares([ops], Window(0.0, seconds), NETWORKS)}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "network", "category"),
+    [
+        (FORWARD_G, "_MklMatMul", "generator", "forward"),
+        (FORWARD_D, "_MklNativeFusedConv2D", "discriminator", "forward"),
+        (STEP + "forward/Mean_1", "Mean", "", "forward"),
+        (BACKWARD_G, "_MklMatMul", "generator", "backward"),
+        ("gradient_tape/discriminator_1/leaky_1_1/LeakyRelu/LeakyReluGrad", "", "discriminator", "backward"),
+        (STEP + "gradients/AddN_3", "AddN", "", "backward"),
+        (STEP + "optimizer_generator/Sqrt_1", "Sqrt", "generator", "optimizer"),
+        (STEP + "adam_discriminator/update_1/AssignSubVariableOp", "AssignSubVariableOp", "discriminator", "optimizer"),
+        (STEP + "loss_scale_generator/Mul", "Mul", "generator", "optimizer"),
+        (SUM_G, "CollectiveReduceV2", "generator", "gradient_all_reduce"),
+        (STEP + "optimizer_generator/all_reduce_generator/concat", "ConcatV2", "generator", "gradient_all_reduce"),
+        (STEP + "adam_discriminator/CollectiveReduceV2_1", "CollectiveReduceV2", "discriminator", "gradient_all_reduce"),
+        (STEP + "forward/generator_1/norm_1_1/CollectiveReduceV2", "CollectiveReduceV2", "generator", "batch_norm_all_reduce"),
+        (
+            STEP + "forward/generator_1/norm_1_1/all_reduce_batch_norm/truediv",
+            "RealDiv",
+            "generator",
+            "batch_norm_all_reduce",
+        ),
+        (STEP + "gradients/CollectiveReduceV2_4", "CollectiveReduceV2", "", "batch_norm_all_reduce"),
+        ("", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "", "gradient_all_reduce"),
+        ("", "IteratorGetNextOp::DoCompute", "", "input"),
+        (STEP + "MultiDeviceIteratorGetNextFromShard", "MultiDeviceIteratorGetNextFromShard", "", "input"),
+        (STEP + "TensorArrayV2Write/TensorListSetItem", "TensorListSetItem", "", "unattributed"),
+        ("", "convolution.4", "", "unattributed"),
+        ("regenerator/dense/MatMul", "MatMul", "", "unattributed"),
+    ],
+)
+def test_the_path_and_the_kind_say_what_an_operation_is(name: str, kind: str, network: str, category: str) -> None:
+    assert Classifier(NETWORKS).place(op(name, 0, 1, kind)) == (network, category)
+
+
+def test_what_no_operation_fills_is_idle() -> None:
+    assert divided(op(FORWARD_G, 1, 2), op(BACKWARD_G, 5, 4)) == {
+        ("generator", "backward"): 4,
+        ("", "idle"): 4,
+        ("generator", "forward"): 2,
+    }
+    assert divided() == {("", "idle"): 10}
+
+
+def test_a_moment_is_divided_evenly_among_what_computes_then() -> None:
+    several = divided(op(FORWARD_G, 0, 10), op(BACKWARD_G, 4, 6, line="tf_Compute/2"), op(BACKWARD_G, 4, 6, line="tf_Compute/3"))
+    assert several == {("generator", "forward"): pytest.approx(6), ("generator", "backward"): pytest.approx(4)}
+
+
+def test_of_nested_operations_the_inner_one_counts() -> None:
+    nested = divided(op(FORWARD_G, 0, 10), op(FORWARD_D, 2, 5), op(BACKWARD_G, 3, 1), op(FORWARD_D, 8, 1))
+    assert nested == {("generator", "forward"): 4, ("discriminator", "forward"): 5, ("generator", "backward"): 1}
+
+
+def test_an_exchange_hidden_behind_computing_costs_nothing() -> None:
+    found = divided(
+        op(FORWARD_G, 0, 7),
+        op(SUM_G, 2, 6, "CollectiveReduceV2", "collective_ops/1"),
+        op("x", 2, 7.5, "IteratorGetNext", "tf_data"),
+    )
+    assert found == {
+        ("generator", "forward"): 7,
+        ("generator", "gradient_all_reduce"): 1,
+        ("", "input"): 1.5,
+        ("", "idle"): 0.5,
+    }
+
+
+def test_what_was_handed_over_counts_where_nothing_else_is_seen_computing() -> None:
+    found = divided(
+        op(FORWARD_G, 0, 4), op(BACKWARD_G, 1, 8, handed_over=True), op(SUM_G, 0, 10, "CollectiveReduceV2", "collective_ops/1")
+    )
+    assert found == {
+        ("generator", "forward"): 4,
+        ("generator", "backward"): 5,
+        ("generator", "gradient_all_reduce"): 1,
+    }
+
+
+def test_calls_that_wait_for_what_they_called_do_not_count() -> None:
+    assert divided(op("cluster_1/xla_run", 0, 10, "_XlaRun"), op(FORWARD_G, 2, 3, line="tf_numa_-1_Eigen/1")) == {
+        ("generator", "forward"): 3,
+        ("", "idle"): 7,
+    }
+
+
+def test_only_what_lies_in_the_window_counts() -> None:
+    assert divided(op(FORWARD_G, -5, 6), op(BACKWARD_G, 9, 5), op(FORWARD_D, 20, 1)) == {
+        ("generator", "forward"): 1,
+        ("generator", "backward"): 1,
+        ("", "idle"): 8,
+    }
+
+
+def test_shares_add_up_to_1_and_are_the_mean_over_the_devices() -> None:
+    found = shares([[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]], Window(0.0, 4.0), NETWORKS)
+    assert found == (
+        ProfileShare("generator", "forward", 3.0, 0.75),
+        ProfileShare("generator", "backward", 1.0, 0.25),
+    )

@@ -1,0 +1,26 @@
+"""The memory of this process, as the operating system counts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.training import memory
+
+
+def test_the_peak_remembers_what_was_given_back() -> None:
+    before = memory.process_memory()
+    block = bytearray(b"x") * 200_000_000
+    held = memory.process_memory()
+    del block
+    after = memory.process_memory()
+    assert held.bytes - before.bytes > 150_000_000
+    assert after.bytes < held.bytes
+    assert after.peak_bytes == pytest.approx(held.bytes, rel=0.01)  # the kernel counts pages roughly
+
+
+def test_without_proc_the_peak_comes_from_getrusage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    exact = memory.process_memory().peak_bytes
+    monkeypatch.setattr(memory, "STATUS", tmp_path / "absent")
+    assert memory.process_memory().peak_bytes == pytest.approx(exact, rel=0.2)
