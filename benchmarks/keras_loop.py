@@ -8,19 +8,14 @@ python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 2
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.step_timer import arguments, run_alone_or_serve
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_BACKEND"] = "tensorflow"
-
-PRECISIONS = ("mixed_bfloat16", "float32")
-WARM_UP_STEPS = 3  # the first one compiles
 
 
 def networks() -> tuple[Any, Any]:
@@ -90,27 +85,6 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
     return lambda: float(compiled())
 
 
-def measure(precision: str, batch: int, steps: int) -> dict[str, Any]:
-    """Images per second at the median step, after the warm-up."""
-    step = make_step(precision, batch)
-    seconds = []
-    for _ in range(WARM_UP_STEPS + steps):
-        begin = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - begin)
-    step_s = statistics.median(seconds[WARM_UP_STEPS:])
-    return {"precision": precision, "batch": batch, "images_per_s": round(batch / step_s, 1), "step_s": round(step_s, 4)}
-
-
-def arguments(description: str) -> argparse.Namespace:
-    """--precision, --batch and --steps: the same for both sides of the comparison."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
-    parser.add_argument("--batch", type=int, default=256, help="images per step")
-    parser.add_argument("--steps", type=int, default=20, help="steps to measure, after the warm-up")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    given = arguments("Times a plain Keras DCGAN loop.")
-    print(json.dumps(measure(given.precision, given.batch, given.steps)))
+    given = arguments("Times a plain Keras DCGAN loop.").parse_args()
+    run_alone_or_serve(given, make_step(given.precision, given.batch))

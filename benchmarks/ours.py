@@ -1,30 +1,25 @@
-"""Our trainer as a user runs it, timed from what it stored: a DCGAN run in an empty home with the runtime open.
+"""One whole run of our trainer, from submit to its end, timed from what it stored: a DCGAN run in an empty home.
 
-Supervisor, ingest into results.duckdb, input pipeline, checkpoints and probes are all at work; the images are random ones
-in an IDX file. Training runs in host calls of `steps_per_loop` steps, and the steps of a call share its seconds evenly:
-the median step is the median call, weighted by its steps. The time of probes and checkpoints between epochs is in
-`phases_s` and in `elapsed_s`, not in the step time.
+For what the gate of trainer_side.py cannot hold, such as a run of several worker processes. Supervisor, ingest into
+results.duckdb, input pipeline, checkpoints and probes are all at work; the images are random ones in an IDX file. Training
+runs in host calls of `steps_per_loop` steps, and the steps of a call share its seconds evenly: the median step is the
+median call, weighted by its steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not in the step time.
 
-python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20        prints one JSON line
+python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--set OPTION=VALUE …]    prints one JSON line
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
-import struct
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarks.keras_loop import WARM_UP_STEPS, arguments
-from benchmarks.trial import trial_home
-from gan_runtime.data.mnist import DATA_VARIABLE
+from benchmarks.run_options import spec_of, trainer_arguments
+from benchmarks.step_timer import WARM_UP_STEPS
+from benchmarks.trial import random_mnist, trial_home
 from gan_runtime.runtime import Runtime
-from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
@@ -32,15 +27,11 @@ STEPS_PER_EPOCH = 10
 DEADLINE_SECONDS = 900.0
 
 
-def measure(precision: str, batch: int, steps: int) -> dict[str, Any]:
-    """Images per second at the median step of one run, without its first steps."""
-    epochs = -(-(WARM_UP_STEPS + steps) // STEPS_PER_EPOCH)
-    spec = RunSpec.parse(
-        {"dataset": "mnist", "accelerator": "cpu", "precision": precision, "batch_size_global": batch, "epochs": epochs}
-    )
-    with trial_home() as home:
-        write_images(home.path / "images" / "mnist", STEPS_PER_EPOCH * batch)
-        os.environ[DATA_VARIABLE] = str(home.path / "images")
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """Images per second at the median step of one run, without its first steps. An epoch is 10 steps long."""
+    epochs = -(-(WARM_UP_STEPS + given.steps) // STEPS_PER_EPOCH)
+    spec = spec_of(given, epochs)
+    with trial_home() as home, random_mnist(STEPS_PER_EPOCH * spec.images_per_step):
         runtime = Runtime.open(home)
         try:
             begin = time.perf_counter()
@@ -52,21 +43,14 @@ def measure(precision: str, batch: int, steps: int) -> dict[str, Any]:
         finally:
             runtime.close()
     return {
-        "precision": precision,
-        "batch": batch,
-        "images_per_s": round(batch / step_s, 1),
+        "precision": spec.precision,
+        "batch": spec.batch_size_global,
+        "images_per_s": round(spec.batch_size_global / step_s, 1),
         "step_s": round(step_s, 4),
         "steps": epochs * STEPS_PER_EPOCH,
         "elapsed_s": round(elapsed_s, 1),  # from the submit to the end, the look at the host and all starting included
         "phases_s": {name: round(seconds, 3) for name, seconds in phases.items()},
     }
-
-
-def write_images(folder: Path, images: int) -> None:
-    """An IDX file of random 28 × 28 images, as MNIST comes."""
-    folder.mkdir(parents=True)
-    pixels = np.random.default_rng(1).integers(0, 256, (images, 28, 28), np.uint8)
-    (folder / "train-images-idx3-ubyte").write_bytes(struct.pack(">HBB3I", 0, 8, 3, *pixels.shape) + pixels.tobytes())
 
 
 def wait_until_finished(runtime: Runtime, run_id: str) -> None:
@@ -86,5 +70,4 @@ def median_step_s(store: Store, run_id: str) -> float:
 
 
 if __name__ == "__main__":
-    given = arguments("Times a real run of our trainer.")
-    print(json.dumps(measure(given.precision, given.batch, given.steps)))
+    print(json.dumps(measure(trainer_arguments("Times a whole run of our trainer.").parse_args())))

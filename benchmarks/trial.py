@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import struct
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 
+from gan_runtime.data.mnist import DATA_VARIABLE
 from gan_runtime.home import Home
+
+MNIST_IMAGES = 60_000
 
 
 @contextmanager
@@ -21,8 +28,40 @@ def trial_home() -> Iterator[Home]:
             yield Home(Path(folder)).prepare()
         finally:
             # Trainers outlive a dashboard on purpose; after a failed measurement one would train on and spoil the next.
-            children = psutil.Process().children(recursive=True)
-            for child in children:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    child.kill()
-            psutil.wait_procs(children, timeout=10)
+            _kill(psutil.Process().children(recursive=True))
+
+
+@contextmanager
+def random_mnist(images: int = MNIST_IMAGES) -> Iterator[None]:
+    """The dataset `mnist` of this process and its children is so many random 28 × 28 images in an IDX file, as MNIST comes."""
+    with tempfile.TemporaryDirectory(prefix="gan-bench-images-") as folder:
+        pixels = np.random.default_rng(1).integers(0, 256, (images, 28, 28), np.uint8)
+        header = struct.pack(">HBB3I", 0, 8, 3, *pixels.shape)
+        (Path(folder) / "train-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
+        before = os.environ.get(DATA_VARIABLE)
+        os.environ[DATA_VARIABLE] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(DATA_VARIABLE)
+            if before is not None:
+                os.environ[DATA_VARIABLE] = before
+
+
+def end_with_children(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Closes the child's standard input, which asks it to end; after `patience_s` it is killed with all that it started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            assert process.stdin is not None
+            process.stdin.close()
+        _, alive = psutil.wait_procs(family, timeout=patience_s)
+        _kill(alive)
+    process.wait()
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, timeout=10)

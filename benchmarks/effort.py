@@ -1,0 +1,49 @@
+"""How long a row is measured, and how children that answer once are asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.turns import QUIET_CPU, NotMeasuredError
+from gan_runtime.home import REPOSITORY
+
+
+@dataclass(frozen=True)
+class Effort:
+    """`rounds` turns of each side, `steps` steps each, on `batch` images of a set of `images`. `referee`: a further peer."""
+
+    rounds: int
+    steps: int
+    batch: int
+    images: int
+    referee: Path | None = None
+
+    def loop(self, module: str, precision: str, *further: str) -> list[str]:
+        """What follows `python` to start a peer that serves turns."""
+        return ["-m", f"benchmarks.{module}", "--serve", "--precision", precision, "--batch", str(self.batch), *further]
+
+    def run(self, module: str, precision: str, *settings: str) -> list[str]:
+        """The same for a side that is a run of ours; `settings` such as replicas=8."""
+        chosen = [part for setting in settings for part in ("--set", setting)]
+        return self.loop(module, precision, "--images", str(self.images), *chosen)
+
+
+def answer_of(arguments: list[str]) -> dict[str, Any]:
+    """The JSON object that a Python child prints last. Raises NotMeasuredError, its messages printed, when it fails."""
+    command = [sys.executable, *arguments]
+    child = subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **QUIET_CPU}, capture_output=True, text=True, check=False)
+    try:
+        if child.returncode == 0:
+            return dict(json.loads(child.stdout.splitlines()[-1]))
+    except (IndexError, ValueError):
+        print(child.stdout, file=sys.stderr)
+    print(child.stderr, file=sys.stderr)
+    raise NotMeasuredError(
+        f"`python {' '.join(arguments)}` gave no measurement (exit code {child.returncode}): its messages are above"
+    )

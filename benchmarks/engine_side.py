@@ -1,0 +1,79 @@
+"""A side that is the bare engine: `engine.run` called again and again, with nothing of a run around it.
+
+No loop, journal, probes, checkpoints, store or supervisor; the input pipeline and the numbers of each step are there. Calls are
+`steps_per_loop` steps long, as in a run. Without --serve it prints one JSON line, as the other loops do, of the median call;
+with --profile N, the shares of N profiled steps.
+
+python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20 [--set OPTION=VALUE …] [--profile N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+from functools import partial
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from benchmarks.ratios import total
+from benchmarks.run_options import spec_of, trainer_arguments
+from benchmarks.step_timer import WARM_UP_STEPS, alone, timed
+from benchmarks.trial import random_mnist
+from benchmarks.turns import Turn, serve
+from gan_runtime import catalog
+from gan_runtime.data import loading
+from gan_runtime.spec import RunSpec
+
+
+def build(spec: RunSpec) -> Any:
+    """The engine of a run, built and traced as a trainer does it."""
+    engine_class = importlib.import_module(catalog.ENGINES[spec.engine].module).ENGINE
+    workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
+    engine = engine_class(spec, workload, loading.load(spec.dataset), "cpu")
+    engine.trace()
+    return engine
+
+
+def block(engine: Any, spec: RunSpec, steps: int) -> Turn:
+    """`steps` steps in calls of at most `steps_per_loop`."""
+    full, rest = divmod(steps, spec.steps_per_loop)
+    calls = [spec.steps_per_loop] * full + ([rest] if rest else [])
+    return total([Turn(each, timed(partial(engine.run, each), 1).seconds) for each in calls])
+
+
+def profiled_shares(engine: Any, steps: int) -> dict[str, Any]:
+    """Category → share of the wall time of `steps` profiled steps, 0 to 1; `not_measured` when the engine has no profiler."""
+    if not hasattr(engine, "profile"):
+        return {"not_measured": "this version's engine has no profile of a step"}
+    engine.run(WARM_UP_STEPS)
+    shares: dict[str, float] = {}
+    for part in engine.profile(steps).shares:
+        shares[part.category] = shares.get(part.category, 0.0) + part.share
+    return {"steps": steps, "shares": {name: round(share, 5) for name, share in shares.items()}}
+
+
+def answer(given: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
+    """Serves, or prints one line."""
+    if given.serve:
+        serve(lambda steps: block(engine, spec, steps))
+    elif given.profile:
+        print(json.dumps(profiled_shares(engine, given.profile)))
+    else:
+        print(json.dumps(alone(given.precision, given.batch, given.steps, lambda: engine.run(1))))
+
+
+def main() -> None:
+    """Builds the engine as asked and answers."""
+    parser = trainer_arguments("Times the bare engine.")
+    parser.add_argument("--profile", type=int, default=0, metavar="STEPS", help="profile so many steps instead of timing them")
+    given = parser.parse_args()
+    with random_mnist(given.images):
+        spec = spec_of(given, epochs=1)
+        answer(given, build(spec), spec)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Floating-point operations of a training step per image, computed from the layers' shapes of a workload's own networks.
+
+A multiplication and an addition count as 2; a "same" convolution is counted in full at the border; only layers with a
+kernel count (batch norm, activations, losses and the optimizer are below 1 % of it and count as none). A pass over a layer is
+one of three, each as long as the others:
+
+    forward            outputs from inputs
+    kernel gradient    from inputs and upstream gradient
+    input gradient     from kernel and upstream gradient; the first layer of a network has none unless its inputs learn
+
+A step that updates both networks from one forward pass (workloads/pair.py, updates=together) makes these:
+
+    G                  forward, kernel and input gradients
+    D on real images   forward, kernel and input gradients of D's loss
+    D on fake images   the same, and once more the input gradients, down to the image: they carry G's loss to G
+
+python -m benchmarks.flops dcgan_mnist        prints {"flop_per_image": …}
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gan_runtime import catalog
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """A layer with a kernel. `positions`: where the kernel is applied: output pixels of a convolution, INPUT pixels of a
+    transposed one, 1 of a dense layer."""
+
+    name: str
+    kernel: tuple[int, ...]
+    positions: int
+
+    @property
+    def flop(self) -> int:
+        """One pass over the layer for one image."""
+        return 2 * math.prod(self.kernel) * self.positions
+
+
+def layer_shapes(network: Any) -> list[LayerShape]:
+    """The layers with a kernel of a keras.Sequential that is built, from input to output."""
+    return [_shape(layer) for layer in network.layers if hasattr(layer, "kernel")]
+
+
+def _shape(layer: Any) -> LayerShape:
+    transposed = "Transpose" in "".join(base.__name__ for base in type(layer).__mro__)
+    pixels = (layer.input if transposed else layer.output).shape[1:-1]
+    return LayerShape(layer.name, tuple(layer.kernel.shape), math.prod(pixels))
+
+
+def step_flop_per_image(generator: Sequence[LayerShape], discriminator: Sequence[LayerShape]) -> int:
+    """The passes of the table above."""
+    g, d = (sum(layer.flop for layer in network) for network in (generator, discriminator))
+    own_g, own_d = 3 * g - generator[0].flop, 3 * d - discriminator[0].flop
+    return own_g + 2 * own_d + d
+
+
+def of_workload(name: str) -> int:
+    """FLOP per image and step of a workload of the catalog. Loads Keras."""
+    networks = importlib.import_module(catalog.WORKLOADS[name].module).WORKLOAD.networks()
+    return step_flop_per_image(layer_shapes(networks["generator"]), layer_shapes(networks["discriminator"]))
+
+
+if __name__ == "__main__":
+    print(json.dumps({"flop_per_image": of_workload(sys.argv[1])}))

@@ -1,0 +1,49 @@
+"""A side that is the machine itself: how many operations per second it makes in bfloat16, with the same library.
+
+matmul        4096 × 4096 by 4096 × 4096
+convolution   forward, 64 images of 28 × 28 × 128 by a kernel of 5 × 5 × 128 × 128, stride 1, "same"
+
+Both are large enough that starting them costs nothing, and like the step they use all cores. A step of this
+side is one such operation.
+
+python -m benchmarks.matrix_side matmul|convolution        serves turns on standard input and output
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from benchmarks.step_timer import timed
+from benchmarks.turns import serve
+
+SIDE = 4096
+IMAGES, PIXELS, KERNEL, CHANNELS = 64, 28, 5, 128
+FLOP = {
+    "matmul": 2 * SIDE**3,
+    "convolution": 2 * IMAGES * PIXELS**2 * KERNEL**2 * CHANNELS**2,
+}
+
+
+def operation(what: str) -> Callable[[], object]:
+    """A call that makes FLOP[what] operations and waits for them."""
+    import tensorflow as tf
+
+    def numbers(*shape: int) -> tf.Tensor:
+        return tf.cast(tf.random.normal(shape), tf.bfloat16)
+
+    if what == "matmul":
+        left, right = numbers(SIDE, SIDE), numbers(SIDE, SIDE)
+        return lambda: tf.matmul(left, right)
+    images, kernel = numbers(IMAGES, PIXELS, PIXELS, CHANNELS), numbers(KERNEL, KERNEL, CHANNELS, CHANNELS)
+    return lambda: tf.nn.conv2d(images, kernel, 1, "SAME")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Measures the machine's own bfloat16 rate.")
+    parser.add_argument("what", choices=FLOP)
+    call = operation(parser.parse_args().what)
+    serve(lambda steps: timed(call, steps))

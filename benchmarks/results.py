@@ -1,0 +1,113 @@
+"""Where measurements are kept: JSON lines in benchmarks/results/, one file per day and row, and all newest rows in latest.jsonl.
+
+A record says which `row` it belongs to and what `kind` it is:
+
+turn           one turn of one side: round, side, steps, seconds
+figure         a number with its spread, by `name`; targets.py says what it must reach
+rate           images per second of one side, with its spread
+cell           one measurement of a table (growth)
+facts          numbers that belong to no comparison (dashboard, operations per image)
+not_measured   a figure that is missing here, and the `reason`
+machine        the last record of a row: machine, versions, commit, date, command, seconds
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.ratios import Spread
+from benchmarks.turns import Turn
+from gan_runtime import hosts
+
+FOLDER = Path(__file__).parent / "results"
+LATEST = "latest.jsonl"
+BFLOAT16_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Report:
+    """The records of one row, each printed at once."""
+
+    row: str
+    records: list[Record] = field(default_factory=list)
+
+    def add(self, kind: str, **values: Any) -> None:
+        """One JSON line; lengths of time and ratios to five places."""
+        self.records.append({"row": self.row, "kind": kind, **{name: _rounded(value) for name, value in values.items()}})
+        print(json.dumps(self.records[-1]), flush=True)
+
+    def turn(self, number: int, side: str, turn: Turn) -> None:
+        """One turn of a comparison."""
+        self.add("turn", round=number, side=side, **asdict(turn))
+
+    def spread(self, kind: str, name: str, spread: Spread, **further: Any) -> None:
+        """A figure or a rate."""
+        self.add(kind, name=name, **asdict(spread), **further)
+
+    def not_measured(self, name: str, reason: str) -> None:
+        """Nothing is missing silently."""
+        self.add("not_measured", name=name, reason=reason)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def machine(begin: datetime, load_before: float) -> Record:
+    """The circumstances of a row that began at `begin`."""
+    facts = {name: value for name, value in hosts.facts().items() if name != "hostname"}
+    return {
+        **facts,
+        "bfloat16_flags": _bfloat16_flags(),
+        "date": begin.isoformat(timespec="seconds"),
+        "command": " ".join(["python -m benchmarks.bench", *sys.argv[1:]]),
+        "seconds": round((datetime.now(UTC) - begin).total_seconds()),
+        "load_before": round(load_before, 2),  # of the minute before: much above 0 means that others were at work
+    }
+
+
+def load() -> float:
+    """Processes that wanted to run, on average over the last minute."""
+    return os.getloadavg()[0]
+
+
+def _bfloat16_flags() -> list[str]:
+    """What the processor says it can do in bfloat16; empty where that cannot be read (not Linux)."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return [flag for flag in BFLOAT16_FLAGS if flag in flags]
+
+
+def keep(records: list[Record], row: str, day: str, folder: Path = FOLDER) -> Path:
+    """Writes a row to a file of its own, never over an older one, and puts it in the place of the older in latest.jsonl."""
+    folder.mkdir(exist_ok=True)
+    names = [f"{day}-{row}.jsonl", *(f"{day}-{row}-{number}.jsonl" for number in range(2, 1000))]
+    path = next(folder / name for name in names if not (folder / name).exists())
+    path.write_text(_lines(records), encoding="utf-8")
+    others = [record for record in latest(folder) if record["row"] != row]
+    (folder / LATEST).write_text(_lines(others + records), encoding="utf-8")
+    return path
+
+
+def latest(folder: Path = FOLDER) -> list[Record]:
+    """The newest records of every row that was ever measured here; empty before that."""
+    path = folder / LATEST
+    if not path.exists():
+        return []
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [record for record in records if "row" in record]  # files from before there were rows hold records without one
+
+
+def _lines(records: list[Record]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)

@@ -1,0 +1,41 @@
+"""How much of the machine a step uses: its operations per second against those of a large matrix product and convolution.
+
+All three take turns, in bfloat16 and through the same library. The operations of a step are computed from the layers' shapes
+(flops.py); the machine's rate is the higher of its two.
+"""
+
+from __future__ import annotations
+
+from benchmarks.effort import Effort, answer_of
+from benchmarks.matrix_side import FLOP
+from benchmarks.ratios import spread
+from benchmarks.results import Report
+from benchmarks.turns import Turn, alternate, child_sides
+
+WARM_UP_STEPS = 10
+PRECISION = "mixed_bfloat16"
+WORKLOAD = "dcgan_mnist"
+
+
+def measure(report: Report, effort: Effort) -> None:
+    """The share of the machine's rate that the step reaches, turn by turn."""
+    flop_per_image = answer_of(["-m", "benchmarks.flops", WORKLOAD])["flop_per_image"]
+    report.add("facts", workload=WORKLOAD, flop_per_image=flop_per_image)
+    commands = {"step": effort.run("trainer_side", PRECISION)}
+    commands |= {what: ["-m", "benchmarks.matrix_side", what] for what in FLOP}
+    with child_sides(commands) as sides:
+        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+    flop = {**FLOP, "step": flop_per_image * effort.batch}
+    rates = {name: gflops(found, flop[name]) for name, found in turns.items()}
+    for name, found in rates.items():
+        report.spread("rate", name, spread(found), unit="GFLOP/s")
+    for name, machine in (("share_of_matmul", rates["matmul"]), ("share_of_convolution", rates["convolution"])):
+        report.spread("figure", name, spread([step / whole for step, whole in zip(rates["step"], machine, strict=True)]))
+    best = [max(pair) for pair in zip(rates["matmul"], rates["convolution"], strict=True)]
+    shares = [step / whole for step, whole in zip(rates["step"], best, strict=True)]
+    report.spread("figure", "share_of_matrix_rate", spread(shares))
+
+
+def gflops(turns: list[Turn], flop_per_step: int) -> list[float]:
+    """10⁹ operations per second in each turn."""
+    return [flop_per_step / turn.step_s / 1e9 for turn in turns]

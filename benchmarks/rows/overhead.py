@@ -1,0 +1,59 @@
+"""What streaming, probes and checkpoints cost together: a whole run against the bare engine, turn by turn, over whole epochs.
+
+Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real run. The run is timed by
+the wall, with the time between its host calls and at the ends of epochs; the bare engine makes the same calls and nothing
+else. The cost has two parts: within epochs (median over the turns), and the ends of epochs (seconds beyond what their
+turn's steps take, median over the ends, since the first one traces the probe; all are listed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from benchmarks.effort import Effort
+from benchmarks.ratios import overhead, spread
+from benchmarks.results import Report
+from benchmarks.turns import Side, Turn, child_sides
+
+WARM_UP_STEPS = 10
+PRECISION = "mixed_bfloat16"
+
+
+def measure(report: Report, effort: Effort) -> None:
+    """The share of the bare time; `effort.rounds` is the number of EPOCHS here, `effort.steps` the steps of a turn."""
+    epoch = effort.images // effort.batch
+    commands = {"run": effort.run("trainer_side", PRECISION), "engine": effort.run("engine_side", PRECISION)}
+    with child_sides(commands) as sides:
+        full, bare, ends = _turns(report, sides["run"], sides["engine"], effort, epoch)
+    found = overhead(full, bare, ends, epoch)
+    ends_s = [round(f.seconds - f.steps * b.step_s, 3) for f, b, last in zip(full, bare, ends, strict=True) if last]
+    for name, turns in (("run", full), ("engine", bare)):
+        report.spread("rate", name, spread([effort.batch / turn.step_s for turn in turns]), unit="images/s")
+    report.add(
+        "figure",
+        **{**asdict(found.streaming), "name": "overhead", "value": found.share},
+        within_epochs=found.streaming.value,
+        ends_of_epochs=found.epoch_end,
+        epoch_end_s=found.epoch_end_s,
+        ends_s=ends_s,
+        steps_per_epoch=epoch,
+        of_totals=found.of_totals,
+    )
+
+
+def _turns(report: Report, run: Side, engine: Side, effort: Effort, epoch: int) -> tuple[list[Turn], list[Turn], list[bool]]:
+    """Pairs of turns until the run has ended `effort.rounds` more epochs; whether each ended one."""
+    # The first call of a run is a step of its own, made before the gate: it is in no turn.
+    done = 1 + run.turn(WARM_UP_STEPS).steps
+    engine.turn(WARM_UP_STEPS)
+    full: list[Turn] = []
+    bare: list[Turn] = []
+    ends: list[bool] = []
+    while sum(ends) < effort.rounds:
+        full.append(run.turn(min(effort.steps, epoch - done % epoch)))
+        bare.append(engine.turn(full[-1].steps))
+        ends.append(done // epoch != (done + full[-1].steps) // epoch)
+        done += full[-1].steps
+        report.turn(len(full), run.name, full[-1])
+        report.turn(len(full), engine.name, bare[-1])
+    return full, bare, ends

@@ -1,0 +1,32 @@
+"""Two worker processes on the cores of one: whole runs, one after the other, each from what it stored (ours.py).
+
+Workers wait for each other in every step, so none of them could be held at a gate: each turn is a run of its own, and the
+turn's seconds are those of its median step. Starting and ending are not timed.
+"""
+
+from __future__ import annotations
+
+from benchmarks.effort import Effort, answer_of
+from benchmarks.ratios import speed_ratios, spread
+from benchmarks.results import Report
+from benchmarks.turns import Turn
+from gan_runtime.spec import RunSpec
+
+FIGURE = "workers_2_over_1"
+
+
+def measure(report: Report, effort: Effort) -> None:
+    """How many times as fast 2 workers are as one, on the same global batch."""
+    if "workers" not in RunSpec.options():
+        report.not_measured(FIGURE, "runs of this version have no option `workers`.")
+        return
+    turns: dict[int, list[Turn]] = {1: [], 2: []}
+    for number in range(1, effort.rounds + 1):
+        for workers, found in turns.items():
+            options = ["--batch", str(effort.batch), "--steps", str(effort.steps), "--set", f"workers={workers}"]
+            step_s = answer_of(["-m", "benchmarks.ours", *options])["step_s"]
+            found.append(Turn(effort.steps, effort.steps * step_s))
+            report.turn(number, f"workers {workers}", found[-1])
+    for workers, found in turns.items():
+        report.spread("rate", f"workers {workers}", spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
+    report.spread("figure", FIGURE, spread(speed_ratios(turns[2], turns[1])))

@@ -1,0 +1,36 @@
+"""What each figure must reach, as a literal table. The figures themselves come from the results only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Target:
+    """`limit`: the least that is wanted (at_least) or the most that is allowed (at_most), in the unit of the figure."""
+
+    row: str
+    name: str
+    title: str
+    direction: Literal["at_least", "at_most"]
+    limit: float
+    percent: bool = False
+
+    def is_met_by(self, value: float) -> bool:
+        """Exactly at the limit counts."""
+        return value >= self.limit if self.direction == "at_least" else value <= self.limit
+
+
+TARGETS = (
+    Target("training", "over_keras_mixed_bfloat16", "times the plain Keras loop, bfloat16", "at_least", 1.2),
+    Target("training", "over_keras_float32", "times the plain Keras loop, float32", "at_least", 1.05),
+    Target("training", "over_torch_mixed_bfloat16", "times PyTorch, bfloat16", "at_least", 1.75),
+    Target("training", "over_torch_float32", "times PyTorch, float32", "at_least", 1.5),
+    Target("training", "best_over_keras_float32", "best setting (bfloat16), times plain float32 Keras", "at_least", 1.65),
+    Target("replicas", "replicas_8_over_1", "8 simulated replicas, times one", "at_least", 0.9),
+    Target("workers", "workers_2_over_1", "2 worker processes on the same cores, times one", "at_least", 0.75),
+    Target("overhead", "overhead", "streaming, probes and checkpoints together, of steady throughput", "at_most", 0.02, True),
+    Target("input", "input_share", "share of input in the profile of a step", "at_most", 0.01, True),
+    Target("matrix", "share_of_matrix_rate", "share of the machine's bfloat16 matrix rate", "at_least", 0.6, True),
+)

@@ -1,0 +1,119 @@
+"""A side that is our trainer as users run it, in a run without end that trains only while it is its turn.
+
+Two processes, as always: this one is what a dashboard is to a run, with store, ingest and supervisor at work in an empty
+home; the other is the trainer itself, `gan_runtime.worker.main` with its loop, recorder, journal and fsync, input pipeline,
+probes, sample grids and checkpoints. Two things are not as usual, both in the trainer:
+
+* Between two host calls the loop asks whether the file STOP exists. Here that question waits for the next turn, so a turn
+  begins and ends where one host call is done and the next not yet handed to the device. What the recorder still writes about the last
+  call then falls into the next turn, while the device works, as it always does.
+* The engine counts its steps (counted_engine.py).
+
+Timed is all of a turn's wall time: training calls, the time between them, and whatever epoch's end falls into it. A turn ends with the
+first host call that reaches the steps asked for. Not timed: loading, building, tracing, and the warm-up turn.
+
+python -m benchmarks.trainer_side --serve [--precision P] [--batch N] [--images N] [--set OPTION=VALUE …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from benchmarks.run_options import spec_of, trainer_arguments
+from benchmarks.trial import random_mnist, trial_home
+from benchmarks.turns import Turn, answer_stream
+from gan_runtime import catalog, commands, hosts, journal, worker
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.journal import StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+
+ACCELERATOR = "cpu"
+ENDLESS_EPOCHS = 10_000
+
+
+class Gate:
+    """Lets the trainer pass for one turn at a time. `steps_run`: steps of the trainer so far."""
+
+    def __init__(self, asked: TextIO, answers: TextIO, steps_run: Callable[[], int]) -> None:
+        self._asked, self._answers, self._steps_run = asked, answers, steps_run
+        self._wanted: int | None = None  # steps of this turn; None while it is not our turn
+        self._begin = (0, 0.0)
+
+    def pass_between_calls(self) -> bool:
+        """Returns at once within a turn; else answers and waits for the next. False: there are no more turns."""
+        if self._wanted is not None:
+            turn = Turn(self._steps_run() - self._begin[0], time.perf_counter() - self._begin[1])
+            if turn.steps < self._wanted:
+                return True
+            print(json.dumps(asdict(turn)), file=self._answers)
+        line = self._asked.readline()
+        self._wanted = json.loads(line)["steps"] if line else None
+        self._begin = (self._steps_run(), time.perf_counter())
+        return self._wanted is not None
+
+
+@dataclass(frozen=True)
+class GatedRunDir(RunDir):
+    """The run's folder as the trainer sees it: asking for STOP leads through the gate."""
+
+    gate: Gate
+
+    @property
+    def stop_file(self) -> Path:
+        """As always; made when there are no more turns."""
+        path = super().stop_file
+        if not self.gate.pass_between_calls():
+            path.touch()
+        return path
+
+
+def train(run_path: Path) -> int:
+    """The trainer process; its exit code."""
+    answers = answer_stream()
+    engine = catalog.ENGINES["tensorflow"]
+    catalog.ENGINES["tensorflow"] = replace(engine, module="benchmarks.counted_engine")
+
+    def steps_run() -> int:
+        from benchmarks.counted_engine import CountedEngine  # loads TensorFlow, which the worker does in its own time
+
+        return CountedEngine.steps_run
+
+    return worker.main(GatedRunDir(run_path, Gate(sys.stdin, answers, steps_run)), 1, ACCELERATOR)
+
+
+def watch(home: Home, spec: RunSpec) -> int:
+    """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
+    run = commands.submit(home, spec, hosts.probe())
+    journal.append(run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark"))
+    command = [sys.executable, "-m", "benchmarks.trainer_side", "--trainer", str(run.path)]
+    with subprocess.Popen(command, cwd=REPOSITORY) as trainer:
+        runtime = Runtime.open(home)
+        try:
+            return trainer.wait()
+        finally:
+            runtime.close()
+
+
+def main() -> int:
+    """Either process."""
+    parser = trainer_arguments("Serves turns of our trainer, with everything that belongs to a run.")
+    parser.add_argument("--trainer", type=Path, metavar="RUN_DIR", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.trainer:
+        return train(given.trainer)
+    with trial_home() as home, random_mnist(given.images):
+        return watch(home, spec_of(given, ENDLESS_EPOCHS))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""The operations of Table 1, counted by hand and from the real networks."""
+
+from __future__ import annotations
+
+from benchmarks import flops
+from benchmarks.flops import LayerShape, layer_shapes, step_flop_per_image
+from gan_runtime.workloads.dcgan_mnist import WORKLOAD
+
+# 2 · kernel height · kernel width · channels in · channels out · positions
+GENERATOR = {
+    "dense": 2 * 100 * 12_544,
+    "up_1": 2 * 5 * 5 * 256 * 128 * 7 * 7,
+    "up_2": 2 * 5 * 5 * 128 * 64 * 7 * 7,
+    "up_3": 2 * 5 * 5 * 64 * 1 * 14 * 14,
+}
+DISCRIMINATOR = {
+    "conv_1": 2 * 5 * 5 * 1 * 64 * 14 * 14,
+    "conv_2": 2 * 5 * 5 * 64 * 128 * 7 * 7,
+    "logit": 2 * 6_272 * 1,
+}
+
+
+def test_the_layers_of_table_1_count_what_a_hand_count_gives() -> None:
+    networks = WORKLOAD.networks()
+    assert {layer.name: layer.flop for layer in layer_shapes(networks["generator"])} == GENERATOR
+    assert {layer.name: layer.flop for layer in layer_shapes(networks["discriminator"])} == DISCRIMINATOR
+
+
+def test_a_step_of_table_1_makes_452_million_operations_per_image() -> None:
+    # G 103,488,000 forward, three passes without the dense layer's input gradient: 307,955,200.
+    # D 20,710,144 forward; real and fake images three passes each without conv_1's input gradient: 2 · 61,503,232;
+    # and once more D's input gradients for G's loss: 20,710,144.
+    assert flops.of_workload("dcgan_mnist") == 307_955_200 + 2 * 61_503_232 + 20_710_144 == 451_671_808
+
+
+def test_the_first_layer_of_a_network_needs_no_input_gradient() -> None:
+    one_layer = [LayerShape("dense", (3, 5), 1)]  # 30 operations
+    # G: forward and kernel. D, real and fake: forward and kernel each; and the input gradient for G's loss.
+    assert step_flop_per_image(one_layer, one_layer) == 2 * 30 + 2 * 2 * 30 + 30

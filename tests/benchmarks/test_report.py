@@ -1,0 +1,87 @@
+"""The page of the benchmarks, from literal records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks import report, results
+from benchmarks.results import Record
+from benchmarks.targets import TARGETS
+
+SPREAD = {"quartile_1": 1.2, "quartile_3": 1.3, "lowest": 1.1, "highest": 1.4, "count": 24}
+
+
+def figure(row: str, name: str, value: float, **further: object) -> Record:
+    return {"row": row, "kind": "figure", "name": name, "value": value, **SPREAD, **further}
+
+
+def line_of(text: str, start: str) -> str:
+    """The one line of a table that begins so."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {start}")]
+    return line
+
+
+def test_a_figure_stands_beside_its_target() -> None:
+    text = report.figures([figure("training", "over_keras_mixed_bfloat16", 1.25, of_totals=1.23)])
+    assert line_of(text, "times the plain Keras loop, bfloat16") == (
+        "| times the plain Keras loop, bfloat16 | **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | 1.23 | at least 1.20 | yes |"
+    )
+
+
+def test_a_missed_target_is_said() -> None:
+    text = report.figures([figure("replicas", "replicas_8_over_1", 0.893)])
+    assert line_of(text, "8 simulated replicas").endswith("| at least 0.90 | no |")
+
+
+def test_shares_are_percentages_with_an_upper_limit() -> None:
+    text = report.figures([{"row": "input", "kind": "figure", "name": "input_share", "value": 0.004, "count": 1}])
+    assert line_of(text, "share of input") == (
+        "| share of input in the profile of a step | **0.4 %** |  |  | 1 |  | at most 1.0 % | yes |"
+    )
+
+
+def test_what_could_not_be_measured_says_why_and_what_never_ran_says_so() -> None:
+    text = report.figures([{"row": "training", "kind": "not_measured", "name": "over_torch_float32", "reason": "No PyTorch."}])
+    assert "| not measured: No PyTorch | " in line_of(text, "times PyTorch, float32")
+    assert "| not measured: no result in benchmarks/results/ | " in line_of(text, "times PyTorch, bfloat16")
+
+
+def test_a_row_that_failed_gives_its_reason_for_all_its_figures() -> None:
+    text = report.figures([{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}])
+    assert text.count("not measured: a side broke |") == sum(target.row == "training" for target in TARGETS)
+
+
+def test_growth_is_a_table_of_batches_and_replicas() -> None:
+    cells = [(256, 1, 0.3), (256, 8, 0.31), (64, 1, 0.09)]
+    records: list[Record] = [
+        {"row": "growth", "kind": "cell", "batch": batch, "replicas": replicas, "step_s": step_s}
+        for batch, replicas, step_s in cells
+    ]
+    assert report.growth(records).splitlines() == [
+        "| Global batch | 1 replica | 8 replicas |",
+        "| --- | --- | --- |",
+        "| 64 | 0.090 | not measured |",
+        "| 256 | 0.300 | 0.310 |",
+    ]
+
+
+def test_a_page_without_any_result_is_whole() -> None:
+    text = report.text([])
+    assert text.count("not measured: no result") == len(TARGETS)
+
+
+def test_the_page_in_the_documents_is_the_one_that_the_results_give() -> None:
+    assert report.PAGE.read_text(encoding="utf-8") == report.text(results.latest()), "run python -m benchmarks.report"
+
+
+def test_a_new_result_replaces_its_row_in_latest_and_no_older_file(tmp_path: Path) -> None:
+    first, second, other = ([{"row": row, "kind": "facts", "n": n}] for row, n in (("growth", 1), ("growth", 2), ("input", 3)))
+    kept = [results.keep(records, records[0]["row"], "2026-01-02", tmp_path) for records in (first, other, second)]  # type: ignore[arg-type]
+    assert [path.name for path in kept] == ["2026-01-02-growth.jsonl", "2026-01-02-input.jsonl", "2026-01-02-growth-2.jsonl"]
+    assert '"n": 1' in kept[0].read_text(encoding="utf-8")
+    assert results.latest(tmp_path) == [*other, *second]
+
+
+def test_records_from_before_there_were_rows_are_no_result(tmp_path: Path) -> None:
+    (tmp_path / "latest.jsonl").write_text('{"measure": "ours", "round": 1}\n', encoding="utf-8")
+    assert results.latest(tmp_path) == []

@@ -1,0 +1,60 @@
+"""Turns between real child processes, and the gate that holds a trainer between its host calls."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.trainer_side import Gate, GatedRunDir
+from benchmarks.turns import NotMeasuredError, Turn, alternate, child_sides
+
+# Serves turns that take a tenth of a second a step, by its own account.
+CHILD = """
+from benchmarks.turns import Turn, serve
+print("a library greets")
+serve(lambda steps: Turn(steps, steps / 10))
+"""
+
+
+def test_sides_take_turns_and_what_libraries_print_does_no_harm() -> None:
+    seen: list[tuple[int, str, Turn]] = []
+    with child_sides({"peer": ["-c", CHILD], "ours": ["-c", CHILD]}) as sides:
+        turns = alternate(list(sides.values()), 2, 5, 1, lambda *turn: seen.append(turn))
+    assert [(number, name) for number, name, _ in seen] == [(1, "peer"), (1, "ours"), (2, "peer"), (2, "ours")]
+    assert turns == {"peer": [Turn(5, 0.5)] * 2, "ours": [Turn(5, 0.5)] * 2}
+
+
+def test_a_side_that_ends_is_told_with_its_messages(capfd: pytest.CaptureFixture[str]) -> None:
+    broken = {"broken": ["-c", "import sys; sys.exit('no such device')"]}
+    with child_sides(broken) as sides, pytest.raises(NotMeasuredError, match="gave no measurement"):
+        sides["broken"].turn(1)
+    assert "no such device" in capfd.readouterr().err
+
+
+class FakeTrainer:
+    """A run of host calls of 10 steps that asks for STOP between them; `calls` made when it was told to stop."""
+
+    def __init__(self, folder: Path, asked: str) -> None:
+        self.steps, self.calls, self.answers = 0, 0, io.StringIO()
+        gate = Gate(io.StringIO(asked), self.answers, lambda: self.steps)
+        self.run = GatedRunDir(folder, gate)
+
+    def train(self) -> list[int]:
+        """Steps of each turn that was answered."""
+        while not self.run.stop_file.exists():
+            self.steps, self.calls = self.steps + 10, self.calls + 1
+        return [json.loads(line)["steps"] for line in self.answers.getvalue().splitlines()]
+
+
+def test_a_turn_ends_with_the_call_that_reaches_the_steps_asked_for(tmp_path: Path) -> None:
+    trainer = FakeTrainer(tmp_path, '{"steps": 10}\n{"steps": 25}\n')
+    assert trainer.train() == [10, 30]
+
+
+def test_without_further_turns_the_trainer_stops_as_on_request(tmp_path: Path) -> None:
+    trainer = FakeTrainer(tmp_path, "")
+    assert (trainer.train(), trainer.calls) == ([], 0)
+    assert (tmp_path / "STOP").exists()
