@@ -31,6 +31,8 @@ def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngin
     assert_close(trained(jit, 3), trained(off, 3), 1e-3)
     # Adam goes a full step of 1e-4 also along a gradient that is rounding alone, so single weights may part by 3 · 2e-4.
     assert_close(weights(jit.state()), weights(off.state()), 1e-3)
+    [gradients] = jit._step._gradients
+    assert gradients.experimental_get_tracing_count() == replicas  # not once for each part
 
 
 def weights(state: dict[str, Any]) -> dict[str, Any]:
