@@ -124,6 +124,28 @@ def local_steps_have_no_loss_scale(sync_every_steps: int, precision: str) -> Fie
     )
 
 
+def local_steps_have_their_own_batch_norm(sync_every_steps: int, batch_norm: str) -> FieldError | None:
+    """An exchange in every layer of every step would mix the gradients of replicas that are to train alone, and wait for them."""
+    if sync_every_steps == 1 or batch_norm != "synchronised":
+        return None
+    return FieldError(
+        "sync_every_steps",
+        f"sync_every_steps is {sync_every_steps} with synchronised batch norm, which exchanges in each step: "
+        "use batch_norm=per_replica, or sync_every_steps=1.",
+    )
+
+
+def local_steps_exchange_no_gradients(sync_every_steps: int, all_reduce_type: str) -> FieldError | None:
+    """What travels every so many steps are weights and slots, too fine for 8 bits."""
+    if sync_every_steps == 1 or all_reduce_type == "float32":
+        return None
+    return FieldError(
+        "all_reduce_type",
+        f"all_reduce_type is {all_reduce_type}, but with sync_every_steps={sync_every_steps} no gradients travel, and weights do so "
+        "in float32: use all_reduce_type=float32, or sync_every_steps=1.",
+    )
+
+
 def workers_can_exchange(accelerator: str, workers: int) -> FieldError | None:
     """MultiWorkerMirroredStrategy is for CPUs and GPUs."""
     if accelerator != "tpu" or workers == 1:
@@ -173,6 +195,8 @@ RULES: tuple[Rule, ...] = (
     parts_are_even,
     local_steps_need_replicas,
     local_steps_have_no_loss_scale,
+    local_steps_have_their_own_batch_norm,
+    local_steps_exchange_no_gradients,
     workers_can_exchange,
     cpu_workers_have_one_replica,
     packs_are_sent_between_workers,

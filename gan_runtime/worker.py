@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, hosts, journal, launcher
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
+from gan_runtime.engines import tf_flags
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.rundir import RunDir
@@ -120,6 +121,7 @@ def _in_words(error: Exception, place: Place) -> str:
 def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
     begin = time.perf_counter()
     spec = run.spec()
+    tf_flags.set_flags(spec)  # first of all: reading MNIST may load TensorFlow
     data = loading.load(spec.dataset)
     spec.check_set(len(data.images))
     if data.note:

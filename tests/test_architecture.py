@@ -188,6 +188,24 @@ def test_every_option_explains_itself(option: Option) -> None:
     assert option.allowed
 
 
+def test_the_training_document_explains_every_option_of_the_training() -> None:
+    text = (ROOT / "docs/training.md").read_text(encoding="utf-8")
+    of_training = [option for option in RunSpec.options().values() if option.group not in {"Run", "Model and data"}]
+    assert len(of_training) > 30
+    assert [option.name for option in of_training if f"`{option.name}`" not in text] == []
+
+
+def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -> None:
+    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    both = [
+        f"{kind}_{network}"
+        for kind in ("learning_rate", "loss_scale", "gradient_norm", "update_ratio")
+        for network in ("generator", "discriminator")
+    ]
+    scores = [f"{kind}_{side}" for kind in ("d_accuracy", "probe_score", "spread") for side in ("real", "fake")]
+    assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in text] == []
+
+
 def test_every_group_of_the_form_holds_an_option() -> None:
     assert {option.group for option in RunSpec.options().values()} == set(GROUPS)
 

@@ -310,6 +310,18 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "sync_every_steps is 4 with mixed_float16, whose loss scale all replicas must share: "
             "use mixed_bfloat16, or sync_every_steps=1.",
         ),
+        (
+            {"sync_every_steps": 4, "replicas": 2, "batch_norm": "synchronised"},
+            "sync_every_steps",
+            "sync_every_steps is 4 with synchronised batch norm, which exchanges in each step: "
+            "use batch_norm=per_replica, or sync_every_steps=1.",
+        ),
+        (
+            {"sync_every_steps": 4, "replicas": 2, "all_reduce_type": "bfloat16"},
+            "all_reduce_type",
+            "all_reduce_type is bfloat16, but with sync_every_steps=4 no gradients travel, and weights do so in float32: "
+            "use all_reduce_type=float32, or sync_every_steps=1.",
+        ),
     ],
 )
 def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str, sentence: str) -> None:

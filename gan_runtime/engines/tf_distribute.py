@@ -49,7 +49,8 @@ class TfEngine:
             self._optimizers = {name: self._optimizer(name) for name in self._networks}
         shown = {**self._networks, "generator": self._average} if spec.samples_from == "ema" else self._networks
         self._step = ReplicaStep(spec, workload, self._networks, self._optimizers, self._replicas, accelerator, self._clock)
-        self._state = NetworkState(self._strategy, self._networks, self._optimizers, self._average, self._rate_factor)
+        local = spec.sync_every_steps > 1
+        self._state = NetworkState(self._strategy, self._networks, self._optimizers, self._average, self._rate_factor, local)
         self._probes = Probes(spec, workload, self._strategy, self._networks, shown, self._step, self._images)
         self._call = tf.function(self._train_call, reduce_retracing=True)
 

@@ -33,11 +33,11 @@ class GradientExchange:
 
     def __call__(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
         """Gradients of this replica's share of the loss → those of the whole batch, float32."""
-        if not self._alone:
+        replica = tf.distribute.get_replica_context()
+        if not self._alone and replica.num_replicas_in_sync > 1:  # a single replica sends nothing, so it rounds nothing
             with tf.name_scope(f"all_reduce_{self._network}"):
                 narrow = [tf.cast(gradient, self._type) for gradient in gradients]
-                context = tf.distribute.get_replica_context()
-                summed = self._clock.around(lambda: context.all_reduce(tf.distribute.ReduceOp.SUM, narrow))
+                summed = self._clock.around(lambda: replica.all_reduce(tf.distribute.ReduceOp.SUM, narrow))
                 gradients = [tf.cast(gradient, tf.float32) for gradient in summed]
         if self._clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)

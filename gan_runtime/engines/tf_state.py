@@ -23,9 +23,10 @@ class NetworkState:
         optimizers: dict[str, Any],
         average: Any | None,
         rate_factor: Any,
+        local_steps: bool,
     ) -> None:
         self._strategy, self._networks, self._optimizers = strategy, networks, optimizers
-        self._average, self._rate_factor = average, rate_factor
+        self._average, self._rate_factor, self._local_steps = average, rate_factor, local_steps
         self._replicas = strategy.num_replicas_in_sync
         self._marked: dict[str, list[tf.Tensor]] = {}
         self._settle_call = tf.function(self._settle_replica)
@@ -55,7 +56,7 @@ class NetworkState:
             variable.assign(arrays[name])
 
     def settle(self) -> None:
-        """Makes one model of what the replicas hold: batch-norm statistics drift apart, each sees its own share."""
+        """Makes one model of what the replicas hold: batch-norm statistics drift apart, as each sees its own share; local steps end."""
         if self._replicas > 1 or self._average is not None:
             self._strategy.run(self._settle_call)
 
@@ -87,7 +88,9 @@ class NetworkState:
         _average([variable for variable in self._variables().values() if variable is not self._rate_factor])
 
     def _settle_replica(self) -> None:
-        if self._replicas > 1:
+        if self._local_steps:
+            self.average_everything()
+        elif self._replicas > 1:
             _average(_statistics(self._networks))
         if self._average is not None:
             live = self._networks["generator"].non_trainable_variables

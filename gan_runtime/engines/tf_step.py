@@ -66,7 +66,7 @@ class ReplicaStep:
         return images[phase.real_batch * share : (phase.real_batch + 1) * share]
 
     def gradients(
-        self, phase: Phase, images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: int, scales: Numbers
+        self, phase: Phase, images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
     ) -> tuple[Gradients, Numbers]:
         """Scaled gradients by network, and the phase's numbers, of one part of this replica's share of the batch."""
         share, number = replica * self._parts + part, self.phases.index(phase)
@@ -94,12 +94,13 @@ class ReplicaStep:
             before = [] if total is None else tf.nest.flatten(total)
             with tf.control_dependencies(before):
                 own = tf.identity(images[part * size : (part + 1) * size])
-            found = gradients_of(own, step, replica_id(), part, self.loss_scales())
+            # A tensor, not a number: XLA would compile the phase anew for each number.
+            found = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
             total = found if total is None else tf.nest.map_structure(tf.add, total, found)
         return total if self._parts == 1 else tf.nest.map_structure(lambda value: value / self._parts, total)  # type: ignore[return-value]
 
     def _compiled(self, phase: Phase) -> Callable[..., Any]:
-        def gradients(images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: int, scales: Numbers) -> Any:
+        def gradients(images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers) -> Any:
             return self.gradients(phase, images, step, replica, part, scales)
 
         return tf.function(gradients, jit_compile=True) if self._spec.xla == "jit" else gradients

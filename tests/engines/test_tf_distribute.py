@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +10,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.tf_devices import make_strategy, tpu_advice
-from gan_runtime.engines.tf_distribute import TfEngine
 from gan_runtime.engines.tf_input import distributed_batches
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.errors import AcceleratorError, CheckpointError
@@ -22,68 +18,10 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Forward, Objective, Phase, Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
+from tests.engines.small_engines import BATCH, MakeEngine, assert_close, assert_equal, copies, kept, random_images, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
-BATCH = 8
 [INNER] = MlpGan().phases(Objective())
-MakeEngine = Callable[..., TfEngine]
-
-
-def random_images(count: int) -> np.ndarray:
-    """uint8 (count, 28, 28, 1), 0 to 254, every image another."""
-    return np.random.default_rng(1).integers(0, 255, (count, 28, 28, 1), dtype=np.uint8)
-
-
-def kept(thing: Any) -> Any:
-    """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data iterator that is let go."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-    return thing
-
-
-@pytest.fixture
-def new_group() -> Callable[[], None]:
-    """To be called before each strategy: strategies of one process otherwise share collective groups; a trainer has only one."""
-
-    def call() -> None:
-        tf.distribute.MirroredStrategy._collective_key_base += 100_000
-
-    return call
-
-
-@pytest.fixture
-def make(new_group: Callable[[], None]) -> MakeEngine:
-    """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch."""
-
-    def call(replicas: int, workload: Workload | None = None, images: np.ndarray | None = None, **options: Any) -> TfEngine:
-        new_group()
-        spec = RunSpec.parse({"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options})
-        data = ImageSet("random", random_images(40) if images is None else images, "test")
-        return kept(TfEngine(spec, workload or MlpGan(), data, "cpu"))
-
-    return call
-
-
-def trained(engine: TfEngine, *calls: int) -> dict[str, np.ndarray]:
-    """Traces and runs calls of so many steps; metric → float32 (steps,)."""
-    engine.trace()
-    numbers = [engine.run(steps).values for steps in calls]
-    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
-
-
-def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
-    """A variable's value on each replica."""
-    return [value.numpy() for value in engine._strategy.experimental_local_results(variable.value)]
-
-
-def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
-    assert set(found) == set(expected)
-    apart = {name: float(np.abs(found[name].astype(np.float64) - expected[name]).max()) for name in expected}
-    assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
-
-
-def assert_equal(found: Arrays, expected: Arrays) -> None:
-    assert set(found) == set(expected)
-    assert [name for name in expected if not np.array_equal(found[name], expected[name])] == []
 
 
 # ---- replicas compute what one device computes --------------------------------------------------------------------------------
@@ -328,7 +266,8 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
     for name, variable in engine._state._variables().items():
         first, second = copies(engine, variable)
         assert np.array_equal(first, second), name
-    engine.run(1)
+    numbers = engine.run(1).values
+    assert [numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")] == [16_384.0, 16_384.0]
     assert not np.array_equal(engine.state()["generator/generator/hidden/kernel"], after["generator/generator/hidden/kernel"])
 
 

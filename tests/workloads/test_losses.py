@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gan_runtime.workloads.losses import bce_fake, bce_real, probability_real
+from gan_runtime.workloads.losses import bce_fake, bce_real, minimax_generator, probability_real, r1_penalty
 
 pytestmark = pytest.mark.usefixtures("cores")
 LN_2 = 0.6931471805599453
@@ -55,3 +55,38 @@ def test_the_probability_of_real_is_one_number_per_image() -> None:
     found = np.asarray(probability_real(logits(0.0, 1.0, -200.0)))
     assert found.shape == (3,)
     assert found.tolist() == pytest.approx([0.5, 0.7310586, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize(("logit", "loss"), [(0.0, -LN_2), (1.0, -1.3132617), (-2.0, -0.126928)])
+def test_minimax_is_the_logarithm_of_one_minus_d(logit: float, loss: float) -> None:
+    assert float(minimax_generator(logits(logit))) == pytest.approx(loss, abs=1e-6)
+
+
+def test_the_minimax_gradient_fades_while_d_is_sure_and_the_other_does_not() -> None:
+    import tensorflow as tf
+
+    sure_of_fake = tf.constant(logits(-8.0))
+    slopes = []
+    for loss in (minimax_generator, bce_real):
+        with tf.GradientTape() as tape:
+            tape.watch(sure_of_fake)
+            value = loss(sure_of_fake)
+        slopes.append(tape.gradient(value, sure_of_fake).numpy().item())
+    assert slopes == pytest.approx([-0.00033535, -0.99966465], rel=1e-5)
+
+
+@pytest.mark.parametrize(("target", "logit", "loss"), [(0.9, 0.0, LN_2), (0.9, 1.0, 0.4132617), (0.5, 3.0, 1.5485874)])
+def test_a_smoothed_target_makes_certainty_costly(target: float, logit: float, loss: float) -> None:
+    assert float(bce_real(logits(logit), target)) == pytest.approx(loss, abs=1e-6)
+
+
+def test_smoothed_labels_cost_least_where_d_says_the_target() -> None:
+    at_target = math.log(0.9 / 0.1)
+    best = float(bce_real(logits(at_target), 0.9))
+    assert best == pytest.approx(0.3250830, abs=1e-6)
+    assert best < min(float(bce_real(logits(at_target + step), 0.9)) for step in (-0.1, 0.1))
+
+
+def test_the_r1_penalty_is_half_the_mean_of_the_squared_norms() -> None:
+    slopes = np.asarray([[[3.0, 4.0]], [[0.0, 1.0]]], np.float32)
+    assert float(r1_penalty(slopes)) == pytest.approx((25.0 + 1.0) / 4.0)

@@ -1,0 +1,40 @@
+"""Engines of the tests: several of them live in one process, where a trainer has only one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.data.contract import ImageSet
+from gan_runtime.engines.tf_distribute import TfEngine
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+from gan_runtime.workloads.mlp_gan import MlpGan
+from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images
+
+
+@pytest.fixture
+def new_group() -> Callable[[], None]:
+    """To be called before each strategy: strategies of one process otherwise share collective groups; a trainer has only one."""
+
+    def call() -> None:
+        tf.distribute.MirroredStrategy._collective_key_base += 100_000
+
+    return call
+
+
+@pytest.fixture
+def make(new_group: Callable[[], None]) -> MakeEngine:
+    """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch."""
+
+    def call(replicas: int, workload: Workload | None = None, images: np.ndarray | None = None, **options: Any) -> TfEngine:
+        new_group()
+        spec = RunSpec.parse({"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options})
+        data = ImageSet("random", random_images(40) if images is None else images, "test")
+        return kept(TfEngine(spec, workload or MlpGan(), data, "cpu"))
+
+    return call

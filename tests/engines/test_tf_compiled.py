@@ -1,0 +1,86 @@
+"""Steps compiled by XLA, as a whole or in clusters, compute what uncompiled ones compute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime import journal
+from gan_runtime.data import loading
+from gan_runtime.engines import tf_flags
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from tests.engines.small_engines import MakeEngine, Numbers, assert_close, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+OF_THE_STEP = ("Softplus", "gradient_tape/", "optimizer_generator/", "optimizer_discriminator/")  # losses, gradients, updates
+
+
+@pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
+def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngine, replicas: int, parts: int) -> None:
+    """Dropout noise included: it is made so that XLA draws the same numbers."""
+    off, jit = (make(replicas, DcganMnist(), xla=xla, r1_weight=1.0, accumulation_steps=parts) for xla in ("off", "jit"))
+    assert_close(trained(jit, 3), trained(off, 3), 1e-3)
+    # Adam goes a full step of 1e-4 also along a gradient that is rounding alone, so single weights may part by 3 · 2e-4.
+    assert_close(weights(jit.state()), weights(off.state()), 1e-3)
+    [gradients] = jit._step._gradients
+    assert gradients.experimental_get_tracing_count() == replicas  # not once for each part
+
+
+def weights(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: values for name, values in state.items() if name.startswith(("generator/", "discriminator/"))}
+
+
+def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
+    make: MakeEngine, new_run: Callable[..., RunDir], tmp_path: Path
+) -> None:
+    """A trainer of its own, since TensorFlow reads the flags once. XLA writes down what it compiles."""
+    options = {"replicas": 2, "batch_size_global": 512, "epochs": 1, "precision": "float32"}
+    run = new_run("run-0001", workload="mlp_gan", xla="autocluster", **options)
+    dump = tmp_path / "compiled"
+    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
+    environment = {**os.environ, "XLA_FLAGS": f"--xla_dump_to={dump}"}
+    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    assert child.returncode == 0, child.stdout + child.stderr
+
+    clusters = [path.read_text() for path in dump.glob("*.cluster_*.before_optimizations.txt")]
+    assert len(clusters) >= 3
+    compiled = "\n".join(clusters)
+    assert [part for part in OF_THE_STEP if part not in compiled] == []
+
+    engine = make(images=loading.load("digits").images, **options)
+    assert_close(recorded(run), trained(engine, 3), 1e-4)
+
+
+def recorded(run: RunDir) -> Numbers:
+    """Every metric of every step in the trainer's journal."""
+    calls = [record.values for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)]
+    return {metric: np.concatenate([call[metric] for call in calls]) for metric in calls[0]}
+
+
+@pytest.mark.parametrize(
+    ("xla", "given", "flags"),
+    [
+        ("autocluster", None, "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"),
+        ("autocluster", "--tf_xla_min_cluster_size=9", "--tf_xla_min_cluster_size=9 --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"),
+        ("jit", None, None),
+        ("off", "--tf_xla_min_cluster_size=9", "--tf_xla_min_cluster_size=9"),
+    ],
+)
+def test_flags_are_set_for_autocluster_alone(
+    monkeypatch: pytest.MonkeyPatch, xla: str, given: str | None, flags: str | None
+) -> None:
+    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
+    if given:
+        monkeypatch.setenv("TF_XLA_FLAGS", given)
+    tf_flags.set_flags(RunSpec.parse({"xla": xla}))
+    assert os.environ.get("TF_XLA_FLAGS") == flags
+    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)  # so that nothing is left of what the test has set

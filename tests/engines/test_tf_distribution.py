@@ -1,0 +1,119 @@
+"""How replicas work together: parts of a batch, batch norm over all of them, local steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.workloads.layers import ReplicaDropout
+from tests.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+GENERATOR = "generator/generator/hidden/kernel"
+
+
+# ---- parts of a batch ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"replicas": 1}, {"replicas": 2, "updates": "in_turn"}])
+def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, options: dict[str, Any]) -> None:
+    whole, parts = make(**options), make(accumulation_steps=4, **options)
+    assert_close(trained(parts, 1, 4), trained(whole, 1, 4), 1e-5)
+    assert_close(parts.state(), whole.state(), 1e-5)
+
+
+def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their_own() -> None:
+    def noise(part: int, parts: int) -> StepNoise:
+        return StepNoise(1, tf.constant(3), tf.constant(part), parts)
+
+    latents = [noise(part, 4).normal(2, 5).numpy() for part in range(4)]
+    assert np.array_equal(np.concatenate(latents), noise(0, 1).normal(8, 5).numpy())
+    assert len(np.unique(np.concatenate(latents))) == 40
+    masks = [noise(part, 4).dropout(tf.ones([64, 64]), 0.3).numpy() > 0 for part in range(4)]
+    # Independent masks agree in a share of 0.3² + 0.7² = 0.58 of the units.
+    assert all(0.54 < (masks[0] == mask).mean() < 0.62 for mask in masks[1:])
+
+
+# ---- batch norm over all replicas -------------------------------------------------------------------------------------------
+
+
+class WithoutDropout(DcganMnist):
+    """So that one replica and several compute the same."""
+
+    def networks(self) -> dict[str, Any]:
+        """Those of DCGAN."""
+        found = super().networks()
+        for layer in found["discriminator"].layers:
+            if isinstance(layer, ReplicaDropout):
+                layer.rate = 0.0
+        return found
+
+
+def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
+    options = {"optimizer": "sgd", "learning_rate_generator": 0.01, "learning_rate_discriminator": 0.01}
+    one, two = make(1, WithoutDropout(), **options), make(2, WithoutDropout(), batch_norm="synchronised", **options)
+    alone = make(2, WithoutDropout(), **options)
+    start = one.state()
+    assert_close(trained(two, 2), trained(one, 2), 1e-4)
+    copied = copies_by_name(two)
+    assert sum("moving_" in name for name in copied) == 6
+    assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
+    expected = one.state()
+    assert_close(two.state(), expected, 1e-4)
+    # What the tolerance has to be seen against: the statistics have moved by much more, and without the exchange by another amount.
+    trained(alone, 2)
+    variance = "generator/generator/norm_1/moving_variance"
+    assert np.abs(expected[variance] - start[variance]).max() > 1e-2
+    assert np.abs(alone.state()[variance] - expected[variance]).max() > 1e-3
+
+
+# ---- local steps --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}])
+def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine, options: dict[str, Any]) -> None:
+    engine = make(2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
+    alone = make(2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
+    trained(engine, 2)
+    trained(alone, 3)
+    for name, (first, second) in copies_by_name(engine).items():
+        if np.issubdtype(first.dtype, np.floating) and name != "rate_factor":
+            assert not np.array_equal(first, second), name
+    engine.run(1)
+    before = copies_by_name(alone)
+    for name, (first, second) in copies_by_name(engine).items():
+        assert np.array_equal(first, second), name
+        if np.issubdtype(first.dtype, np.floating):
+            assert np.abs(first - (before[name][0] + before[name][1]) / 2).max() < 1e-7, name
+
+
+def test_each_replica_follows_the_mean_of_its_own_images(make: MakeEngine) -> None:
+    """The mean of the first local SGD step is the step on the whole batch; from the second on it is another algorithm."""
+    options = {"optimizer": "sgd", "learning_rate_generator": 0.5, "learning_rate_discriminator": 0.5}
+    together, local = make(2, **options), make(2, sync_every_steps=3, **options)
+    trained(together, 1)
+    trained(local, 1)
+    first = copies_by_name(local)
+    for name, (expected, _) in copies_by_name(together).items():
+        assert np.abs((first[name][0] + first[name][1]) / 2 - expected).max() < 1e-6, name
+    together.run(2)
+    local.run(2)
+    apart = np.abs(local.state()[GENERATOR] - together.state()[GENERATOR]).max()
+    assert apart > 1e-5
+
+
+def test_a_state_within_a_stretch_of_local_steps_is_the_mean_of_the_replicas(make: MakeEngine) -> None:
+    engine = make(2, sync_every_steps=3)
+    trained(engine, 2)
+    before = copies_by_name(engine)
+    state = engine.state()
+    for name, (first, second) in before.items():
+        if np.issubdtype(first.dtype, np.floating):
+            assert np.abs(state[name] - (first + second) / 2).max() < 1e-7, name
+    for name, (first, second) in copies_by_name(engine).items():
+        assert np.array_equal(first, second), name

@@ -1,0 +1,236 @@
+"""What a step trains towards: whole steps against the same formulas written out plainly, R1 on every kernel, the average."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from gan_runtime.engines.tf_distribute import TfEngine
+from gan_runtime.engines.tf_input import distributed_batches
+from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf_step import input_gradient
+from gan_runtime.workloads.contract import Objective
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.workloads.losses import r1_penalty
+from gan_runtime.workloads.mlp_gan import MlpGan
+from gan_runtime.workloads.pair import pair_phases
+from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
+from tests.engines.small_engines import BATCH, MakeEngine, assert_close, kept, random_images, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+SGD = {"optimizer": "sgd", "learning_rate_generator": 0.3, "learning_rate_discriminator": 0.2}
+Loss = Callable[[dict[str, Any], tf.Tensor, tf.Tensor], tf.Tensor]  # of networks, real images, latents
+
+
+# ---- a step, written out plainly --------------------------------------------------------------------------------------------
+
+
+class PlainStep:
+    """The networks of an engine before its first step, its images and latents, and SGD without any machinery."""
+
+    def __init__(self, engine: TfEngine) -> None:
+        self.networks = MlpGan().networks()
+        state = engine.state()
+        for name, network in self.networks.items():
+            for variable in network.variables:
+                variable.assign(state[f"{name}/{variable.path}"])
+        rows = next(kept(distributed_batches(engine._strategy, engine._spec, random_images(40), 0)))
+        self.real = tf.cast(rows, tf.float32) / 127.5 - 1.0
+
+    def follow(self, *steps: tuple[str, Loss, int, int]) -> dict[str, float]:
+        """Gradients of all `steps` (network, loss, batch of real images, phase), then their updates; the losses."""
+        found = {}
+        for name, loss_of, batch, phase in steps:
+            latents = StepNoise(1, tf.constant(0), tf.constant(0), 1, phase).normal(BATCH, 32)
+            with tf.GradientTape() as tape:
+                loss = loss_of(self.networks, self.real[batch * BATCH : (batch + 1) * BATCH], latents)
+            found[name] = loss, tape.gradient(loss, self.networks[name].trainable_variables)
+        for name, (_, gradients) in found.items():
+            for variable, gradient in zip(self.networks[name].trainable_variables, gradients, strict=True):
+                variable.assign_sub(SGD[f"learning_rate_{name}"] * gradient)
+        return {name: float(loss) for name, (loss, _) in found.items()}
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """By the names of the engine's state."""
+        return {
+            f"{name}/{variable.path}": np.array(variable)
+            for name, network in self.networks.items()
+            for variable in network.variables
+        }
+
+
+def critic_loss(smoothing: float = 0.0, gamma: float = 0.0) -> Loss:
+    """-(1 - s) log D(x) - s log(1 - D(x)) - log(1 - D(G(z))) + gamma/2 |dD/dx|²."""
+
+    def loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(real)
+            logits = networks["discriminator"](real)
+        slope = tape.gradient(logits, real)
+        belief, doubt = tf.sigmoid(logits), tf.sigmoid(networks["discriminator"](networks["generator"](latents)))
+        entropy = -(1.0 - smoothing) * tf.math.log(belief) - smoothing * tf.math.log(1.0 - belief) - tf.math.log(1.0 - doubt)
+        return tf.reduce_mean(entropy) + gamma / 2.0 * tf.reduce_mean(tf.reduce_sum(slope**2, axis=[1, 2, 3]))
+
+    return loss
+
+
+def minimax_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:  # noqa: ARG001
+    """Equation 5 of the paper: log(1 - D(G(z)))."""
+    return tf.reduce_mean(tf.math.log(1.0 - tf.sigmoid(networks["discriminator"](networks["generator"](latents)))))
+
+
+def non_saturating_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:  # noqa: ARG001
+    """-log D(G(z))."""
+    return -tf.reduce_mean(tf.math.log(tf.sigmoid(networks["discriminator"](networks["generator"](latents)))))
+
+
+def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(make: MakeEngine) -> None:
+    one, two = (make(replicas, updates="in_turn", discriminator_steps=2, **SGD) for replicas in (1, 2))
+    plain = PlainStep(one)
+    assert not np.array_equal(plain.real[:BATCH], plain.real[BATCH:])
+    numbers = trained(one, 1)
+    plain.follow(("discriminator", critic_loss(), 0, 0))
+    second = plain.follow(("discriminator", critic_loss(), 1, 1))
+    last = plain.follow(("generator", non_saturating_loss, 0, 2))
+    assert numbers["loss_discriminator"] == pytest.approx([second["discriminator"]], abs=1e-6)  # of the last of the k
+    assert numbers["loss_generator"] == pytest.approx([last["generator"]], abs=1e-6)
+    state = one.state()
+    assert_close({name: state[name] for name in plain.weights()}, plain.weights(), 1e-6)
+    iterations = {name.split("/")[0]: int(value) for name, value in state.items() if name.endswith("iteration")}
+    assert iterations == {"optimizer_generator": 1, "optimizer_discriminator": 2}
+    trained(two, 1)
+    one.run(3)
+    two.run(3)
+    assert_close(two.state(), one.state(), 1e-5)
+
+
+def test_the_latents_of_every_phase_are_others() -> None:
+    draws = [StepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy() for phase in range(3)]
+    assert not any(np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: MakeEngine) -> None:
+    options = {"generator_loss": "minimax", "label_smoothing": 0.1, "r1_weight": 10.0, **SGD}
+    one, two = make(1, **options), make(2, **options)
+    plain = PlainStep(one)
+    numbers = trained(one, 1)
+    expected = plain.follow(("discriminator", critic_loss(0.1, 10.0), 0, 0), ("generator", minimax_loss, 0, 0))
+    assert numbers["loss_discriminator"] == pytest.approx([expected["discriminator"]], abs=1e-5)
+    assert numbers["loss_generator"] == pytest.approx([expected["generator"]], abs=1e-6)
+    assert numbers["loss_generator"][0] < 0.0 < numbers["r1_penalty"][0]
+    assert_close({name: one.state()[name] for name in plain.weights()}, plain.weights(), 1e-5)
+    trained(two, 1)
+    assert_close(two.state(), one.state(), 1e-5)
+
+
+# ---- R1 -----------------------------------------------------------------------------------------------------------------------
+
+
+class Repeated:
+    """Noise that is none."""
+
+    def normal(self, rows: int, columns: int) -> np.ndarray:
+        """Always the same."""
+        return np.linspace(-1, 1, rows * columns, dtype=np.float32).reshape(rows, columns)
+
+    def dropout(self, values: Any, rate: float) -> Any:  # noqa: ARG002
+        """Drops nothing."""
+        return values
+
+
+def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None:
+    keras.config.set_dtype_policy("float32")
+    keras.utils.set_random_seed(1)
+    image = (2, 2, 1)
+    generator = keras.Sequential([keras.Input((3,)), layers.Dense(4), layers.Reshape(image)])
+    critic = keras.Sequential([keras.Input(image), layers.Flatten(), layers.Dense(5, "tanh"), layers.Dense(1)])
+    images = tf.constant(np.random.default_rng(3).standard_normal((6, *image)), tf.float32)
+    found = {}
+    for gamma in (0.0, 10.0):
+        [phase] = pair_phases(3, Objective(r1_weight=gamma))
+        with step_scope(StepContext(Repeated(), None, input_gradient)):
+            found[gamma] = phase.forward({"generator": generator, "discriminator": critic}, {"images": images}, Repeated())
+    small, squares = 1e-2, np.zeros(6)
+    for row, column in np.ndindex(2, 2):
+        step = np.zeros((1, *image), np.float32)
+        step[0, row, column] = small
+        squares += ((np.array(critic(images + step)) - np.array(critic(images - step))).ravel() / (2 * small)) ** 2
+    penalty = float(found[10.0].scalars["r1_penalty"])
+    assert penalty == pytest.approx(0.5 * squares.mean(), rel=1e-3)
+    losses = [float(forward.losses["loss_discriminator"]) for forward in found.values()]
+    assert losses[1] - losses[0] == pytest.approx(10.0 * penalty, rel=1e-5)
+    assert "r1_penalty" not in found[0.0].scalars
+
+
+@pytest.mark.parametrize("kernels", [CpuKernels(), PlainKernels()], ids=["cpu", "plain"])
+def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: Kernels) -> None:
+    keras.config.set_dtype_policy("float32")
+    keras.utils.set_random_seed(1)
+    critic = DcganMnist().networks()["discriminator"]
+    weights = [variable.value for variable in critic.trainable_variables]
+    images = tf.constant(np.random.default_rng(2).uniform(-1, 1, (6, 28, 28, 1)), tf.float32)
+
+    def gradients() -> list[np.ndarray]:
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as tape:
+                tape.watch(images)
+                logits = critic(images, training=False)
+            penalty = 0.5 * tf.reduce_mean(tf.reduce_sum(tape.gradient(logits, images) ** 2, axis=[1, 2, 3]))
+        return [np.array(value) for value in outer.gradient(penalty, weights, unconnected_gradients="zero")]
+
+    @tf.function
+    def gradients_of_the_engine() -> list[tf.Tensor]:
+        with step_scope(StepContext(Repeated(), kernels, input_gradient)), tf.GradientTape() as tape:
+            penalty = r1_penalty(input_gradient(lambda inputs: critic(inputs, training=False), images))
+        return tape.gradient(penalty, weights, unconnected_gradients="zero")
+
+    expected = gradients()
+    for one, other in zip(gradients_of_the_engine(), expected, strict=True):
+        assert np.abs(one - other).max() <= 1e-5 * max(1e-3, np.abs(other).max())
+    assert max(np.abs(value).max() for value in expected) > 1e-4
+
+
+# ---- the average of the generator -------------------------------------------------------------------------------------------
+
+
+def generator_weights(engine: TfEngine, prefix: str) -> dict[str, np.ndarray]:
+    return {name.partition("/")[2]: values for name, values in engine.state().items() if name.startswith(prefix)}
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_average_follows_the_generator_step_by_step(make: MakeEngine, replicas: int) -> None:
+    decay = 0.75
+    engine = make(replicas, ema_decay=decay, learning_rate_generator=0.01)
+    average = generator_weights(engine, "generator/")
+    assert_close(generator_weights(engine, "average/"), average, 0.0)
+    engine.trace()
+    for _ in range(4):
+        engine.run(1)
+        live = generator_weights(engine, "generator/")
+        average = {name: decay * average[name] + (1.0 - decay) * live[name] for name in average}
+        assert_close(generator_weights(engine, "average/"), average, 1e-6)
+    assert max(np.abs(average[name] - live[name]).max() for name in average) > 1e-3
+
+
+def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: MakeEngine) -> None:
+    options = {"ema_decay": 0.9, "learning_rate_generator": 0.01}
+    shown, live = make(2, DcganMnist(), samples_from="ema", **options), make(2, DcganMnist(), **options)
+    trained(shown, 2)
+    state = shown.state()
+    statistics = [name for name in state if name.startswith("average/") and "moving" in name]
+    assert len(statistics) == 6
+    assert all(np.array_equal(state[name], state[name.replace("average/", "generator/", 1)]) for name in statistics)
+    live.load(state)
+    assert np.abs(shown.sample() - live.sample()).max() > 1e-3
+    as_live = {
+        name: state[name.replace("generator/", "average/", 1)] if name.startswith("generator/") else state[name] for name in state
+    }
+    live.load(as_live)
+    assert np.abs(shown.sample() - live.sample()).max() < 1e-6

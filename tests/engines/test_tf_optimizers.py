@@ -1,0 +1,186 @@
+"""Optimizers by their formulas, and what Keras' private hook must do: one sum, then the clipping, in the type asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.engines.tf_devices import make_strategy
+from gan_runtime.engines.tf_optimizers import make_optimizer
+from gan_runtime.spec import RunSpec
+from tests.engines.small_engines import MakeEngine, assert_close, kept, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+START = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(3, 4)
+GRADIENTS = np.random.default_rng(7).standard_normal((6, 3, 4)).astype(np.float32)  # of six updates
+RATE = 0.01
+Updates = Callable[..., np.ndarray]
+GENERATOR, DISCRIMINATOR = "generator/generator/hidden/kernel", "discriminator/discriminator/hidden/kernel"
+
+
+class OneWeight:
+    """A weight of shape (3, 4) and its optimizer on some replicas, each of which brings its share of the gradient."""
+
+    def __init__(self, replicas: int, **options: Any) -> None:
+        spec = RunSpec.parse({"replicas": replicas, "batch_size_global": 8, "precision": "float32", **options})
+        self.strategy = kept(make_strategy(spec, "cpu"))
+        self.replicas = replicas
+        with self.strategy.scope():
+            self.weight = keras.Variable(START)
+            self.optimizer = make_optimizer(spec, "generator", RATE)  # type: ignore[arg-type]
+            self.optimizer.build([self.weight])
+        self.call = tf.function(lambda shares: self.strategy.run(self.update, args=(shares,)))
+
+    def update(self, shares: tf.Tensor) -> None:
+        """On one replica; `shares` (replicas, 3, 4) add up to the gradient of the whole batch."""
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        self.optimizer.apply([shares[replica]], [self.weight])
+
+    def shares(self, gradient: np.ndarray) -> tf.Tensor:
+        """Unequal ones: replica r of R brings (r + 1) / (1 + … + R) of it."""
+        parts = np.arange(1, self.replicas + 1, dtype=np.float32)
+        return tf.constant((parts / parts.sum())[:, None, None] * gradient)
+
+    def values(self) -> list[np.ndarray]:
+        """Of every replica."""
+        return [value.numpy() for value in self.strategy.experimental_local_results(self.weight.value)]
+
+
+@pytest.fixture
+def updates(new_group: Callable[[], None]) -> Updates:
+    """`updates(2, optimizer="sgd")`: the weight after each of the six updates, (6, 3, 4), the same on every replica."""
+
+    def call(replicas: int = 1, gradients: np.ndarray = GRADIENTS, **options: Any) -> np.ndarray:
+        new_group()
+        one, found = OneWeight(replicas, **options), []
+        for gradient in gradients:
+            one.call(one.shares(gradient))
+            first, *others = one.values()
+            assert all(np.array_equal(first, other) for other in others)
+            found.append(first)
+        return np.stack(found)
+
+    return call
+
+
+def by_keras(optimizer: keras.optimizers.Optimizer) -> np.ndarray:
+    """What Keras' own optimizer makes of the same gradients."""
+    weight, found = keras.Variable(START), []
+    optimizer.build([weight])
+    for gradient in GRADIENTS:
+        optimizer.apply([tf.constant(gradient)], [weight])
+        found.append(np.array(weight))
+    return np.stack(found)
+
+
+# ---- formulas -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("beta_1", [0.9, 0.5])
+def test_fused_adam_is_the_adam_of_keras(updates: Updates, replicas: int, beta_1: float) -> None:
+    expected = by_keras(keras.optimizers.Adam(RATE, beta_1=beta_1))
+    assert np.abs(expected[0] - START).max() == pytest.approx(RATE, rel=1e-3)
+    assert np.abs(updates(replicas, adam_beta_1=beta_1) - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_rmsprop_is_the_rmsprop_of_keras(updates: Updates, replicas: int) -> None:
+    expected = by_keras(keras.optimizers.RMSprop(RATE, rho=0.9))
+    assert np.abs(updates(replicas, optimizer="rmsprop") - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_sgd_adds_each_gradient_to_the_share_of_the_last_update(updates: Updates, replicas: int, momentum: float) -> None:
+    weight, velocity, expected = START, np.zeros_like(START), []
+    for gradient in GRADIENTS:
+        velocity = momentum * velocity - RATE * gradient
+        weight = weight + velocity
+        expected.append(weight)
+    assert np.abs(updates(replicas, optimizer="sgd", momentum=momentum) - np.stack(expected)).max() < 1e-6
+
+
+def test_float16_unscales_the_gradient_once_before_it_is_clipped(updates: Updates) -> None:
+    options = {"optimizer": "sgd", "precision": "mixed_float16", "clip_norm": 0.5}
+    expected = updates(2, optimizer="sgd", clip_norm=0.5)
+    assert np.abs(updates(2, 2.0**15 * GRADIENTS, **options) - expected).max() < 1e-6
+
+
+def test_each_network_follows_its_own_rate(make: MakeEngine) -> None:
+    """Twice the rate of D moves D twice as far in the first step, and G as far as before."""
+    moved = {}
+    for rate in (0.01, 0.02):
+        engine = make(1, optimizer="sgd", learning_rate_generator=0.03, learning_rate_discriminator=rate)
+        before, numbers, after = engine.state(), trained(engine, 1), engine.state()
+        assert numbers["learning_rate_generator"] == pytest.approx([0.03])
+        assert numbers["learning_rate_discriminator"] == pytest.approx([rate])
+        moved[rate] = {name: after[name] - before[name] for name in (GENERATOR, DISCRIMINATOR)}
+    assert np.array_equal(moved[0.02][GENERATOR], moved[0.01][GENERATOR])
+    assert np.abs(moved[0.02][DISCRIMINATOR] - 2.0 * moved[0.01][DISCRIMINATOR]).max() < 1e-7
+    assert np.abs(moved[0.01][DISCRIMINATOR]).max() > 1e-5
+
+
+# ---- clipping after the sum -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+def test_an_update_is_no_longer_than_the_limit_whatever_the_replicas(updates: Updates, replicas: int) -> None:
+    """Keras' own clipping, before the sum, gave a norm of 2 on two replicas for a limit of 1 (measured)."""
+    found = updates(replicas, 100.0 * GRADIENTS, optimizer="sgd", clip_norm=1.0)
+    lengths = [np.linalg.norm(step) for step in np.diff(found, axis=0)]
+    assert lengths == pytest.approx([RATE] * 5, rel=1e-3)
+
+
+def test_a_short_gradient_is_left_alone(updates: Updates) -> None:
+    assert np.array_equal(updates(2, optimizer="sgd", clip_norm=100.0), updates(2, optimizer="sgd"))
+
+
+def test_the_clipped_step_of_both_networks_is_that_of_one_replica(make: MakeEngine) -> None:
+    rates = {"learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+    steps = []
+    for replicas in (1, 2, 4):
+        engine = make(replicas, optimizer="sgd", clip_norm=0.05, **rates)
+        before = engine.state()
+        trained(engine, 1)
+        steps.append({name: values - before[name] for name, values in engine.state().items()})
+        for network in ("generator", "discriminator"):
+            own = [values for name, values in steps[-1].items() if name.startswith(f"{network}/")]
+            assert np.sqrt(sum(np.sum(np.square(values)) for values in own)) == pytest.approx(0.05, rel=1e-4)
+    assert_close(steps[1], steps[0], 1e-6)
+    assert_close(steps[2], steps[0], 1e-6)
+
+
+# ---- what travels -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_bfloat16_exchange_is_as_exact_as_bfloat16(updates: Updates) -> None:
+    """Each share is rounded to 8 bits, a relative error of 2^-9, and the sum once more; six updates of at most 0.01 · 2.5."""
+    exact, rough = (updates(2, optimizer="sgd", all_reduce_type=kind) for kind in ("float32", "bfloat16"))
+    assert 0.0 < np.abs(rough - exact).max() < 6 * RATE * 2.5 * 2**-8
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_the_gradients_travel_in_the_type_asked_for(new_group: Callable[[], None], kind: str) -> None:
+    new_group()
+    one = OneWeight(2, all_reduce_type=kind)
+    graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
+    sent = [operation.inputs[0].dtype for operation in graph.get_operations() if "CollectiveReduce" in operation.type]
+    assert sent == [tf.dtypes.as_dtype(kind)] * 2
+
+
+def test_one_replica_sends_nothing_and_rounds_nothing(updates: Updates) -> None:
+    assert np.array_equal(updates(1, all_reduce_type="bfloat16"), updates(1))
+
+
+def test_training_with_a_bfloat16_exchange_stays_close(make: MakeEngine) -> None:
+    """The losses of seven steps at Adam's full rate agree to a thousandth."""
+    exact, rough = (trained(make(2, all_reduce_type=kind), 7) for kind in ("float32", "bfloat16"))
+    apart = {metric: np.abs(exact[metric] - rough[metric]).max() for metric in exact}
+    assert 0.0 < apart["loss_discriminator"] < 1e-3
+    assert max(apart.values()) < 1e-3

@@ -1,0 +1,73 @@
+"""A run that was stopped and taken up again is the run that was not, with every option that leaves a trace in the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.workloads.contract import Workload
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.workloads.mlp_gan import MlpGan
+from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, copies_by_name, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+EVERYTHING: dict[str, Any] = {
+    "ema_decay": 0.9,
+    "samples_from": "ema",
+    "learning_rate_schedule": "cosine_restarts",
+    "restart_epochs": 1,
+    "updates": "in_turn",
+    "discriminator_steps": 2,
+    "r1_weight": 1.0,
+    "clip_norm": 1.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("workload", "replicas", "options", "tolerance"),
+    [
+        (DcganMnist(), 1, EVERYTHING | {"precision": "mixed_bfloat16"}, 0.0),
+        (MlpGan(), 2, EVERYTHING | {"all_reduce_type": "bfloat16", "accumulation_steps": 2}, 1e-5),
+    ],
+    ids=["dcgan", "two replicas"],
+)
+def test_a_new_engine_goes_on_where_the_state_stood(
+    make: MakeEngine, workload: Workload, replicas: int, options: dict[str, Any], tolerance: float
+) -> None:
+    first, second = (make(replicas, workload, **options) for _ in range(2))
+    trained(first, 1)
+    first.slow_down(0.5)
+    state = first.state()
+    second.load(state)
+    expected, found = first.run(2).values, trained(second, 2)
+    assert_close(found, expected, tolerance)
+    assert_close(second.state(), first.state(), tolerance)
+    assert np.abs(second.sample() - first.sample()).max() <= max(tolerance, 1e-6)
+
+
+def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(make: MakeEngine) -> None:
+    options = {"ema_decay": 0.9, "precision": "mixed_float16", "momentum": 0.9, "optimizer": "sgd"}
+    eight, one, back = (make(replicas, **options) for replicas in (8, 1, 8))
+    eight.slow_down(0.5)
+    state = eight.state()
+    marked = {name: (array + 1).astype(array.dtype) for name, array in state.items()}  # nothing is what a new engine holds
+    assert marked["rate_factor"] == 1.5
+    assert {name.split("/")[0] for name in marked} == {
+        "average",
+        "discriminator",
+        "generator",
+        "optimizer_discriminator",
+        "optimizer_generator",
+        "rate_factor",
+        "step",
+    }
+    assert sum(name.endswith("dynamic_scale") for name in marked) == 2
+    one.load(marked)
+    assert_equal(one.state(), marked)
+    back.load(one.state())
+    assert_equal(back.state(), marked)
+    for name, values in copies_by_name(back).items():
+        assert len(values) == 8, name
+        assert all(np.array_equal(value, marked[name]) for value in values), name
