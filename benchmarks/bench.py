@@ -3,7 +3,7 @@
 Prints JSON lines and keeps them: benchmarks/results/<date>-<row>.jsonl, latest.jsonl, and the tables of docs/benchmarks.md
 (report.py). All on the CPU. ROWS below says what there is and how long it takes on 2 cores, together about 50 minutes.
 
-python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N] [--referee SCRIPT]
+python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N] [--referee SCRIPT] [--try]
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, help="steps per turn")
     parser.add_argument("--batch", type=int, default=BATCH, help="images per step")
     parser.add_argument("--images", type=int, default=MNIST_IMAGES, help="images in the set of a run: the length of an epoch")
+    parser.add_argument("--try", action="store_true", dest="trial", help="print only and keep nothing, to see whether it works")
     parser.add_argument(
         "--referee",
         type=Path,
@@ -77,7 +78,8 @@ def measured(name: str, given: argparse.Namespace) -> bool:
         report.not_measured(name, f"{error}.")
         failed = True
     report.add("machine", **results.machine(begin, load_before))
-    print(results.keep(report.records, name, f"{begin:%Y-%m-%d}"), file=sys.stderr)
+    if not given.trial:
+        print(results.keep(report.records, name, f"{begin:%Y-%m-%d}"), file=sys.stderr)
     return not failed
 
 
@@ -85,7 +87,8 @@ def main() -> int:
     """1 when a row failed, as opposed to what this machine or version cannot measure."""
     given = arguments()
     good = [measured(name, given) for name in given.only]
-    page.write()
+    if not given.trial:
+        page.write()
     return 0 if all(good) else 1
 
 

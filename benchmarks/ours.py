@@ -66,7 +66,8 @@ def wait_until_finished(runtime: Runtime, run_id: str) -> None:
 def median_step_s(store: Store, run_id: str) -> float:
     """Seconds of the median step after the warm-up, from the training seconds that are stored with each step."""
     curve = queries.curves(store, [run_id], ("loss_generator",), x="wall_s", max_points=1_000_000)
-    return float(curve["x"].diff()[curve["step"] > WARM_UP_STEPS].median())
+    seconds = curve["x"].diff()[curve["step"] > WARM_UP_STEPS]
+    return float(seconds[seconds > 0.0].median())  # profiled steps count in no time
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def operations(records: Sequence[Record]) -> str:
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     shares = [
-        [f"of the large {name}", f"{found['value']:.1%}"]
+        [f"of the large {name}", _number(found["value"], True)]
         for name in ("matmul", "convolution")
         if (found := _only(records, "matrix", "figure", f"share_of_{name}"))
     ]

@@ -13,6 +13,7 @@ machine        the last record of a row: machine, versions, commit, date, comman
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import sys
@@ -66,12 +67,26 @@ def machine(begin: datetime, load_before: float) -> Record:
     facts = {name: value for name, value in hosts.facts().items() if name != "hostname"}
     return {
         **facts,
+        "versions": {**_table(facts["versions"]), "torch": _torch_version()},
         "bfloat16_flags": _bfloat16_flags(),
         "date": begin.isoformat(timespec="seconds"),
         "command": " ".join(["python -m benchmarks.bench", *sys.argv[1:]]),
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
         "load_before": round(load_before, 2),  # of the minute before: much above 0 means that others were at work
     }
+
+
+def _table(value: object) -> dict[str, str]:
+    assert isinstance(value, dict)
+    return value
+
+
+def _torch_version() -> str:
+    """Empty when PyTorch is not installed."""
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def load() -> float:

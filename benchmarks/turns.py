@@ -2,7 +2,7 @@
 
 Each side is a child process that lives through the whole comparison and measures a block of steps when it is told to, one
 line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent asks one side after the other. A side that is not
-asked waits in `readline`: it holds memory but no processor. A side may do some more steps than asked for, and says how
+asked waits in `readline`: it holds memory but no processor (0.3 % of a core were measured for a run, none for the loops). A side may do some more steps than asked for, and says how
 many. Starting, compiling and the first steps are in the warm-up turn, whose answer is thrown away.
 """
 
