@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gan_runtime.spec import RunSpec
 
 NETWORKS = ("generator", "discriminator")
@@ -52,3 +54,20 @@ def rate_plan(spec: RunSpec, network: str, steps_per_epoch: int) -> RatePlan:
     given = {"generator": spec.learning_rate_generator, "discriminator": spec.learning_rate_discriminator}[network]
     cycle = spec.restart_epochs * steps_per_epoch if spec.learning_rate_schedule == "cosine_restarts" else 0
     return RatePlan(given * batch_factor(spec), spec.warmup_epochs * steps_per_epoch, cycle)
+
+
+def planned(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
+    """The rates over a whole run, for drawing: equally long columns `epoch` (from 0), `generator`, `discriminator`.
+
+    About `points` steps, and both sides of every restart, so that its edge is upright.
+    """
+    plans = {network: rate_plan(spec, network, steps_per_epoch) for network in NETWORKS}
+    last = spec.epochs * steps_per_epoch - 1
+    plan = plans["generator"]
+    restarts = (
+        np.arange(plan.warmup_steps, last, plan.cycle_steps)[:points] if plan.cycle_steps else np.array([plan.warmup_steps])
+    )
+    steps = np.concatenate([np.linspace(0, last, points), restarts, restarts - 1])
+    steps = np.unique(np.clip(np.round(steps), 0, last))
+    rates = {network: plan.rate(steps, np) * np.ones(len(steps)) for network, plan in plans.items()}
+    return {"epoch": steps / steps_per_epoch, **rates}
