@@ -109,7 +109,7 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
 
 
 def test_charts_are_drawn_without_streamlit() -> None:
-    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py"))
+    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py", "dashboard/health_charts.py"))
 
 
 @pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)
