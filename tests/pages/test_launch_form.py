@@ -146,7 +146,9 @@ def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -
     assert expanders(app)["**Optimizer** · :red[1 value to correct]"]
     app.text_input(key="spec.momentum").set_value("0").run()
     assert "momentum" not in field_names(app)
-    assert expanders(app)["**Optimizer** · Adam 3e-4 / 3e-4"], "it must not close under the hand that has just corrected it"
+    assert expanders(app)["**Optimizer** · Adam 5e-4 / 5e-4 · beta 1 0.5"], (
+        "it must not close under the hand that has just corrected it"
+    )
 
 
 def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
