@@ -9,7 +9,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import charts, words
+from dashboard import charts, option_words, words
+from dashboard.metric_words import METRICS
+from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -28,13 +30,25 @@ def x_axis(place: DeltaGenerator) -> queries.XAxis:
     return picked or "step"
 
 
-def curves(frame: pd.DataFrame, names: dict[str, str], colors: dict[str, str], x: str, title: str, key: str) -> None:
+def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:
+    """The metrics beside the losses that the person wants to see, of those that the runs have recorded."""
+    present = set(queries.recorded(store, [row.run_id for row in rows])) - set(queries.LOSSES)
+    return st.multiselect(
+        "More curves",
+        [metric for metric in METRICS if metric in present],
+        format_func=lambda metric: METRICS[metric].title,
+        placeholder="Scores, spread, gradients, updates, learning rates …",
+        key="compare.metrics",
+    )
+
+
+def curves(frame: pd.DataFrame, names: dict[str, str], colors: dict[str, str], x: str, metric: str) -> None:
     """One metric of the runs, overlaid."""
     if frame.empty:
         st.info("None of these runs has finished a step yet.")
         return
-    chart: alt.LayerChart = charts.run_curves(frame.assign(run=frame["run_id"].map(names)), colors, x, title)
-    st.altair_chart(chart, key=key)
+    chart: alt.LayerChart = charts.run_curves(frame.assign(run=frame["run_id"].map(names)), colors, x, METRICS[metric])
+    st.altair_chart(chart, key=f"compare.{metric}.{x}")
 
 
 def numbers(store: Store, rows: list[RunRow], names: dict[str, str]) -> None:
@@ -63,16 +77,16 @@ PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
 
 
 def differences(rows: list[RunRow], names: dict[str, str]) -> None:
-    """The options in which the runs differ, one column a run."""
+    """The options in which the runs differ, one column a run. What a run from before an option did is that option's default."""
     st.subheader("What differs")
-    specs = {names[row.run_id]: json.loads(row.spec) for row in rows}
-    options = next(iter(specs.values()))
-    differing = [option for option in options if len({str(spec.get(option)) for spec in specs.values()}) > 1 and option != "name"]
+    specs = {names[row.run_id]: {**option_words.defaults(), **json.loads(row.spec)} for row in rows}
+    options = [option for name, option in RunSpec.options().items() if name != "name"]
+    differing = [option for option in options if len({str(spec[option.name]) for spec in specs.values()}) > 1]
     if not differing:
         st.caption("Nothing: these runs have the same options.")
         return
-    table = pd.DataFrame({name: [str(spec.get(option)) for option in differing] for name, spec in specs.items()})
-    table.insert(0, "Option", differing)
+    columns = {name: [option_words.value(option, spec[option.name]) for option in differing] for name, spec in specs.items()}
+    table = pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
     st.dataframe(table, hide_index=True, key="compare.differences")
 
 

@@ -8,8 +8,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, places, widgets, words
+from dashboard import actions, option_words, places, widgets, words
 from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -99,12 +100,18 @@ def settings(row: RunRow) -> str:
     kind = "simulated cores" if row.accelerator == "cpu" else row.accelerator.upper() + "s"
     where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
-    return f"{row.dataset} · {where} · {row.precision.removeprefix('mixed_')} · batch {row.batch_size_global}"
+    algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
+    return f"{row.dataset} · {where} · {row.precision.removeprefix('mixed_')} · batch {row.batch_size_global}{algorithm}"
 
 
 def options_table(row: RunRow) -> pd.DataFrame:
-    """The run's options and what host it ran on, for an expander."""
-    rows = [{"option": name, "value": str(value)} for name, value in json.loads(row.spec).items() if value != ""]
+    """The run's options in the order of the form, then the host it ran on, for an expander."""
+    spec = json.loads(row.spec)
+    rows = [
+        (option_words.label(option), option_words.value(option, spec[name]), name)
+        for name, option in RunSpec.options().items()
+        if name in spec
+    ]
     host = json.loads(row.host) if row.host else {}
-    rows += [{"option": f"host: {name}", "value": str(value)} for name, value in host.items()]
-    return pd.DataFrame(rows, columns=["option", "value"])
+    rows += [(f"Host: {name}", str(value), "") for name, value in host.items()]
+    return pd.DataFrame(rows, columns=["Option", "Value", "Name in --set"])

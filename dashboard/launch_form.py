@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from dashboard import option_words, rate_preview
+from dashboard.shown_when import SHOWN_WHEN, has_effect
 from gan_runtime import catalog
 from gan_runtime.errors import SpecError
 from gan_runtime.home import command_line
@@ -17,17 +20,8 @@ from gan_runtime.presets import PRESETS
 from gan_runtime.spec import RunSpec
 
 PREFIX = "spec."
-TITLES = {
-    **{name: entry.title for name, entry in catalog.WORKLOADS.items()},
-    **{name: entry.title for name, entry in catalog.DATASETS.items()},
-    **{name: entry.title for name, entry in catalog.ENGINES.items()},
-    "float32": "float32",
-    "mixed_bfloat16": "mixed bfloat16",
-    "mixed_float16": "mixed float16",
-    "off": "off",
-    "jit": "jit",
-}
-ACCELERATOR_TITLES = {"auto": "Auto", "cpu": "CPU", "gpu": "GPU", "tpu": "TPU"}
+OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # what a beginner needs; every other group waits in its expander
+COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -62,28 +56,64 @@ def pick_preset() -> str:
     return name
 
 
-def fields(preset: str, host: Host, look_again: Callable[[], None], problems: dict[str, str]) -> None:
+def fields(preset: str, host: Host, look_again: Callable[[], None], filled: Filled) -> None:
     """The widgets of all groups, three beside each other, each with its help and its error."""
+    form = values()
     for group in GROUPS:
-        options = [option for option in RunSpec.options().values() if option.group == group and _is_shown(option)]
-        st.subheader(group)
-        if group == "Accelerator":
-            _accelerator_cards(host, look_again)
-        columns = st.columns(3)
-        for index, option in enumerate(options):
-            with columns[index % 3]:
+        options = [option for option in RunSpec.options().values() if option.group == group and option.name != "accelerator"]
+        shown = [option for option in options if has_effect(option.name, form) or option.name in filled.problems]
+        if group in OPEN_GROUPS:
+            st.subheader(group)
+            if group == "Accelerator":
+                _accelerator_cards(host, look_again)
+            _group(preset, shown, filled.problems)
+            continue
+        if group == GROUPS[len(OPEN_GROUPS)]:
+            st.subheader("More options")
+        with _expander(group, form, [option.name for option in options if option.name in filled.problems]):
+            _group(preset, shown, filled.problems)
+            _not_in_use([option for option in options if option not in shown])
+            if group == "Optimizer" and filled.spec is not None:
+                rate_preview.show(filled.spec)
+
+
+def values() -> dict[str, Any]:
+    """What stands in the form, as typed."""
+    return {name: st.session_state[PREFIX + name] for name in RunSpec.options()}
+
+
+def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenerator:
+    """A group that says in its label what is set in it, and opens by itself when something in it is wrong.
+
+    Whether it is open is kept here: a new label makes a new widget, which would close under the hand that typed.
+    """
+    key = f"group.{group}"
+    st.session_state[key] = bool(st.session_state.get(key)) or bool(wrong)
+    line = option_words.plain(option_words.group_line(group, form))
+    if wrong:
+        line = f":red[{len(wrong)} value{'s' if len(wrong) > 1 else ''} to correct]"
+    return st.expander(f"**{group}** · {line}", key=key, on_change="rerun")
+
+
+def _group(preset: str, options: list[Option], problems: dict[str, str]) -> None:
+    """Row by row, so that a narrow screen keeps the order."""
+    for begin in range(0, len(options), COLUMNS):
+        for column, option in zip(st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False):
+            with column:
                 _field(option)
                 _summary(option)
                 _suggestions(preset, option)
                 if option.name in problems:
-                    st.markdown(f":red[{problems[option.name]}]")
+                    st.markdown(f":red[{option_words.plain(problems[option.name])}]")
 
 
-def _is_shown(option: Option) -> bool:
-    """The accelerator has its cards; the TPU's address matters only for a TPU."""
-    if option.name == "tpu_address":
-        return bool(st.session_state[f"{PREFIX}accelerator"] == "tpu")
-    return option.name != "accelerator"
+def _not_in_use(options: list[Option]) -> None:
+    """Names what is not shown because it has no effect now, and what it needs."""
+    needs: dict[str, list[str]] = {}
+    for option in options:
+        needs.setdefault(SHOWN_WHEN[option.name].reason, []).append(option.label)
+    if needs:
+        st.caption(" · ".join(f"Only with {reason}: {', '.join(labels)}" for reason, labels in needs.items()))
 
 
 def _accelerator_cards(host: Host, look_again: Callable[[], None]) -> None:
@@ -95,7 +125,7 @@ def _accelerator_cards(host: Host, look_again: Callable[[], None]) -> None:
         with column.container(border=True, height="stretch"):
             available = device is None or device.available
             st.button(
-                ACCELERATOR_TITLES[name],
+                option_words.choice(name),
                 key=f"accelerator.{name}",
                 icon=":material/check_circle:" if name == chosen else ":material/radio_button_unchecked:",
                 disabled=not available,
@@ -112,7 +142,7 @@ def _accelerator_cards(host: Host, look_again: Callable[[], None]) -> None:
 def _card_text(name: str, host: Host) -> str:
     if name == "auto":
         best = next(kind for kind in ACCELERATORS if host.devices[kind].available)
-        return f"The best this host has: {ACCELERATOR_TITLES[best]}."
+        return f"The best this host has: {option_words.choice(best)}."
     device = host.devices[name]
     if not device.available:
         return f":gray[Not here: {device.reason}]"
@@ -124,7 +154,7 @@ def _card_text(name: str, host: Host) -> str:
 def read() -> Filled:
     """What stands in the form right now."""
     try:
-        return Filled(RunSpec.parse({name: st.session_state[PREFIX + name] for name in RunSpec.options()}))
+        return Filled(RunSpec.parse(values()))
     except SpecError as error:
         return Filled(None, error.by_field())
 
@@ -144,7 +174,7 @@ def _shell(value: Any) -> str:
 def _fill(preset: str) -> None:
     made = RunSpec.parse(PRESETS[preset].values).model_dump()
     for name, option in RunSpec.options().items():
-        st.session_state[PREFIX + name] = f"{made[name]:g}" if option.kind is float else made[name]
+        st.session_state[PREFIX + name] = option_words.number(made[name]) if option.kind is float else made[name]
     st.session_state[f"{PREFIX}preset"] = preset
 
 
@@ -153,15 +183,14 @@ def _choose(name: str, value: Any) -> None:
 
 
 def _field(option: Option) -> None:
-    label = f"{option.label} ({option.unit})" if option.unit else option.label
-    text = f"{option.help} Allowed: {option.allowed}." + (f" Source: {option.source}." if option.source else "")
+    label = option_words.label(option)
+    text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}." + (
+        f" Source: {option.source}." if option.source else ""
+    )
     key = PREFIX + option.name
-    if len(option.choices) > 1:
-        st.selectbox(label, option.choices, key=key, help=text, format_func=lambda choice: TITLES.get(choice, choice))
-    elif option.choices:
-        st.selectbox(
-            label, option.choices, key=key, help=text, format_func=lambda choice: TITLES.get(choice, choice), disabled=True
-        )
+    if option.choices:
+        alone = len(option.choices) == 1
+        st.selectbox(label, option.choices, key=key, help=text, format_func=option_words.choice, disabled=alone)
     elif option.kind is int and option.minimum is not None and option.maximum is not None:
         st.number_input(label, int(option.minimum), int(option.maximum), step=1, key=key, help=text)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, launch_form, words
+from dashboard import actions, launch_form, option_words, widgets, words
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
@@ -26,6 +26,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> N
         st.caption(
             f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
         )
+    widgets.local_sgd(spec.sync_every_steps)
     st.caption("The same from the command line:")
     st.code(launch_form.command(preset, spec), language="bash", wrap_lines=True)
 
@@ -34,7 +35,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
     """Every wrong option in one place, for whoever has scrolled away from its field."""
     st.subheader("This run")
     for message in problems.values():
-        st.error(message, icon=":material/error:")
+        st.error(option_words.plain(message), icon=":material/error:")
 
 
 def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:

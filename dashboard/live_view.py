@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, charts, home_view, widgets, words
+from dashboard import actions, charts, health_view, home_view, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
@@ -31,6 +31,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     _small_charts(store, row, epoch)
     if row.workers > 1:
         _workers(store, row)
+    health_view.show(store, row)
     _details(runtime, row, epoch)
 
 
@@ -38,6 +39,7 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
     words_column, button_column = st.columns([4, 1], vertical_alignment="center")
     with words_column:
         widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
+        widgets.local_sgd(row.sync_every_steps)
         if words.is_silent(row.status, progress.written_at):
             st.warning(f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why.")
     with button_column:

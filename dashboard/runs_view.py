@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, places, words
+from dashboard import actions, option_words, places, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -16,11 +17,17 @@ COLUMNS = {
     "name": st.column_config.TextColumn("Name", pinned=True),
     "status": st.column_config.TextColumn("State"),
     "done": st.column_config.ProgressColumn("Epochs done", format="percent", min_value=0, max_value=1),
+    "algorithm": st.column_config.TextColumn(
+        "Algorithm", help="Local SGD: replicas train alone and average their weights now and then."
+    ),
     "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
     "time": st.column_config.TextColumn("Training", help="Seconds of training alone, over all attempts."),
     "images_per_s": st.column_config.NumberColumn("Images/s", format="%.0f", help="Median over the epochs."),
     "loss_generator": st.column_config.NumberColumn("Loss G", format="%.3f", help="At the last step, in nats."),
     "loss_discriminator": st.column_config.NumberColumn("Loss D", format="%.3f", help="At the last step, in nats."),
+    "options": st.column_config.TextColumn(
+        "Options changed", width="medium", help="What differs from the defaults, which are the paper's, beside the columns here."
+    ),
     "dataset": st.column_config.TextColumn("Dataset"),
     "workload": st.column_config.TextColumn("Workload"),
     "accelerator": st.column_config.TextColumn("On"),
@@ -32,6 +39,20 @@ COLUMNS = {
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Note"),
 }
+
+# Options that need no mention beside their column, or are none of the training.
+WITH_COLUMN = (
+    "name",
+    "workload",
+    "dataset",
+    "accelerator",
+    "replicas",
+    "workers",
+    "precision",
+    "xla",
+    "batch_size_global",
+    "epochs",
+)
 
 
 def filtered(table: pd.DataFrame) -> pd.DataFrame:
@@ -52,11 +73,13 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     shown = rows.assign(
         done=rows["epochs_done"] / rows["epochs"],
         precision=rows["precision"].str.removeprefix("mixed_"),
+        algorithm=[words.local_sgd(steps) or "synchronous" for steps in rows["sync_every_steps"]],
+        options=[option_words.run_changes(json.loads(spec), WITH_COLUMN) for spec in rows["spec"]],
         time=[words.duration(None if pd.isna(value) else value) for value in rows["seconds"]],
     )
     picked = st.dataframe(
         shown,
-        column_order=list(COLUMNS),
+        column_order=[name for name in COLUMNS if name != "algorithm" or (rows["sync_every_steps"] > 1).any()],
         column_config=COLUMNS,
         hide_index=True,
         on_select="rerun",

@@ -21,6 +21,18 @@ def state(status: str, text: str = "") -> None:
     st.html(f"<span class='run-state'><span class='dot {words.dot(status)}'></span>{status} {rest}</span>")
 
 
+def local_sgd(sync_every_steps: int) -> None:
+    """Marks a run whose replicas do not exchange gradients in each step; nothing for all others."""
+    if sync_every_steps > 1:
+        st.badge(
+            f"Another algorithm: {words.local_sgd(sync_every_steps)}",
+            icon=":material/call_split:",
+            color="orange",
+            help="Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
+            "synchronous training.",
+        )
+
+
 def title(row: RunRow) -> str:
     """The run's name for lists; the id follows when a person has renamed it."""
     return row.name if row.name == row.run_id else f"{row.name} ({row.run_id})"

@@ -9,6 +9,7 @@ from gan_runtime.training import stragglers
 
 THIN = "\u2009"
 SILENT_AFTER_S = 30.0
+LOCAL_SGD = "local SGD, weights averaged every {} steps"
 
 
 def duration(seconds: float | None) -> str:
@@ -62,6 +63,11 @@ def dot(status: str) -> str:
     if status in ACTIVE:
         return "dot-running"
     return {"queued": "dot-queued", "finished": "dot-finished", "stopped": "dot-stopped"}.get(status, "dot-failed")
+
+
+def local_sgd(sync_every_steps: int) -> str:
+    """How a run that averages weights now and then is called everywhere; empty for synchronous training."""
+    return LOCAL_SGD.format(sync_every_steps) if sync_every_steps > 1 else ""
 
 
 def balance(d_real: float | None, d_fake: float | None) -> str:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import charts, compare_view, palette, session, widgets
+from dashboard import compare_view, palette, session, widgets
 from gan_runtime.store import queries
 
 st.title("Compare runs")
@@ -18,11 +18,11 @@ if len(rows) < 2:
 
 names = compare_view.unique_names(rows)
 colors = {names[row.run_id]: palette.run_color(row.color) for row in rows}
-left, right = st.columns(2, gap="medium")
-for column, (metric, network) in zip((left, right), charts.NETWORK_NAMES.items(), strict=True):
-    frame = queries.curves(store, list(names), (metric,), x)
-    with column:
-        compare_view.curves(frame, names, colors, x, f"{network} loss", key=f"compare.{metric}.{x}")
+metrics = [*queries.LOSSES, *compare_view.more_metrics(store, rows)]
+for begin in range(0, len(metrics), 2):
+    for column, metric in zip(st.columns(2, gap="medium"), metrics[begin : begin + 2], strict=False):
+        with column:
+            compare_view.curves(queries.curves(store, list(names), (metric,), x), names, colors, x, metric)
 
 compare_view.numbers(store, rows, names)
 compare_view.differences(rows, names)

@@ -14,7 +14,7 @@ with form:
     with st.spinner("Looking at what this host offers (a few seconds the first time) …"):
         host = actions.attempt(runtime.host)
     if host is not None:
-        launch_form.fields(preset, host, runtime.forget_host, filled.problems)
+        launch_form.fields(preset, host, runtime.forget_host, filled)
 
 with summary:
     spec = filled.spec

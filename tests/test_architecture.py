@@ -109,7 +109,7 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
 
 
 def test_charts_are_drawn_without_streamlit() -> None:
-    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py"))
+    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py", "dashboard/health_charts.py"))
 
 
 @pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)
@@ -120,7 +120,7 @@ def test_a_workload_knows_keras_and_its_own_package_only(path: Path) -> None:
     assert (strangers, own) == (set(), set())
 
 
-@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "grids.py"])
+@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "grids.py", "rates.py"])
 def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None:
     loaded = loaded_with([Path("gan_runtime/training") / path])
     assert loaded.keys() & FRAMEWORKS == set()

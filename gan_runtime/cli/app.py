@@ -131,6 +131,7 @@ def runs(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List the stored runs, newest first."""
     frame = queries.run_table(memory.from_journals(Home.choose(home)))
     if as_json:
+        frame = frame.drop(columns="spec")  # `show --json` has the options, and not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     if frame.empty:
         return output.say(NO_RUNS)

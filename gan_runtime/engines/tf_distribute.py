@@ -23,7 +23,8 @@ from gan_runtime.engines.tf_state import NetworkState
 from gan_runtime.engines.tf_step import ReplicaStep
 from gan_runtime.engines.tf_workers import WaitClock, Workers
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.schedules import StepRate, rate_plan
+from gan_runtime.training.rates import rate_plan
+from gan_runtime.training.schedules import StepRate
 from gan_runtime.workloads.contract import Workload
 
 

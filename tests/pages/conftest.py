@@ -19,6 +19,18 @@ from gan_runtime.rundir import RunDir
 from gan_runtime.training.grids import write_grid
 
 SCRIPT = REPOSITORY / "dashboard" / "navigation.py"
+SCORES = {
+    "d_accuracy_real": 0.75,
+    "d_accuracy_fake": 0.5,
+    "probe_score_real": 0.6,
+    "probe_score_fake": 0.4,
+    "spread_real": 0.2,
+    "spread_fake": 0.1,
+    "gradient_norm_generator": 0.5,
+    "gradient_norm_discriminator": 2.0,
+    "update_ratio_generator": 0.001,
+    "update_ratio_discriminator": 0.002,
+}
 
 
 @pytest.fixture
@@ -68,6 +80,7 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
             journal.Plan(images=320, steps_per_epoch=10, epochs=2),
             journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values),
             journal.EpochDone(epoch=1, step=10, seconds=4.0, images=320, images_per_s=80.0),
+            *(journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=SCORES) for epoch in (1, 2)),
             journal.EpochDone(epoch=2, step=20, seconds=2.0, images=320, images_per_s=160.0),
             *(journal.Histogram(name=name, **bins) for name in names),  # type: ignore[arg-type]
             journal.Sample(epoch=2, step=20, sample_kind="fixed_latents", file="samples/epoch-00002.png", meta={}),

@@ -29,6 +29,12 @@ def charts(app: AppTest) -> list[dict[str, object]]:
     return [json.loads(item.proto.spec) for item in app.get("vega_lite_chart")]
 
 
+def titles(app: AppTest) -> list[str]:
+    """The titles of the charts on the page, without their subtitles."""
+    found = [chart["title"] for chart in charts(app)]
+    return [str(title["text"]) if isinstance(title, dict) else str(title) for title in found]
+
+
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
@@ -59,12 +65,15 @@ def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> N
     app = show("live", run="quick-0001")
     assert not app.exception
     assert {metric.label: metric.value for metric in app.metric}["Loss G / D"] == "0.875 / 1.125"
-    titles = [str(chart["title"]) for chart in charts(app)]
-    assert titles == [
+    assert titles(app) == [
         "Generator and discriminator loss",
         "Can the discriminator tell?",
         "Where do the scores lie?",
         "How long does an epoch take?",
+        "How often is the discriminator right?",
+        "Do the generated images vary?",
+        "How large are the gradients?",
+        "How large is one update?",
         "Generator weights",
         "Generator gradients",
         "Discriminator weights",
@@ -103,12 +112,12 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
     assert "nine of ten steps 40 ms to 50 ms, slowest 200 ms" in texts(app)
 
 
-def test_the_spec_of_the_loss_chart_holds_no_data(show: Show, trained: Make) -> None:
+def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
     """A spec that changes with the data is embedded anew: the chart flickers and forgets its zoom."""
     trained("quick-0001", losses=(0.5, 0.5))
     trained("quick-0002", losses=(2.5, 3.5), seconds=10)
-    first, second = (charts(show("live", run=run))[0] for run in ("quick-0001", "quick-0002"))
-    assert _without_data_names(first) == _without_data_names(second)
+    first, second = (charts(show("live", run=run)) for run in ("quick-0001", "quick-0002"))
+    assert [_without_data_names(spec) for spec in first[:8]] == [_without_data_names(spec) for spec in second[:8]]
 
 
 def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
@@ -165,8 +174,71 @@ def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show
     numbers, differing = (table.value for table in app.dataframe)
     assert list(numbers["Loss G"]) == ["0.900", "0.800"]
     assert list(numbers["Images/s"]) == ["120", "120"]
-    assert differing.to_dict("list") == {"Option": ["seed"], "quick-0001": ["1"], "quick-0002": ["2"]}
-    assert [str(chart["title"]) for chart in charts(app)] == ["Generator loss", "Discriminator loss"]
+    assert differing.to_dict("list") == {"Option": ["Seed"], "quick-0001": ["1"], "quick-0002": ["2"]}
+    assert titles(app) == ["Generator loss", "Discriminator loss"]
+
+
+def test_compare_names_options_and_values_in_words(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10, learning_rate_schedule="cosine_restarts", learning_rate_generator=3e-4, warmup_epochs=2)
+    differing = show("compare", runs="quick-0001,quick-0002").dataframe[1].value
+    assert differing.to_dict("list") == {
+        "Option": ["Learning rate, generator", "Rate schedule", "Warm-up (epochs)"],
+        "quick-0001": ["1e-4", "constant", "0"],
+        "quick-0002": ["3e-4", "cosine with restarts", "2"],
+    }
+
+
+def test_compare_offers_every_recorded_number(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    more = app.multiselect(key="compare.metrics")
+    assert "Spread of generated images" in more.options
+    assert "Loss scale of the generator (float16)" not in more.options, "no run has recorded one"
+    more.set_value(["spread_fake", "update_ratio_generator"]).run()
+    assert not app.exception
+    assert titles(app) == ["Generator loss", "Discriminator loss", "Spread of generated images", "Update size of the generator"]
+
+
+def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, new_run: Make) -> None:
+    new_run("quick-0001")
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "appears here after the first epoch." in texts(app)
+    assert titles(app) == []
+
+
+def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: Show, trained: Make) -> None:
+    moving = {
+        f"{kind}_{network}": [1.0, 2.0] for kind in ("learning_rate", "loss_scale") for network in ("generator", "discriminator")
+    }
+    numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values={**moving, "r1_penalty": [0.5, 0.25]})
+    plain = trained("quick-0001")
+    changing = trained("quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0)
+    for run in (plain, changing):
+        journal.append(run.trainer_journal(), 1, numbers)
+    drawn = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
+    drawn.add("How steep is the discriminator at real images?")
+    assert drawn & set(titles(show("live", run="quick-0001"))) == set()
+    assert drawn <= set(titles(show("live", run="quick-0002")))
+
+
+def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10, replicas=2, sync_every_steps=5)
+    mark = "local SGD, weights averaged every 5 steps"
+    assert mark in texts(show("live", run="quick-0002"))
+    assert mark not in texts(show("live", run="quick-0001"))
+    assert "· local SGD" in texts(show("home"))
+    assert list(show("runs").dataframe[0].value["algorithm"]) == [mark, "synchronous"]
+
+
+def test_runs_tells_what_each_run_has_changed(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10, adam_beta_1=0.5, ema_decay=0.99, samples_from="ema")
+    app = show("runs")
+    assert list(app.dataframe[0].value["options"]) == ["beta 1 0.5 · average of G 0.99 · samples from moving average", ""]
 
 
 def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> None:

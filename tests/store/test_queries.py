@@ -194,6 +194,8 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
         "created_at",
         "note",
         "color",
+        "spec",
+        "sync_every_steps",
     ]
     first, second = table.to_dict("records")
     assert (first["run_id"], first["status"], first["replicas"], first["epochs_done"]) == ("paper-0002", "queued", 2, 0)
@@ -330,6 +332,64 @@ def test_curves_of_several_runs_come_together_and_only_those(store: Store, new_r
     take_in()
     frame = queries.curves(store, ["quick-0001", "quick-0003"], ("loss_generator",))
     assert frame.groupby("run_id").size().to_dict() == {"quick-0001": 1, "quick-0003": 3}
+
+
+# ---- what is measured once an epoch -----------------------------------------------------------------------------------------
+
+
+def scores(epoch: int, spread: float, norm: float = 2.0) -> journal.EpochScores:
+    """Scores of one epoch of "quick-0001"."""
+    values = {"spread_real": spread, "gradient_norm_generator": norm}
+    return journal.EpochScores(epoch=epoch, step=4 * epoch, wall_s=9.0 + 4 * epoch, values=values)
+
+
+def test_epoch_scores_come_by_metric_and_epoch(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    journal.append(quick.trainer_journal(), 1, scores(1, 0.25), scores(2, 0.5, norm=math.nan))
+    take_in()
+    frame = queries.epoch_scores(store, "quick-0001", ("spread_real", "gradient_norm_generator", "d_accuracy_real"))
+    assert list(frame.columns) == ["metric", "epoch", "step", "value"]
+    assert records(frame) == [("gradient_norm_generator", 1, 4, 2.0), ("spread_real", 1, 4, 0.25), ("spread_real", 2, 8, 0.5)]
+
+
+def test_epoch_scores_of_a_long_run_are_means_of_a_few_epochs(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+    journal.append(quick.trainer_journal(), 1, *(scores(epoch, float(epoch)) for epoch in range(1, 8)))
+    take_in()
+    frame = queries.epoch_scores(store, "quick-0001", ("spread_real",), max_points=3)
+    # Seven epochs in at most three buckets: three epochs each.
+    assert records(frame) == [("spread_real", 3, 12, 2.0), ("spread_real", 6, 24, 5.0), ("spread_real", 7, 28, 7.0)]
+
+
+@pytest.mark.usefixtures("quick")
+def test_before_the_first_epoch_there_are_no_scores(store: Store) -> None:
+    frame = queries.epoch_scores(store, "quick-0001", ("spread_real",))
+    assert frame.empty
+    assert list(frame.columns) == ["metric", "epoch", "step", "value"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_only_what_has_changed_is_a_changing_curve(store: Store) -> None:
+    frame = queries.changing_curves(store, "quick-0001", ("d_real", "loss_generator", "learning_rate_generator"))
+    assert set(frame["metric"]) == {"loss_generator"}
+    assert list(frame["mean"]) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    assert queries.changing_curves(store, "quick-0001", ("d_real",)).empty
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_recorded_metrics_of_some_runs_are_told(store: Store) -> None:
+    assert queries.recorded(store, ["quick-0001"]) == ["d_real", "loss_discriminator", "loss_generator"]
+    assert queries.recorded(store, ["quick-0099"]) == []
+
+
+def test_runs_of_local_sgd_are_told_apart(store: Store, new_run: NewRun, take_in: Callable[[], None], at: At) -> None:
+    new_run("quick-0001", replicas=2, sync_every_steps=5)
+    old = new_run("quick-0002", seconds=1)
+    before = journal.Created(at=at(1), spec={"name": "from before this option"}, accelerator="cpu", color=0, preset="quick")
+    old.supervisor_journal.unlink()
+    waiting = journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0)
+    journal.append(old.supervisor_journal, 1, before, waiting)
+    take_in()
+    assert list(queries.run_table(store)["sync_every_steps"]) == [1, 5]
+    assert [row.sync_every_steps for row in queries.runs(store)] == [1, 5]
 
 
 def test_curves_of_a_run_without_numbers_are_empty_with_their_columns(store: Store) -> None:

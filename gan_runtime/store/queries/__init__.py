@@ -4,21 +4,46 @@ SQL stays in the package `store`. Times are UTC.
 """
 
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
-from gan_runtime.store.queries.metrics import LOSSES, SCORES, XAxis, curves, not_finite
+from gan_runtime.store.queries.metrics import (
+    ACCURACIES,
+    GRADIENT_NORMS,
+    LOSS_SCALES,
+    LOSSES,
+    PENALTIES,
+    RATES,
+    SCORES,
+    SPREADS,
+    UPDATE_RATIOS,
+    XAxis,
+    changing_curves,
+    curves,
+    epoch_scores,
+    not_finite,
+    recorded,
+)
 from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
 
 __all__ = [
+    "ACCURACIES",
+    "GRADIENT_NORMS",
     "LOSSES",
+    "LOSS_SCALES",
+    "PENALTIES",
+    "RATES",
     "SCORES",
+    "SPREADS",
+    "UPDATE_RATIOS",
     "PeakMemory",
     "Progress",
     "RunRow",
     "SampleGrid",
     "XAxis",
+    "changing_curves",
     "curves",
+    "epoch_scores",
     "epoch_times",
     "events",
     "histogram",
@@ -28,6 +53,7 @@ __all__ = [
     "profile",
     "progress",
     "queue",
+    "recorded",
     "run",
     "run_table",
     "runs",

@@ -10,6 +10,14 @@ from gan_runtime.store.store import Store
 
 LOSSES = ("loss_generator", "loss_discriminator")
 SCORES = ("d_real", "d_fake")
+RATES = ("learning_rate_generator", "learning_rate_discriminator")
+LOSS_SCALES = ("loss_scale_generator", "loss_scale_discriminator")
+PENALTIES = ("r1_penalty",)
+# What is measured once an epoch (docs/metrics.md).
+ACCURACIES = ("d_accuracy_real", "d_accuracy_fake")
+SPREADS = ("spread_real", "spread_fake")
+GRADIENT_NORMS = ("gradient_norm_generator", "gradient_norm_discriminator")
+UPDATE_RATIOS = ("update_ratio_generator", "update_ratio_discriminator")
 XAxis = Literal["step", "epoch", "wall_s"]
 
 
@@ -42,6 +50,41 @@ def curves(store: Store, run_ids: list[str], metrics: tuple[str, ...], x: XAxis 
 
 def _x_expression(x: XAxis) -> str:
     return {"step": "step", "epoch": "step / steps_per_epoch", "wall_s": "wall_s"}[x]
+
+
+def epoch_scores(store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200) -> pd.DataFrame:
+    """What one run measures once an epoch. A long run is thinned: each point is then the mean of a few epochs.
+
+    Columns: metric, epoch (int64, the last of the bucket), step (int64), value (float64; NaN and infinite values are left
+    out). Before the end of the first epoch the frame is empty, with these columns.
+    """
+    return store.frame(
+        """
+        WITH wanted AS (
+            SELECT metric, epoch, step, value FROM scalars
+            WHERE run_id = $run AND list_contains($metrics, metric) AND isfinite(value)
+        ), width AS (SELECT greatest(1, ceil(max(epoch) / $points)) AS epochs FROM wanted)
+        SELECT metric, max(epoch) AS epoch, max(step) AS step, avg(value) AS value
+        FROM wanted, width GROUP BY metric, floor((epoch - 1) / width.epochs) ORDER BY metric, epoch
+        """,
+        {"run": run_id, "metrics": list(metrics), "points": max_points},
+    )
+
+
+def changing_curves(store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200) -> pd.DataFrame:
+    """As `curves` over the steps of one run, but only those of the metrics that have had more than one value."""
+    rows = store.rows(
+        "SELECT metric FROM scalars WHERE run_id = ? AND list_contains(?, metric) GROUP BY metric HAVING min(value) < max(value)",
+        [run_id, list(metrics)],
+    )
+    return curves(store, [run_id], tuple(row[0] for row in rows), max_points=max_points)
+
+
+def recorded(store: Store, run_ids: list[str]) -> list[str]:
+    """The metrics that at least one of the runs has recorded, by name."""
+    return [
+        row[0] for row in store.rows("SELECT DISTINCT metric FROM scalars WHERE list_contains(?, run_id) ORDER BY 1", [run_ids])
+    ]
 
 
 def not_finite(store: Store, run_id: str) -> pd.DataFrame:

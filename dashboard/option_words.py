@@ -1,0 +1,158 @@
+"""Options and their values as people read them: labels, choices, and a whole group of options in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard import words
+from dashboard.shown_when import has_effect
+from gan_runtime import catalog
+from gan_runtime.options import Option
+from gan_runtime.spec import RunSpec
+
+# A choice that is missing here is shown as it is, with spaces for underscores.
+CHOICES = {
+    **{name: entry.title for name, entry in catalog.WORKLOADS.items()},
+    **{name: entry.title for name, entry in catalog.DATASETS.items()},
+    **{name: entry.title for name, entry in catalog.ENGINES.items()},
+    "auto": "Auto",
+    "cpu": "CPU",
+    "gpu": "GPU",
+    "tpu": "TPU",
+    "mixed_bfloat16": "mixed bfloat16",
+    "mixed_float16": "mixed float16",
+    "adam": "Adam",
+    "sgd": "SGD",
+    "rmsprop": "RMSprop",
+    "cosine_restarts": "cosine with restarts",
+    "none": "as given",
+    "linear": "× batch",
+    "sqrt": "× √batch",
+    "non_saturating": "non-saturating",
+    "together": "together, from one pass",
+    "in_turn": "in turn: D, then G",
+    "live": "generator in training",
+    "ema": "moving average",
+    "per_replica": "each replica's share",
+    "synchronised": "the whole batch",
+    "roll_back": "roll back",
+}
+# An option within a line of several; one that is missing here is named by its label.
+PHRASES = {
+    "batch_size_global": "batch {}",
+    "warmup_epochs": "warm-up {} epochs",
+    "learning_rate_generator": "rate of G {}",
+    "learning_rate_discriminator": "rate of D {}",
+    "adam_beta_1": "beta 1 {}",
+    "momentum": "momentum {}",
+    "learning_rate_schedule": "{}",
+    "restart_epochs": "cycle {} epochs",
+    "learning_rate_scaling": "rates {}",
+    "reference_batch": "reference batch {}",
+    "generator_loss": "{} loss",
+    "discriminator_steps": "{} steps of D",
+    "label_smoothing": "label smoothing {}",
+    "ema_decay": "average of G {}",
+    "samples_from": "samples from {}",
+    "batch_norm": "batch norm over {}",
+    "all_reduce_type": "gradients in {}",
+    "sync_every_steps": words.LOCAL_SGD,
+    "alarm_action": "on an alarm: {}",
+    "name": "{}",
+}
+LABEL_LENGTH = 32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
+# What a group says when all of it is at its default.
+AT_DEFAULT = {"Objective": "standard DCGAN", "Run": "unnamed", "Watching": "alarms are noted"}
+# Options that a group names whatever they are, as the beginning of its line.
+ALWAYS_NAMED = {
+    "Optimizer": ("optimizer", "learning_rate_generator", "learning_rate_discriminator"),
+    "Numbers": ("precision", "xla"),
+}
+
+
+def choice(value: Any) -> str:
+    """A choice in words; other values as they are."""
+    return CHOICES.get(str(value), str(value).replace("_", " "))
+
+
+def label(option: Option) -> str:
+    """With its unit where both fit into a line of the form: "Warm-up (epochs)"."""
+    full = f"{option.label} ({option.unit})" if option.unit else option.label
+    return full if len(full) <= LABEL_LENGTH else option.label
+
+
+def value(option: Option, given: Any) -> str:
+    """The value of an option in words, without unit; empty text is "–"."""
+    if option.choices:
+        return choice(given)
+    return number(given) if option.kind is float else str(given) or "–"
+
+
+def number(given: Any) -> str:
+    """3e-4 · 0.5 · 10; text that is no number stays as it is."""
+    try:
+        known = float(given)
+    except ValueError:
+        return str(given)
+    if known == 0 or abs(known) >= 0.01:
+        return f"{known:g}"
+    mantissa, _, exponent = f"{known:e}".partition("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
+def phrase(option: Option, given: Any) -> str:
+    """An option and its value in a few words: "warm-up 2 epochs"."""
+    return PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}").format(value(option, given))
+
+
+def changes(form: Mapping[str, Any], options: list[Option]) -> list[str]:
+    """A phrase for each option that has an effect and is not at its default."""
+    effective = [option for option in options if has_effect(option.name, form)]
+    return [phrase(option, form[option.name]) for option in effective if _differs(option, form[option.name])]
+
+
+def run_changes(values: Mapping[str, Any], without: tuple[str, ...] = ("name",)) -> str:
+    """All that a stored run has changed from the defaults, in one line. Options that came after it count as default."""
+    options = [option for option in RunSpec.options().values() if option.name not in without]
+    return " · ".join(changes({**defaults(), **values}, options))
+
+
+def group_line(group: str, form: Mapping[str, Any]) -> str:
+    """A group of the form in one line: "Adam 3e-4 / 3e-4 · warm-up 2 epochs"; "default" when nothing is changed."""
+    options = [option for option in RunSpec.options().values() if option.group == group]
+    named = ALWAYS_NAMED.get(group, ())
+    head = [_head(group, form)] if named else []
+    rest = changes(form, [option for option in options if option.name not in named])
+    return " · ".join([*head, *rest]) or AT_DEFAULT.get(group, "default")
+
+
+def plain(text: str) -> str:
+    """Text that a person typed, safe inside Markdown; underscores within a word are safe there."""
+    return re.sub(r"([\\`*\[\]<>~$]|(?<!\w)_|_(?!\w))", r"\\\1", text)
+
+
+def defaults() -> dict[str, Any]:
+    """Every option at its default."""
+    return {name: option.default for name, option in RunSpec.options().items()}
+
+
+def _head(group: str, form: Mapping[str, Any]) -> str:
+    if group == "Optimizer":
+        return f"{choice(form['optimizer'])} {number(form['learning_rate_generator'])} / {number(form['learning_rate_discriminator'])}"
+    return f"{choice(form['precision'])} · XLA {choice(form['xla'])}"
+
+
+def _differs(option: Option, given: Any) -> bool:
+    if option.kind is not float:
+        return bool(given != option.default)
+    try:
+        return float(given) != option.default
+    except ValueError:
+        return True
+
+
+def _begin_small(label: str) -> str:
+    """A label within a sentence; names and abbreviations keep their capitals."""
+    return label if label.startswith(("Adam", "XLA", "TPU", "R1", "D-")) else label[:1].lower() + label[1:]

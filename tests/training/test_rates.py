@@ -1,0 +1,84 @@
+"""Learning rates over the steps of a run; what the Launch page draws is what the trainer uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.spec import RunSpec
+from gan_runtime.training.rates import RatePlan, batch_factor, planned, rate_plan
+
+COSINE = {"learning_rate_schedule": "cosine_restarts", "restart_epochs": 2}
+
+
+def rates(steps: list[int], **options: Any) -> list[float]:
+    """The generator's rates of a run with 10 steps an epoch."""
+    plan = rate_plan(RunSpec.parse({"learning_rate_generator": 0.4, **options}), "generator", steps_per_epoch=10)
+    return [float(value) for value in plan.rate(np.array(steps, float), np) * np.ones(len(steps))]
+
+
+def test_a_constant_rate_is_what_was_given() -> None:
+    assert rates([0, 7, 1000]) == [0.4, 0.4, 0.4]
+
+
+def test_a_warm_up_grows_in_a_straight_line_and_then_stays() -> None:
+    assert rates([0, 4, 9, 10, 50], warmup_epochs=1) == pytest.approx([0.04, 0.2, 0.4, 0.4, 0.4])
+
+
+def test_a_cosine_falls_to_nearly_nothing_and_starts_again() -> None:
+    # Cycles of 20 steps: full, half after a quarter turn, zero just before the restart.
+    assert rates([0, 10, 20, 30], **COSINE) == pytest.approx([0.4, 0.2, 0.4, 0.2])
+    assert rates([19], **COSINE)[0] == pytest.approx(0.4 * 0.5 * (1 + np.cos(np.pi * 0.95)))
+
+
+def test_the_cycles_begin_after_the_warm_up() -> None:
+    assert rates([9, 10, 20, 30], warmup_epochs=1, **COSINE) == pytest.approx([0.4, 0.4, 0.2, 0.4])
+
+
+@pytest.mark.parametrize(("scaling", "factor"), [("none", 1.0), ("linear", 4.0), ("sqrt", 2.0)])
+def test_rates_follow_the_batch(scaling: str, factor: float) -> None:
+    spec = RunSpec.parse({"batch_size_global": 256, "reference_batch": 64, "learning_rate_scaling": scaling})
+    assert batch_factor(spec) == factor
+    assert rate_plan(spec, "discriminator", 10).base == pytest.approx(1e-4 * factor)
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize("options", [{}, {"warmup_epochs": 2}, COSINE, {"warmup_epochs": 1, **COSINE}])
+def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[str, Any]) -> None:
+    from keras import ops
+
+    from gan_runtime.training.schedules import StepRate
+
+    plan = rate_plan(RunSpec.parse(options), "generator", steps_per_epoch=28)
+    steps = np.arange(0, 200, 7)
+    drawn = plan.rate(steps.astype(float), np) * np.ones(len(steps))
+    schedule = StepRate(plan, 1, lambda: ops.convert_to_tensor(1.0, "float32"))
+    trained = [float(ops.convert_to_numpy(schedule(ops.convert_to_tensor(step, "int64")))) for step in steps]
+    assert trained == pytest.approx(list(drawn), rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.usefixtures("cores")
+def test_a_discriminator_with_several_updates_a_step_keeps_the_pace_of_the_generator() -> None:
+    from keras import ops
+
+    from gan_runtime.training.schedules import StepRate
+
+    schedule = StepRate(RatePlan(1.0, warmup_steps=10, cycle_steps=0), 2, lambda: ops.convert_to_tensor(0.5, "float32"))
+    assert [float(schedule(ops.convert_to_tensor(update, "int64"))) for update in (0, 1, 2, 19)] == pytest.approx(
+        [0.05, 0.05, 0.1, 0.5]
+    )
+
+
+def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
+    spec = RunSpec.parse({"learning_rate_generator": 0.4, "learning_rate_discriminator": 0.2, "epochs": 4, **COSINE})
+    drawn = planned(spec, steps_per_epoch=100, points=5)
+    assert list(drawn["epoch"]) == [0.0, 1.0, 1.99, 2.0, 2.99, 3.99]
+    assert list(drawn["generator"]) == pytest.approx([0.4, 0.2, 0.0, 0.4, 0.2, 0.0], abs=0.005)
+    assert list(drawn["discriminator"] * 2) == pytest.approx(list(drawn["generator"]))
+
+
+def test_a_run_that_ends_within_its_warm_up_is_drawn_to_its_end() -> None:
+    drawn = planned(RunSpec.parse({"epochs": 1, "warmup_epochs": 2}), steps_per_epoch=10, points=2)
+    assert (list(drawn["epoch"]), list(drawn["generator"])) == ([0.0, 0.9], pytest.approx([0.05e-4, 0.5e-4]))
