@@ -37,6 +37,8 @@ class StepNoise:
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
         """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
         kept_levels = round((1.0 - rate) * LEVELS)
+        if kept_levels == LEVELS:  # which no byte can hold: it would wrap to 0 and drop everything
+            return values
         key = _fold_in(self._step_key(), self._share)
         keep = _random_bytes(values.shape, key) < tf.constant(kept_levels, tf.uint8)
         return tf.where(keep, values * tf.cast(LEVELS / kept_levels, values.dtype), tf.zeros([], values.dtype))

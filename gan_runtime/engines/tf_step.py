@@ -6,7 +6,8 @@ their number, once; XLA cannot compile the update of several CPU replicas, so on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import tensorflow as tf
@@ -72,12 +73,23 @@ class ReplicaStep:
         share, number = replica * self._parts + part, self.phases.index(phase)
         noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, number)
         context = StepContext(noise, self._kernels, input_gradient)
-        with tf.GradientTape(persistent=len(phase.updates) > 1) as tape, step_scope(context), tf.name_scope(FORWARD_SCOPE):
+        # A tape for each network: one for both would follow D's loss back through G as well, and what exchanges numbers there
+        # (synchronised batch norm) is never pruned from a graph, so that all of it would be computed for nothing.
+        with ExitStack() as stack, step_scope(context), tf.name_scope(FORWARD_SCOPE):
+            tapes = {update.network: stack.enter_context(self._tape(update.network)) for update in phase.updates}
             forward = phase.forward(self._networks, {"images": to_unit_range(images)}, noise)
             losses = {item.network: forward.losses[item.loss] * scales[item.network] * self._share for item in phase.updates}
         with tf.name_scope(GRADIENT_SCOPE):
-            found = {name: tape.gradient(loss, self._networks[name].trainable_variables) for name, loss in losses.items()}
+            found = {name: tapes[name].gradient(loss, self._networks[name].trainable_variables) for name, loss in losses.items()}
         return found, {**forward.losses, **forward.scalars}
+
+    @contextmanager
+    def _tape(self, network: str) -> Iterator[tf.GradientTape]:
+        """Records what depends on the weights of one network."""
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            for variable in self._networks[network].trainable_variables:
+                tape.watch(variable.value)
+            yield tape
 
     def loss_scales(self) -> Numbers:
         """float32 by network; 1 without loss scaling."""

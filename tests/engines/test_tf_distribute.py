@@ -132,6 +132,11 @@ def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
     assert len(np.unique(found)) == 2
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.001])
+def test_dropout_of_next_to_nothing_drops_nothing(rate: float) -> None:
+    assert np.array_equal(noise(1, 0, 1).dropout(tf.fill([64, 64], 2.0), rate).numpy(), np.full((64, 64), 2.0))
+
+
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
 def test_dropout_keeps_shape_and_precision(dtype: tf.DType) -> None:
     found = noise(1, 0, 1).dropout(tf.ones([3, 5, 7], dtype), 0.3)
