@@ -177,7 +177,7 @@ def machines(records: Sequence[Record]) -> str:
 
 
 def _machine_line(record: Record) -> list[str]:
-    flags = ", ".join(record["bfloat16_flags"]) or "no bfloat16"
+    flags = ", ".join(flag for flag in record["cpu_flags"] if "bf16" in flag) or "no bfloat16"
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
     processor = f"{record['cpu_model']}, {record['cores']} cores, {flags}"
     memory = f"{record['memory_bytes'] / 1e9:.0f} GB"

@@ -28,7 +28,7 @@ from gan_runtime import hosts
 
 FOLDER = Path(__file__).parent / "results"
 LATEST = "latest.jsonl"
-BFLOAT16_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
+MEASURED = ("tensorflow", "keras", "torch", "numpy", "duckdb", "streamlit")
 
 Record = dict[str, Any]
 
@@ -67,8 +67,7 @@ def machine(begin: datetime, load_before: float) -> Record:
     facts = {name: value for name, value in hosts.facts().items() if name != "hostname"}
     return {
         **facts,
-        "versions": {**_table(facts["versions"]), "torch": _torch_version()},
-        "bfloat16_flags": _bfloat16_flags(),
+        "versions": {name: _version(name) for name in MEASURED},  # of the children: this process has loaded none of them
         "date": begin.isoformat(timespec="seconds"),
         "command": " ".join(["python -m benchmarks.bench", *sys.argv[1:]]),
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
@@ -76,15 +75,10 @@ def machine(begin: datetime, load_before: float) -> Record:
     }
 
 
-def _table(value: object) -> dict[str, str]:
-    assert isinstance(value, dict)
-    return value
-
-
-def _torch_version() -> str:
-    """Empty when PyTorch is not installed."""
+def _version(package: str) -> str:
+    """Empty when it is not installed."""
     try:
-        return importlib.metadata.version("torch")
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
 
@@ -92,16 +86,6 @@ def _torch_version() -> str:
 def load() -> float:
     """Processes that wanted to run, on average over the last minute."""
     return os.getloadavg()[0]
-
-
-def _bfloat16_flags() -> list[str]:
-    """What the processor says it can do in bfloat16; empty where that cannot be read (not Linux)."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
-    return [flag for flag in BFLOAT16_FLAGS if flag in flags]
 
 
 def keep(records: list[Record], row: str, day: str, folder: Path = FOLDER) -> Path:

@@ -65,6 +65,17 @@ def test_growth_is_a_table_of_batches_and_replicas() -> None:
     ]
 
 
+def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
+    record: Record = {
+        **{"row": "input", "kind": "machine", "cpu_model": "Some CPU", "cores": 2, "cpu_flags": ["avx2", "avx512_bf16"]},
+        **{"memory_bytes": 25_300_000_000, "python": "3.11.7", "versions": {"tensorflow": "2.21.0", "torch": ""}},
+        **{"date": "2026-01-02T03:04:05+00:00", "commit": "abc1234", "command": "bench", "load_before": 0.1},
+    }
+    assert report.machines([record]).splitlines()[-1] == (
+        "| input | 2026-01-02 | abc1234 | Some CPU, 2 cores, avx512_bf16 | 25 GB | Python 3.11.7, tensorflow 2.21.0 | 0.1 | `bench` |"
+    )
+
+
 def test_a_page_without_any_result_is_whole() -> None:
     text = report.text([])
     assert text.count("not measured: no result") == len(TARGETS)
