@@ -5,7 +5,7 @@ The frames are those of `queries.epoch_scores`, and of `queries.changing_curves`
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import altair as alt
 import pandas as pd
@@ -23,8 +23,7 @@ COLORS = {
 }
 DASHES = ([1, 0], [6, 4])  # equal values lie on each other: the second line's dashes let the first one through
 HEIGHT = 290  # with title, legend and axes: the curves themselves get about half
-USUAL_UPDATE = 1e-3  # of the weights' norm; a rule of thumb (A. Karpathy, CS231n notes, "Ratio of weights:updates")
-USUAL_BAND = (3e-4, 3e-3)
+USUAL_BAND = (3e-4, 3e-3)  # around 1e-3, a rule of thumb (A. Karpathy, CS231n notes, "Ratio of weights:updates")
 GUESSING = 0.5
 
 
@@ -32,9 +31,9 @@ def accuracies(frame: pd.DataFrame) -> alt.LayerChart:
     """Share of real and of generated images that D takes for what they are."""
     scale = alt.Scale(domain=[0, 1])
     lines = _lines(frame, IMAGES, alt.Y("value:Q", title="Share judged rightly", scale=scale, axis=alt.Axis(format="%")), ".1%")
-    guess = _mark({"y": GUESSING, "text": "guessing"}, strokeDash=[2, 3])
-    title = _title("How often is the discriminator right?", "100 % on both: it wins. Near 50 %: it guesses.")
-    return _small(title, *guess, *lines)
+    guess = alt.Chart(_level(GUESSING, GUESSING)).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="low:Q")
+    title = _title("How often is the discriminator right?", "100 % on both: it wins. 50 % (dotted): it guesses.")
+    return _small(title, guess, *lines)
 
 
 def spreads(frame: pd.DataFrame) -> alt.LayerChart:
@@ -46,24 +45,23 @@ def spreads(frame: pd.DataFrame) -> alt.LayerChart:
 
 def gradient_norms(frame: pd.DataFrame) -> alt.LayerChart:
     """Norm of the gradient of all weights of each network."""
-    y = alt.Y("value:Q", title="Norm (log)", scale=alt.Scale(type="log"), axis=_decades())
+    y = alt.Y("value:Q", title="Norm (log)", scale=alt.Scale(type="log"), axis=_decades("~g"))
     title = _title("How large are the gradients?", "Towards 0 nothing is learnt; a jump is an explosion.")
     return _small(title, *_lines(frame, NETWORKS, y, ".3~g"))
 
 
 def update_ratios(frame: pd.DataFrame) -> alt.LayerChart:
     """Norm of one update over the norm of the weights, of each network, beside the usual size."""
-    y = alt.Y("value:Q", title="Update / weights (log)", scale=alt.Scale(type="log"), axis=_decades())
-    low, high = USUAL_BAND
-    band = {"y": USUAL_UPDATE, "low": low, "high": high, "text": "rule of thumb: about 0.001"}
-    title = _title("How large is one update?", "Well above the band: rates too high. Below: too low.")
-    return _small(title, *_mark(band), *_lines(frame, NETWORKS, y, ".2~e"))
+    y = alt.Y("value:Q", title="Update / weights (log)", scale=alt.Scale(type="log"), axis=_decades("~e"))
+    band = alt.Chart(_level(*USUAL_BAND)).mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y="low:Q", y2="high:Q")
+    title = _title("How large is one update?", "Grey band: rule of thumb, about 0.001 of the weights.")
+    return _small(title, band, *_lines(frame, NETWORKS, y, ".2~e"))
 
 
 def learning_rates(frame: pd.DataFrame) -> alt.LayerChart:
     """The recorded rates over the steps."""
     y = alt.Y("mean:Q", title="Learning rate", axis=alt.Axis(format="~g", tickCount=4))
-    return _small(_title("How large are the learning rates?"), *_step_lines(frame, y))
+    return _small(_title("How large are the learning rates?"), _step_lines(frame, y))
 
 
 def loss_scales(frame: pd.DataFrame) -> alt.LayerChart:
@@ -71,14 +69,16 @@ def loss_scales(frame: pd.DataFrame) -> alt.LayerChart:
     axis = alt.Axis(format="~s", tickCount=4)
     y = alt.Y("mean:Q", title="Loss scale (log)", scale=alt.Scale(type="log", base=2), axis=axis)
     title = _title("How far are float16 gradients scaled up?", "Halved whenever one of them overflows.")
-    return _small(title, *_step_lines(frame, y))
+    return _small(title, _step_lines(frame, y))
 
 
 def penalty(frame: pd.DataFrame) -> alt.LayerChart:
     """The R1 penalty before its weight."""
     y = alt.Y("mean:Q", title=METRICS["r1_penalty"].axis, axis=alt.Axis(format="~g", tickCount=4))
     title = _title("How steep is the discriminator at real images?", "What the R1 penalty keeps small.")
-    return _small(title, *_step_lines(frame, y))
+    tooltip = [alt.Tooltip("step:Q", title="Step", format=",d"), alt.Tooltip("mean:Q", title="Penalty", format=".4~g")]
+    line = alt.Chart(frame).mark_line(strokeWidth=2, color=palette.DISCRIMINATOR).encode(x=_x("step"), y=y, tooltip=tooltip)
+    return _small(title, line)
 
 
 def planned_rates(frame: pd.DataFrame) -> alt.LayerChart:
@@ -111,26 +111,21 @@ def _lines(frame: pd.DataFrame, names: dict[str, str], y: alt.Y, form: str) -> t
     )
 
 
-def _step_lines(frame: pd.DataFrame, y: alt.Y) -> tuple[alt.Chart]:
-    series = frame["metric"].str.rpartition("_")[2].map(NETWORKS).fillna("Discriminator")  # r1_penalty is the discriminator's
-    return (_dashed(frame.assign(series=series), _x("step"), y, "mean", ".4~g"),)
+def _step_lines(frame: pd.DataFrame, y: alt.Y) -> alt.Chart:
+    series = frame["metric"].str.rpartition("_")[2].map(NETWORKS)
+    return _dashed(frame.assign(series=series), _x("step"), y, "mean", ".4~g")
 
 
 def _dashed(frame: pd.DataFrame, x: alt.X, y: alt.Y, value: str, form: str) -> alt.Chart:
     dash = alt.StrokeDash("series:N", title=None, legend=_legend(), scale=alt.Scale(domain=list(NETWORKS.values()), range=DASHES))
     tooltip = [alt.Tooltip("series:N", title="Of"), alt.Tooltip(f"{value}:Q", title="Value", format=form)]
-    return alt.Chart(frame).mark_line(strokeWidth=2).encode(x=x, y=y, color=_color(NETWORKS), strokeDash=dash, tooltip=tooltip)
+    drawn = frame.sort_values("series", ascending=False, kind="stable")  # the generator's line first, the dashes over it
+    return alt.Chart(drawn).mark_line(strokeWidth=2).encode(x=x, y=y, color=_color(NETWORKS), strokeDash=dash, tooltip=tooltip)
 
 
-def _mark(values: dict[str, Any], **rule: Any) -> tuple[alt.Chart, ...]:
-    """A faint level or band with its name at the right end. `values`: y and text, for a band also low and high."""
-    base = alt.Chart(alt.InlineData(values=[values])).encode(y=alt.Y("y:Q"))
-    if "low" in values:
-        shape = base.mark_rect(color=palette.NEUTRAL, opacity=0.13).encode(y=alt.Y("low:Q"), y2="high:Q")
-    else:
-        shape = base.mark_rule(color=palette.NEUTRAL, opacity=0.7, **rule)
-    label = base.mark_text(color=palette.NEUTRAL, align="right", baseline="bottom", dx=-4, fontSize=11)
-    return shape, label.encode(x=alt.value("width"), text="text:N")
+def _level(low: float, high: float) -> alt.InlineData:
+    """A constant of a chart, as data that never changes."""
+    return alt.InlineData(values=[{"low": low, "high": high}])
 
 
 def _x(name: str) -> alt.X:
@@ -138,9 +133,9 @@ def _x(name: str) -> alt.X:
     return alt.X(f"{name}:Q", title=name.capitalize(), axis=axis, scale=alt.Scale(zero=False, nice=False))
 
 
-def _decades() -> alt.Axis:
+def _decades(form: str) -> alt.Axis:
     """A line for each power of ten; Vega would draw one for each digit between them."""
-    return alt.Axis(values=[10.0**power for power in range(-12, 9)], format="~e")
+    return alt.Axis(values=[10.0**power for power in range(-12, 9)], format=form)
 
 
 def _color(names: dict[str, str]) -> alt.Color:

@@ -45,7 +45,7 @@ PHRASES = {
     "warmup_epochs": "warm-up {} epochs",
     "learning_rate_generator": "rate of G {}",
     "learning_rate_discriminator": "rate of D {}",
-    "adam_beta_1": "beta 1 {}",
+    "adam_beta_1": "beta 1 = {}",
     "momentum": "momentum {}",
     "learning_rate_schedule": "{}",
     "restart_epochs": "cycle {} epochs",

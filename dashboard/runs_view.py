@@ -40,18 +40,10 @@ COLUMNS = {
     "note": st.column_config.TextColumn("Note"),
 }
 
-# Options that need no mention beside their column, or are none of the training.
-WITH_COLUMN = (
-    "name",
-    "workload",
-    "dataset",
-    "accelerator",
-    "replicas",
-    "workers",
-    "precision",
-    "xla",
-    "batch_size_global",
-    "epochs",
+# Options that have a column of their own, or do not change the training.
+WITHOUT_MENTION = (
+    *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
+    *("batch_size_global", "epochs", "steps_per_loop"),
 )
 
 
@@ -73,8 +65,8 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     shown = rows.assign(
         done=rows["epochs_done"] / rows["epochs"],
         precision=rows["precision"].str.removeprefix("mixed_"),
-        algorithm=[words.local_sgd(steps) or "synchronous" for steps in rows["sync_every_steps"]],
-        options=[option_words.run_changes(json.loads(spec), WITH_COLUMN) for spec in rows["spec"]],
+        algorithm=["local SGD" if steps > 1 else "synchronous" for steps in rows["sync_every_steps"]],
+        options=[option_words.run_changes(json.loads(spec), WITHOUT_MENTION) for spec in rows["spec"]],
         time=[words.duration(None if pd.isna(value) else value) for value in rows["seconds"]],
     )
     picked = st.dataframe(

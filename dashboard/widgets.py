@@ -13,6 +13,10 @@ from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
 PLAY_SECONDS = 0.6
+LOCAL_SGD_HELP = (
+    "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
+    "synchronous training."
+)
 
 
 def state(status: str, text: str = "") -> None:
@@ -23,14 +27,11 @@ def state(status: str, text: str = "") -> None:
 
 def local_sgd(sync_every_steps: int) -> None:
     """Marks a run whose replicas do not exchange gradients in each step; nothing for all others."""
-    if sync_every_steps > 1:
-        st.badge(
-            f"Another algorithm: {words.local_sgd(sync_every_steps)}",
-            icon=":material/call_split:",
-            color="orange",
-            help="Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
-            "synchronous training.",
-        )
+    if sync_every_steps == 1:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.badge("Another algorithm", icon=":material/call_split:", color="orange", help=LOCAL_SGD_HELP)
+        st.caption(words.local_sgd(sync_every_steps), width="content")
 
 
 def title(row: RunRow) -> str:

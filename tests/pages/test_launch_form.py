@@ -81,7 +81,7 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
     ("group", "changed", "line"),
     [
         ("Optimizer", {}, "Adam 1e-4 / 1e-4"),
-        ("Optimizer", {"learning_rate_generator": "3e-4", "adam_beta_1": "0.5"}, "Adam 3e-4 / 1e-4 · beta 1 0.5"),
+        ("Optimizer", {"learning_rate_generator": "3e-4", "adam_beta_1": "0.5"}, "Adam 3e-4 / 1e-4 · beta 1 = 0.5"),
         (
             "Optimizer",
             {"optimizer": "sgd", "momentum": "0.9", "learning_rate_schedule": "cosine_restarts", "restart_epochs": 5},
@@ -146,7 +146,7 @@ def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -
     assert expanders(app)["**Optimizer** · :red[1 value to correct]"]
     app.text_input(key="spec.momentum").set_value("0").run()
     assert "momentum" not in field_names(app)
-    assert expanders(app)["**Optimizer** · Adam 5e-4 / 5e-4 · beta 1 0.5"], (
+    assert expanders(app)["**Optimizer** · Adam 5e-4 / 5e-4 · beta 1 = 0.5"], (
         "it must not close under the hand that has just corrected it"
     )
 
@@ -164,4 +164,4 @@ def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
     app.number_input(key="spec.replicas").set_value(2).run()
     assert "Another algorithm" not in texts(app)
     app.number_input(key="spec.sync_every_steps").set_value(5).run()
-    assert "Another algorithm: local SGD, weights averaged every 5 steps" in texts(app)
+    assert "local SGD, weights averaged every 5 steps" in texts(app)
