@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import flops
 from benchmarks.flops import LayerShape, layer_shapes, step_flop_per_image
 from gan_runtime.workloads.dcgan_mnist import WORKLOAD
+
+pytestmark = pytest.mark.usefixtures("cores")
 
 # 2 · kernel height · kernel width · channels in · channels out · positions
 GENERATOR = {
