@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import health_charts
+from dashboard import health_charts, widgets
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -48,7 +48,8 @@ def show(store: Store, row: RunRow) -> None:
     filled = [(draw, frame) for draw, frame in drawn if not frame.empty]
     for begin in range(0, len(filled), 2):
         for column, (draw, frame) in zip(st.columns(2, gap="medium"), filled[begin : begin + 2], strict=False):
-            column.altair_chart(draw(frame), key=f"{draw.__name__}.{row.run_id}")
+            with column:
+                widgets.steady_chart(draw, frame, f"{draw.__name__}.{row.run_id}")
 
 
 def changing_metrics(spec: dict[str, Any]) -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard import actions, charts, health_view, home_view, widgets, words
 from gan_runtime.runtime import Runtime
@@ -100,12 +103,12 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
         if histogram.empty:
             st.caption("The distribution of D's scores appears here after the first epoch.")
         else:
-            st.altair_chart(charts.score_histogram(histogram), key=f"score_histogram.{row.run_id}")
+            widgets.steady_chart(charts.score_histogram, histogram, f"score_histogram.{row.run_id}")
     with right:
         if epochs.empty:
             st.caption("The time of each epoch appears here after the first one.")
         else:
-            st.altair_chart(charts.epoch_bars(epochs), key=f"epochs.{row.run_id}")
+            widgets.steady_chart(charts.epoch_bars, epochs, f"epochs.{row.run_id}")
 
 
 def _workers(store: Store, row: RunRow) -> None:
@@ -121,23 +124,35 @@ def _workers(store: Store, row: RunRow) -> None:
 def _details(runtime: Runtime, row: RunRow, epoch: int) -> None:
     _phases_line(runtime.store, row)
     _step_profile(runtime.store, row)
-    with st.expander("Weights and gradients", icon=":material/bar_chart:"):
-        columns = st.columns(4)
-        for index, (kind, network) in enumerate([(kind, network) for network in NETWORKS for kind in ("weights", "gradients")]):
-            frame = queries.histogram(runtime.store, row.run_id, (f"{kind[:-1]}/{network}",), epoch)
-            with columns[index]:
-                if frame.empty:
-                    st.caption(f"{network.capitalize()} {kind}: after the first epoch.")
-                else:
-                    st.altair_chart(charts.value_histogram(frame, kind), key=f"{kind}.{network}.{row.run_id}")
-    with st.expander("Log", icon=":material/article:"):
-        st.code(
-            runtime.home.run_dir(row.run_id).log_tail(60) or "The trainer has printed nothing yet.", language=None, height=260
-        )
-    with st.expander("Events", icon=":material/history:"):
-        st.dataframe(queries.events(runtime.store, row.run_id), hide_index=True, key=f"events.{row.run_id}")
-    with st.expander("Options and host", icon=":material/tune:"):
-        st.dataframe(home_view.options_table(row), hide_index=True, key=f"options.{row.run_id}")
+    with _closed("Weights and gradients", ":material/bar_chart:", row) as weights:
+        if weights.open:
+            _value_histograms(runtime.store, row, epoch)
+    with _closed("Log", ":material/article:", row) as log:
+        if log.open:
+            text = runtime.home.run_dir(row.run_id).log_tail(60) or "The trainer has printed nothing yet."
+            st.code(text, language=None, height=260)
+    with _closed("Events", ":material/history:", row) as events:
+        if events.open:
+            st.dataframe(queries.events(runtime.store, row.run_id), hide_index=True, key=f"events.{row.run_id}")
+    with _closed("Options and host", ":material/tune:", row) as options:
+        if options.open:
+            st.dataframe(home_view.options_table(row), hide_index=True, key=f"options.{row.run_id}")
+
+
+def _closed(label: str, icon: str, row: RunRow) -> ExpanderContainer:
+    """An expander that is filled only while it is open: this page is redrawn every second, and charts are what that costs."""
+    return st.expander(label, icon=icon, key=f"{label}.{row.run_id}", on_change="rerun")
+
+
+def _value_histograms(store: Store, row: RunRow, epoch: int) -> None:
+    columns = st.columns(4)
+    for index, (kind, network) in enumerate([(kind, network) for network in NETWORKS for kind in ("weights", "gradients")]):
+        frame = queries.histogram(store, row.run_id, (f"{kind[:-1]}/{network}",), epoch)
+        with columns[index]:
+            if frame.empty:
+                st.caption(f"{network.capitalize()} {kind}: after the first epoch.")
+            else:
+                widgets.steady_chart(partial(charts.value_histogram, kind=kind), frame, f"{kind}.{network}.{row.run_id}")
 
 
 def _phases_line(store: Store, row: RunRow) -> None:
@@ -159,7 +174,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
     if profile.empty:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return
-    st.altair_chart(charts.step_profile(profile), key=f"profile.{row.run_id}")
+    widgets.steady_chart(charts.step_profile, profile, f"profile.{row.run_id}")
     st.caption(
         f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
         help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "

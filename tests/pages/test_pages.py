@@ -74,12 +74,27 @@ def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> N
         "Do the generated images vary?",
         "How large are the gradients?",
         "How large is one update?",
+    ]
+
+
+def test_live_fills_what_is_closed_once_it_is_opened(show: Show, trained: Make) -> None:
+    """The page is redrawn every second: nothing is drawn that nobody sees."""
+    trained("quick-0001")
+    app = show("live", run="quick-0001")
+    assert (list(app.code), list(app.dataframe)) == ([], [])
+    closed = titles(app)
+    for label in ("Weights and gradients", "Log", "Events", "Options and host"):
+        app.session_state[f"{label}.quick-0001"] = True
+    app.run()
+    assert not app.exception
+    assert [title for title in titles(app) if title not in closed] == [
         "Generator weights",
         "Generator gradients",
         "Discriminator weights",
         "Discriminator gradients",
     ]
     assert "all 2 epochs done" in "".join(str(code.value) for code in app.code)
+    assert ["Global batch (images per step)", "32", "batch_size_global"] in app.dataframe[1].value.to_numpy().tolist()
 
 
 def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
