@@ -33,7 +33,7 @@ def loss_curves(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     """Both losses of one run over its steps: raw faint, smoothed bold. `frame` as `queries.curves` gives it."""
     named = frame.assign(network=frame["metric"].map(NETWORK_NAMES))
     color = alt.Color(
-        "network:N", title=None, legend=_legend(), scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR)
+        "network:N", title=None, legend=legend(), scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR)
     )
     return _curves(named, "network", color, "Step", "Loss (nats)", "Generator and discriminator loss", height)
 
@@ -41,7 +41,7 @@ def loss_curves(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
 def score_curves(frame: pd.DataFrame, height: int = 260) -> alt.LayerChart:
     """D's mean belief that real and generated images are real, over the steps of one run."""
     named = frame.assign(images=frame["metric"].map(SCORE_NAMES))
-    color = alt.Color("images:N", title=None, legend=_legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR))
+    color = alt.Color("images:N", title=None, legend=legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR))
     domain = alt.Scale(domain=[0, 1])
     return _curves(named, "images", color, "Step", "D's score (1 = real)", "Can the discriminator tell?", height, domain)
 
@@ -51,7 +51,7 @@ def run_curves(frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metr
 
     What is measured in each step is smoothed; what is measured once an epoch is drawn as it is, with its points.
     """
-    color = alt.Color("run:N", title=None, legend=_legend(), scale=alt.Scale(domain=list(colors), range=list(colors.values())))
+    color = alt.Color("run:N", title=None, legend=legend(), scale=alt.Scale(domain=list(colors), range=list(colors.values())))
     y_scale = alt.Scale(type="log") if metric.log else None
     shown = frame[frame["low"] > 0] if metric.log else frame
     buckets = 1 if metric.per_epoch else SMOOTHED_BUCKETS
@@ -142,7 +142,7 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
         .encode(
             x=alt.X("milliseconds:Q", title="Time per step (ms)", axis=alt.Axis(grid=False)),
             y=alt.Y("worker:N", title=None, sort=alt.SortField("rank")),
-            color=alt.Color("part:N", title=None, legend=_legend(), scale=_scale(parts, palette.NEUTRAL, palette.WAITING)),
+            color=alt.Color("part:N", title=None, legend=legend(), scale=_scale(parts, palette.NEUTRAL, palette.WAITING)),
             order=alt.Order("part:N"),
             tooltip=[
                 alt.Tooltip("worker:N", title="Worker"),
@@ -187,7 +187,7 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
 def score_histogram(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
     """D's scores of real and generated images at one epoch. `frame` as `queries.histogram` gives it."""
     names = {"score/real": "Real images", "score/fake": "Generated images"}
-    color = alt.Color("images:N", title=None, legend=_legend(), scale=_scale(names, palette.REAL, palette.GENERATOR))
+    color = alt.Color("images:N", title=None, legend=legend(), scale=_scale(names, palette.REAL, palette.GENERATOR))
     return (
         alt.Chart(frame.assign(images=frame["name"].map(names)))
         .mark_bar(opacity=0.65, binSpacing=0)
@@ -229,7 +229,8 @@ def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Ch
     )
 
 
-def _legend() -> alt.Legend:
+def legend() -> alt.Legend:
+    """Above the chart, its symbols strong enough to be told apart."""
     return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolOpacity=1, symbolStrokeWidth=3)
 
 

@@ -10,7 +10,7 @@ from typing import cast
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
+from dashboard import charts, palette
 from dashboard.metric_words import METRICS
 
 IMAGES = {"real": "Real images", "fake": "Generated images"}
@@ -117,7 +117,9 @@ def _step_lines(frame: pd.DataFrame, y: alt.Y) -> alt.Chart:
 
 
 def _dashed(frame: pd.DataFrame, x: alt.X, y: alt.Y, value: str, form: str) -> alt.Chart:
-    dash = alt.StrokeDash("series:N", title=None, legend=_legend(), scale=alt.Scale(domain=list(NETWORKS.values()), range=DASHES))
+    dash = alt.StrokeDash(
+        "series:N", title=None, legend=charts.legend(), scale=alt.Scale(domain=list(NETWORKS.values()), range=DASHES)
+    )
     tooltip = [alt.Tooltip("series:N", title="Of"), alt.Tooltip(f"{value}:Q", title="Value", format=form)]
     drawn = frame.sort_values("series", ascending=False, kind="stable")  # the generator's line first, the dashes over it
     return alt.Chart(drawn).mark_line(strokeWidth=2).encode(x=x, y=y, color=_color(NETWORKS), strokeDash=dash, tooltip=tooltip)
@@ -141,12 +143,8 @@ def _decades(form: str) -> alt.Axis:
 def _color(names: dict[str, str]) -> alt.Color:
     series = list(names.values())
     return alt.Color(
-        "series:N", title=None, legend=_legend(), scale=alt.Scale(domain=series, range=[COLORS[one] for one in series])
+        "series:N", title=None, legend=charts.legend(), scale=alt.Scale(domain=series, range=[COLORS[one] for one in series])
     )
-
-
-def _legend() -> alt.Legend:
-    return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolOpacity=1, symbolStrokeWidth=3)
 
 
 def _title(text: str, subtitle: str = "") -> alt.Title:

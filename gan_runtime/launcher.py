@@ -47,8 +47,8 @@ def launch(run: RunDir, attempt: int, accelerator: str) -> int:
     # loading inherits that and does not die of it before it can listen.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator)
-    started = [_identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
-    run.write_process(_identity(os.getpid()) | {"attempt": attempt, "workers": started})
+    started = [identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
+    run.write_process(identity(os.getpid()) | {"attempt": attempt, "workers": started})
     first = _first_to_end_badly(workers)
     if first is None:
         return 0
@@ -145,5 +145,6 @@ def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
     return StatusChange(status="failed", reason=f"{guilty.in_words} ended with code {code} without a word; the log may say why")
 
 
-def _identity(pid: int) -> dict[str, int | float]:
+def identity(pid: int) -> dict[str, int | float]:
+    """How process.json names a process: a pid alone may be given to another one later."""
     return {"pid": pid, "started": psutil.Process(pid).create_time()}

@@ -129,13 +129,12 @@ class Supervisor:
         child = self._children.get(live.run.run_id)
         if child is not None:
             return child.process.poll() is None
-        if _trainer(live) is not None:
-            return True
-        identity = live.run.process()
-        if _is_elsewhere(identity, live):
+        identity = _introduced(live)
+        if identity is None:
+            return (journal.now() - live.changed_at).total_seconds() < INTRODUCTION_SECONDS
+        if _is_elsewhere(identity):
             return live.run.seconds_silent() < SILENCE_SECONDS
-        introduced = identity is not None and identity["attempt"] == live.attempt
-        return not introduced and (journal.now() - live.changed_at).total_seconds() < INTRODUCTION_SECONDS
+        return _process(identity) is not None
 
     def _bury(self, live: _Live) -> None:
         """The process is gone and has left no final event."""
@@ -165,24 +164,25 @@ class Supervisor:
 
 def _trainer(live: _Live) -> psutil.Process | None:
     """The living trainer of this attempt, or the launcher of its workers; None when it is gone or elsewhere."""
-    identity = live.run.process()
-    if identity is None or identity["attempt"] != live.attempt or _is_elsewhere(identity, live):
-        return None
-    return _process(identity)
+    identity = _introduced(live)
+    return None if identity is None or _is_elsewhere(identity) else _process(identity)
 
 
 def _workers(live: _Live) -> list[psutil.Process]:
     """Those of several workers on this host that still live."""
-    identity = live.run.process()
-    if identity is None or identity["attempt"] != live.attempt:
-        return []
-    found = [_process(worker) for worker in identity.get("workers", [])]
+    found = [_process(worker) for worker in (_introduced(live) or {}).get("workers", [])]
     return [process for process in found if process is not None]
 
 
-def _is_elsewhere(identity: dict[str, Any] | None, live: _Live) -> bool:
-    """Whether a cluster has started this attempt: its pid means nothing here, and another container may have our name."""
-    return identity is not None and identity["attempt"] == live.attempt and "cluster_host" in identity
+def _introduced(live: _Live) -> dict[str, Any] | None:
+    """What the trainer of this attempt has told of itself; None before it has."""
+    identity = live.run.process()
+    return identity if identity is not None and identity["attempt"] == live.attempt else None
+
+
+def _is_elsewhere(identity: dict[str, Any]) -> bool:
+    """Whether a cluster has started it: its pid means nothing here, and another container may have our name."""
+    return "cluster_host" in identity
 
 
 def _process(identity: dict[str, Any]) -> psutil.Process | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib
 import os
 import platform
-import re
 import signal
 import sys
 import threading
@@ -21,7 +20,6 @@ import time
 import traceback
 from pathlib import Path
 
-import psutil
 from filelock import FileLock, Timeout
 
 from gan_runtime import catalog, cluster, hosts, journal, launcher
@@ -31,9 +29,6 @@ from gan_runtime.engines import tf_flags
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.rundir import RunDir
-
-# What TensorFlow raises in a worker whose all-reduce lost another worker.
-CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError", "InternalError")
 
 
 def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -> int:
@@ -66,7 +61,7 @@ def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -
         except Exception as error:  # the last line of defence: a person must read why in the dashboard
             traceback.print_exc()
             writer.write(StatusChange(status="failed", reason=place.says(_in_words(error, place))))
-            return launcher.CUT_OFF if _is_cut_off(error, place) else launcher.FAILED
+            return launcher.CUT_OFF if place.lost_in(error) else launcher.FAILED
         return launcher.FAILED
 
 
@@ -89,7 +84,7 @@ def _place(run: RunDir, rank: int | None) -> Place | None:
 
 def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
     """Tells who trains. A run that a cluster starts may have a spec.json only: then its history begins here."""
-    identity = {"pid": os.getpid(), "started": psutil.Process().create_time(), "attempt": attempt}
+    identity = launcher.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
         run.write_process(identity)
         return
@@ -102,19 +97,13 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
         journal.append(run.supervisor_journal, attempt, created, starting)
 
 
-def _is_cut_off(error: Exception, place: Place) -> bool:
-    return place.workers > 1 and type(error).__name__ in CUT_OFF_ERRORS
-
-
 def _in_words(error: Exception, place: Place) -> str:
-    first = (str(error).splitlines() or [""])[0][:300]
-    if not _is_cut_off(error, place):
-        return f"{type(error).__name__}: {first} (the log has the details)"
-    named = sorted({int(task) for task in re.findall(r"/task:(\d+)", str(error))} - {place.rank})
-    who = f"worker {' and '.join(map(str, named))} of {place.workers}" if named else "another worker"
+    kind, lost = type(error).__name__, place.lost_in(error)
+    if lost is None:
+        first = (str(error).splitlines() or [""])[0][:300]
+        return f"{kind}: {first} (the log has the details)"
     return (
-        f"the exchange with {who} broke off ({type(error).__name__}): it has ended or cannot be reached; "
-        "resume goes on from the last checkpoint"
+        f"the exchange with {lost} broke off ({kind}): it has ended or cannot be reached; resume goes on from the last checkpoint"
     )
 
 

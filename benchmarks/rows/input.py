@@ -13,9 +13,6 @@ def measure(report: Report, effort: Effort) -> None:
     """One profile of `effort.steps` steps; the other shares are kept beside it."""
     options = ["--batch", str(effort.batch), "--images", str(effort.images), "--profile", str(effort.steps)]
     answer = answer_of(["-m", "benchmarks.engine_side", *options])
-    if "not_measured" in answer:
-        report.not_measured(FIGURE, answer["not_measured"])
-        return
     if not answer["shares"]:
         raise NotMeasuredError("the profile of the steps is empty")
     report.add("figure", name=FIGURE, value=answer["shares"].get("input", 0.0), count=1, shares=answer["shares"])

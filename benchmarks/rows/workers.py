@@ -10,16 +10,12 @@ from benchmarks.effort import Effort, answer_of
 from benchmarks.ratios import speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.turns import Turn
-from gan_runtime.spec import RunSpec
 
 FIGURE = "workers_2_over_1"
 
 
 def measure(report: Report, effort: Effort) -> None:
     """How many times as fast 2 workers are as one, on the same global batch."""
-    if "workers" not in RunSpec.options():
-        report.not_measured(FIGURE, "runs of this version have no option `workers`.")
-        return
     turns: dict[int, list[Turn]] = {1: [], 2: []}
     for number in range(1, effort.rounds + 1):
         for workers, found in turns.items():

@@ -38,6 +38,7 @@ class TfEngine:
         self._workers = Workers(spec, self._strategy)
         self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
+        self._settled_at: int | None = None  # the steps done when the replicas were last made one model
         self._iterator: Any = None
         self._past_iterators: list[Any] = []  # freeing one makes TensorFlow wait for its threads, up to minutes (measured)
         keras.utils.set_random_seed(spec.seed)
@@ -86,13 +87,13 @@ class TfEngine:
     def probe(self) -> ProbeResult:
         """Histograms and scores on the first images of the set; `update_ratio_…` only after `mark`."""
         moved = self._state.moved_since_mark()
-        self._state.settle()
+        self._settle()
         found = self._probes.probe(self._steps_done)
         return ProbeResult(found.histograms, {**found.scores, **moved})
 
     def sample(self) -> np.ndarray:
         """float32 (64, height, width, channels) in [-1, 1], of latents that the seed alone fixes."""
-        self._state.settle()
+        self._settle()
         return self._probes.sample()
 
     def slow_down(self, factor: float) -> None:
@@ -101,13 +102,13 @@ class TfEngine:
 
     def state(self) -> Arrays:
         """Named arrays of every network and optimizer, and the number of steps done."""
-        self._state.settle()
+        self._settle()
         return {**self._state.arrays(), "step": np.asarray(self._steps_done, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
         """Takes up a state, also in the middle of a training: the images go on where that state stood."""
         self._state.assign({name: array for name, array in arrays.items() if name != "step"})
-        self._steps_done = int(arrays["step"])
+        self._steps_done, self._settled_at = int(arrays["step"]), None
         self._past_iterators.append(self._iterator)
         self._iterator = None
 
@@ -157,6 +158,12 @@ class TfEngine:
             return tf.constant(True)
 
         self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+
+    def _settle(self) -> None:
+        """Once for everything that an epoch's end wants of the one model: probe, samples, state."""
+        if self._settled_at != self._steps_done:
+            self._state.settle()
+            self._settled_at = self._steps_done
 
     def _batches(self) -> Any:
         if self._iterator is None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from gan_runtime.engines import tf_histograms as histograms
 from gan_runtime.engines.contract import BinCounts, ProbeResult
 from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf_state import statistics
 from gan_runtime.engines.tf_step import Numbers, ReplicaStep, replica_id, to_unit_range
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -62,11 +63,11 @@ class Probes:
         noise = StepNoise(self._spec.seed, step, replica_id(), self._replicas)
         latents = noise.normal(images.shape[0], self._workload.latent_size)
         scores = self._workload.scores(self._networks, {"images": to_unit_range(images)}, latents)
-        statistics = [variable for network in self._networks.values() for variable in network.non_trainable_variables]
-        before = [tf.identity(variable) for variable in statistics]
+        stored = statistics(self._networks)
+        before = [tf.identity(variable) for variable in stored]
         gradients = self._gradients(images[: self._spec.batch_size_per_replica], step)
         spreads = self._spreads(images, latents)
-        for variable, value in zip(statistics, before, strict=True):  # passes in training mode have moved them
+        for variable, value in zip(stored, before, strict=True):  # passes in training mode have moved them
             variable.assign(value)
         return {
             "histograms": {**_score_histograms(scores), **_gradient_histograms(gradients), **self._weight_histograms()},

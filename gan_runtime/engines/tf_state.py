@@ -91,7 +91,7 @@ class NetworkState:
         if self._local_steps:
             self.average_everything()
         elif self._replicas > 1:
-            _average(_statistics(self._networks))
+            _average(statistics(self._networks))
         if self._average is not None:
             live = self._networks["generator"].non_trainable_variables
             for kept, statistic in zip(self._average.non_trainable_variables, live, strict=True):
@@ -110,7 +110,8 @@ class NetworkState:
         return found
 
 
-def _statistics(networks: dict[str, Any]) -> list[Any]:
+def statistics(networks: dict[str, Any]) -> list[Any]:
+    """What batch norm stores: the variables that no gradient moves."""
     return [variable for network in networks.values() for variable in network.non_trainable_variables]
 
 
