@@ -9,11 +9,14 @@ import itertools
 import json
 import os
 import random
+import re
 import socket
 from dataclasses import dataclass
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
+# What TensorFlow raises in a worker whose exchange lost another one. An InternalError may mean anything: it counts if it names one.
+CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
 PORTS = range(20_000, 32_000)  # Linux gives those from 32768 to outgoing connections
 
 
@@ -33,6 +36,14 @@ class Place:
     def says(self, sentence: str) -> str:
         """The sentence with the worker's name before it; unchanged when it works alone."""
         return sentence if self.workers == 1 else f"{self.name}: {sentence}"
+
+    def lost_in(self, error: Exception) -> str | None:
+        """Whom this worker could not reach, such as "worker 1 of 2" or "another worker"; None when the error means something else."""
+        kind = type(error).__name__
+        tasks = {int(task) for task in re.findall(r"/job:(?!localhost)\w+/replica:\d+/task:(\d+)", str(error))} - {self.rank}
+        if self.workers == 1 or not (kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks)):
+            return None
+        return f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}" if tasks else "another worker"
 
 
 def is_cluster() -> bool:

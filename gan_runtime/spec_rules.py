@@ -66,6 +66,15 @@ def tpu_compiles_everything(accelerator: str, xla: str) -> FieldError | None:
     )
 
 
+def clusters_are_for_one_worker(xla: str, workers: int) -> FieldError | None:
+    """Measured: under these flags TensorFlow cannot open the input of a worker that has joined others."""
+    if xla != "autocluster" or workers == 1:
+        return None
+    return FieldError(
+        "xla", f"xla is autocluster with {workers} workers, which TensorFlow cannot combine: use xla=off or jit, or workers=1."
+    )
+
+
 def one_pass_has_one_discriminator_step(updates: str, discriminator_steps: int) -> FieldError | None:
     """Both networks are updated from one forward pass, so D cannot be updated more often."""
     if updates == "in_turn" or discriminator_steps == 1:
@@ -189,6 +198,7 @@ RULES: tuple[Rule, ...] = (
     xla_compiles_the_loss_scaling,
     xla_compiles_the_batch_norm,
     tpu_compiles_everything,
+    clusters_are_for_one_worker,
     one_pass_has_one_discriminator_step,
     momentum_belongs_to_sgd,
     samples_need_an_average,

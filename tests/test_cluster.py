@@ -43,6 +43,33 @@ def places(*cases: tuple[dict[str, str], int]) -> list[Any]:
     return [json.loads(line) for line in child.stdout.splitlines()]
 
 
+class InternalError(Exception):
+    """Named as TensorFlow's, which this process does without."""
+
+
+class UnavailableError(Exception):
+    """Likewise."""
+
+
+@pytest.mark.parametrize(
+    ("rank", "error", "lost"),
+    [
+        (0, UnavailableError("Collective ops is aborted: /job:worker/replica:0/task:1 is gone"), "worker 1 of 2"),
+        (0, UnavailableError("Socket closed"), "another worker"),
+        (0, InternalError("from /job:worker/replica:0/task:1/device:CPU:0"), "worker 1 of 2"),
+        (
+            1,
+            InternalError("Multiple [/job:worker/replica:0/task:1/device:CPU:0,/job:localhost/replica:0/task:0/device:CPU:0]"),
+            None,
+        ),
+        (0, ValueError("of /job:worker/replica:0/task:1"), None),
+    ],
+)
+def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(rank: int, error: Exception, lost: str | None) -> None:
+    assert Place(rank, workers=2).lost_in(error) == lost
+    assert Place().lost_in(error) is None
+
+
 def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
     with_chief = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": 1}}
     slurm = {

@@ -284,6 +284,11 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "xla is autocluster, but a TPU compiles every step as a whole: use xla=off or jit, which are the same there.",
         ),
         (
+            {"xla": "autocluster", "workers": 2},
+            "xla",
+            "xla is autocluster with 2 workers, which TensorFlow cannot combine: use xla=off or jit, or workers=1.",
+        ),
+        (
             {"discriminator_steps": 2},
             "discriminator_steps",
             "discriminator_steps is 2, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
