@@ -12,7 +12,7 @@ A step that updates both networks from one forward pass (workloads/pair.py, upda
 
     G                  forward, kernel and input gradients
     D on real images   forward, kernel and input gradients of D's loss
-    D on fake images   the same, and once more the input gradients, down to the image: they carry G's loss to G
+    D on fake images   forward, kernel and input gradients, down to the image: one way back serves D's loss and G's
 
 python -m benchmarks.flops dcgan_mnist        prints {"flop_per_image": …}
 """
@@ -59,8 +59,7 @@ def _shape(layer: Any) -> LayerShape:
 def step_flop_per_image(generator: Sequence[LayerShape], discriminator: Sequence[LayerShape]) -> int:
     """The passes of the table above."""
     g, d = (sum(layer.flop for layer in network) for network in (generator, discriminator))
-    own_g, own_d = 3 * g - generator[0].flop, 3 * d - discriminator[0].flop
-    return own_g + 2 * own_d + d
+    return (3 * g - generator[0].flop) + (3 * d - discriminator[0].flop) + 3 * d
 
 
 def of_workload(name: str) -> int:

@@ -72,23 +72,26 @@ class ReplicaStep:
         """Scaled gradients by network, and the phase's numbers, of one part of this replica's share of the batch."""
         share, number = replica * self._parts + part, self.phases.index(phase)
         noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, number)
-        context = StepContext(noise, self._kernels, input_gradient)
-        # A tape for each network: one for both would follow D's loss back through G as well, and what exchanges numbers there
+        context = StepContext(noise, self._kernels, input_gradient, weighted_gradient)
+        followers = {item.loss: [other.network for other in phase.updates if other.loss == item.loss] for item in phase.updates}
+        # A tape for each loss: one for all would follow D's loss back through G as well, and what exchanges numbers there
         # (synchronised batch norm) is never pruned from a graph, so that all of it would be computed for nothing.
         with ExitStack() as stack, step_scope(context), tf.name_scope(FORWARD_SCOPE):
-            tapes = {update.network: stack.enter_context(self._tape(update.network)) for update in phase.updates}
+            tapes = {loss: stack.enter_context(self._tape(networks)) for loss, networks in followers.items()}
             forward = phase.forward(self._networks, {"images": to_unit_range(images)}, noise)
-            losses = {item.network: forward.losses[item.loss] * scales[item.network] * self._share for item in phase.updates}
+            losses = {loss: forward.losses[loss] * scales[networks[0]] * self._share for loss, networks in followers.items()}
+        found: Gradients = {}
         with tf.name_scope(GRADIENT_SCOPE):
-            found = {name: tapes[name].gradient(loss, self._networks[name].trainable_variables) for name, loss in losses.items()}
+            for loss, networks in followers.items():
+                found |= tapes[loss].gradient(losses[loss], {name: self._networks[name].trainable_variables for name in networks})
         return found, {**forward.losses, **forward.scalars}
 
     @contextmanager
-    def _tape(self, network: str) -> Iterator[tf.GradientTape]:
-        """Records what depends on the weights of one network."""
+    def _tape(self, networks: list[str]) -> Iterator[tf.GradientTape]:
+        """Records what depends on the weights of these networks."""
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            for variable in self._networks[network].trainable_variables:
-                tape.watch(variable.value)
+            for name in networks:
+                tape.watch([variable.value for variable in self._networks[name].trainable_variables])
             yield tape
 
     def loss_scales(self) -> Numbers:
@@ -140,6 +143,7 @@ def objective_of(spec: RunSpec) -> Objective:
         discriminator_steps=spec.discriminator_steps,
         real_target=1.0 - spec.label_smoothing,
         r1_weight=spec.r1_weight,
+        loss_scaling=spec.precision == "mixed_float16",
     )
 
 
@@ -149,6 +153,23 @@ def input_gradient(function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor
         tape.watch(inputs)
         total = tf.reduce_sum(tf.cast(function(inputs), tf.float32))
     return tape.gradient(total, inputs)
+
+
+def weighted_gradient(
+    function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor, weight_of: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    """See `step_context.StepContext`."""
+
+    @tf.custom_gradient
+    def entrance(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        def backward(upstream: tf.Tensor) -> tf.Tensor:
+            weights = tf.reshape(weight_of(outputs), [-1] + [1] * (len(inputs.shape) - 1))
+            return upstream * tf.cast(weights, upstream.dtype)
+
+        return tf.identity(inputs), backward
+
+    outputs = function(entrance(inputs))
+    return outputs
 
 
 def to_unit_range(images: tf.Tensor) -> tf.Tensor:

@@ -38,6 +38,7 @@ class Objective:
     """What the networks are trained towards, as the options of the run say (gan_runtime/run_options/objective.py).
 
     `real_target`: D's target for real images, 1 minus the label smoothing. `r1_weight`: gamma of the R1 penalty, 0 for none.
+    `loss_scaling`: the engine multiplies each network's loss by a factor of its own, as float16 needs.
     """
 
     generator_loss: Literal["non_saturating", "minimax"] = "non_saturating"
@@ -45,6 +46,7 @@ class Objective:
     discriminator_steps: int = 1
     real_target: float = 1.0
     r1_weight: float = 0.0
+    loss_scaling: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,10 @@ class Update:
 
 @dataclass(frozen=True)
 class Phase:
-    """One forward pass and the updates that share it. `real_batch`: which of the step's batches of real images it sees."""
+    """One forward pass and the updates that share it. `real_batch`: which of the step's batches of real images it sees.
+
+    Updates of one loss share its backward pass too, and its loss scale.
+    """
 
     forward: Callable[[Networks, Batch, Noise], Forward]
     updates: tuple[Update, ...]

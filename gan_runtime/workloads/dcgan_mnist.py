@@ -32,7 +32,7 @@ class DcganMnist:
 
     def phases(self, objective: Objective) -> tuple[Phase, ...]:
         """One phase from one forward pass, or discriminator and generator in turn."""
-        return pair_phases(LATENT_SIZE, objective)
+        return pair_phases(LATENT_SIZE, objective, each_image_alone=True)
 
     def networks(self) -> dict[str, keras.Model]:
         """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""

@@ -10,6 +10,8 @@ from keras import ops
 
 from gan_runtime.workloads.contract import Tensor
 
+REMAINDER = 1e-20  # of D's gradient where D is sure: G's can still be made from it, and no sum in float32 notices
+
 
 def bce_real(logits: Tensor, target: float = 1.0) -> Tensor:
     """Binary cross-entropy against "real": mean of -t log s - (1 - t) log(1 - s) with s = sigmoid(logits), nats, 0 to infinity.
@@ -31,6 +33,21 @@ def minimax_generator(logits: Tensor) -> Tensor:
     It saturates: while D is sure that an image is fake, the gradient is nearly zero.
     """
     return -bce_fake(logits)
+
+
+def bce_fake_for_both(logits: Tensor) -> Tensor:
+    """`bce_fake`, whose gradient by a logit is at least REMAINDER: `generator_over_discriminator` divides by it."""
+    return bce_fake(logits) + REMAINDER * ops.mean(ops.cast(logits, "float32"))
+
+
+def generator_over_discriminator(logits: Tensor, generator_loss: str) -> Tensor:
+    """Per generated image, the gradient of G's loss by D's logit over that of `bce_fake_for_both`: float32 (B, 1), below 0.
+
+    With minimax losses it is -1, the gradient reversal of Ganin and Lempitsky 2015, section 3.
+    """
+    belief = ops.sigmoid(ops.cast(logits, "float32"))
+    wish = ops.sigmoid(-ops.cast(logits, "float32")) if generator_loss == "non_saturating" else belief
+    return -wish / (belief + REMAINDER)
 
 
 def r1_penalty(gradients: Tensor) -> Tensor:

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from keras import ops
 
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Batch, Forward, Networks, Noise, Objective, Phase, Tensor, Update
-from gan_runtime.workloads.losses import bce_fake, bce_real, minimax_generator, probability_real, r1_penalty
+from gan_runtime.workloads.losses import (
+    bce_fake,
+    bce_fake_for_both,
+    bce_real,
+    generator_over_discriminator,
+    minimax_generator,
+    probability_real,
+    r1_penalty,
+)
 
 GENERATOR = Update("generator", "loss_generator")
 DISCRIMINATOR = Update("discriminator", "loss_discriminator")
+OPPONENT = Update("generator", "loss_discriminator")  # whose gradient has become that of the generator's loss on its way back
 
 
-def pair_phases(latent_size: int, objective: Objective) -> tuple[Phase, ...]:
-    """The phases of a step: one that updates both networks, or k for the discriminator and one for the generator."""
+def pair_phases(latent_size: int, objective: Objective, each_image_alone: bool = False) -> tuple[Phase, ...]:
+    """The phases of a step: one that updates both networks, or k for the discriminator and one for the generator.
+
+    `each_image_alone`: D's logit depends on that image only (no batch norm in D). Then both losses can share one backward
+    pass through D: their gradients differ by a factor for each image.
+    """
     if objective.updates == "together":
-        return (_joint_phase(latent_size, objective),)
+        one_way_back = each_image_alone and not objective.loss_scaling
+        return (_opposed_phase(latent_size, objective) if one_way_back else _joint_phase(latent_size, objective),)
     steps = range(objective.discriminator_steps)
     return (*(_discriminator_phase(latent_size, objective, batch) for batch in steps), _generator_phase(latent_size, objective))
 
@@ -27,6 +43,19 @@ def _joint_phase(latent_size: int, objective: Objective) -> Phase:
         return Forward({"loss_generator": _generator_loss(fake, objective), **critic.losses}, critic.scalars)
 
     return Phase(forward, (GENERATOR, DISCRIMINATOR))
+
+
+def _opposed_phase(latent_size: int, objective: Objective) -> Phase:
+    def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
+        fake = step_context.current().weighted_gradient(
+            lambda images: networks["discriminator"](images, training=True),
+            _generated(networks, batch, noise, latent_size),
+            lambda logits: generator_over_discriminator(logits, objective.generator_loss),
+        )
+        critic = _critic(networks, batch["images"], fake, objective, bce_fake_for_both)
+        return Forward({"loss_generator": _generator_loss(fake, objective), **critic.losses}, critic.scalars)
+
+    return Phase(forward, (OPPONENT, DISCRIMINATOR))
 
 
 def _discriminator_phase(latent_size: int, objective: Objective, real_batch: int) -> Phase:
@@ -45,11 +74,13 @@ def _generator_phase(latent_size: int, objective: Objective) -> Phase:
     return Phase(forward, (GENERATOR,))
 
 
-def _critic(networks: Networks, images: Tensor, fake: Tensor, objective: Objective) -> Forward:
+def _critic(
+    networks: Networks, images: Tensor, fake: Tensor, objective: Objective, fake_loss: Callable[[Tensor], Tensor] = bce_fake
+) -> Forward:
     """D's loss and mean scores, from its logits of the generated images and a pass over the real ones."""
     discriminator = networks["discriminator"]
     real = discriminator(images, training=True)
-    loss = bce_real(real, objective.real_target) + bce_fake(fake)
+    loss = bce_real(real, objective.real_target) + fake_loss(fake)
     scalars = {"d_real": ops.mean(probability_real(real)), "d_fake": ops.mean(probability_real(fake))}
     if objective.r1_weight > 0.0:
         # Without dropout: the penalty is about the slope of D itself, not of one random thinning of it.

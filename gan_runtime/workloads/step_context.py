@@ -34,11 +34,16 @@ class Kernels(Protocol):
 
 @dataclass(frozen=True)
 class StepContext:
-    """`kernels`: None for plain Keras. `input_gradient(function, inputs)`: d sum(function(inputs)) / d inputs, differentiable."""
+    """`kernels`: None for plain Keras. `input_gradient(function, inputs)`: d sum(function(inputs)) / d inputs, differentiable.
+
+    `weighted_gradient(function, inputs, weight_of)`: outputs = function(inputs), (B, 1). On the way back, the gradient that
+    reaches `inputs` is multiplied row by row with weight_of(outputs), (B, 1); that of the function's own weights is not.
+    """
 
     noise: Noise
     kernels: Kernels | None
     input_gradient: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
+    weighted_gradient: Callable[[Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Tensor]], Tensor]
 
 
 _current: ContextVar[StepContext] = ContextVar("what the engine offers to the present step on the present replica")

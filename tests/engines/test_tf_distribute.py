@@ -18,10 +18,11 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Forward, Objective, Phase, Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
+from gan_runtime.workloads.pair import pair_phases
 from tests.engines.small_engines import BATCH, MakeEngine, assert_close, assert_equal, copies, kept, random_images, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
-[INNER] = MlpGan().phases(Objective())
+[INNER] = pair_phases(MlpGan.latent_size, Objective())  # each network follows a loss of its own
 
 
 # ---- replicas compute what one device computes --------------------------------------------------------------------------------
@@ -166,8 +167,8 @@ def test_the_engine_keys_the_noise_by_step_and_replica(make: MakeEngine) -> None
             inner = INNER.forward(networks, batch, stream)
             return Forward(inner.losses, {"heard": heard})
 
-        def phases(self, objective: Objective) -> tuple[Phase, ...]:
-            return (Phase(self.forward, MlpGan().phases(objective)[0].updates),)
+        def phases(self, objective: Objective) -> tuple[Phase, ...]:  # noqa: ARG002
+            return (Phase(self.forward, INNER.updates),)
 
     heard = trained(make(2, Listening()), 1, 2)["heard"]
     expected = [
@@ -233,9 +234,9 @@ def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
 class Overflowing(MlpGan):
     """Its losses are infinite on the replica that sees the white image, and as usual on the others."""
 
-    def phases(self, objective: Objective) -> tuple[Phase, ...]:
+    def phases(self, objective: Objective) -> tuple[Phase, ...]:  # noqa: ARG002
         """One phase with the losses below."""
-        return (Phase(self.forward, MlpGan().phases(objective)[0].updates),)
+        return (Phase(self.forward, INNER.updates),)
 
     def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
         """As the inner forward pass, times infinity where the white image is."""

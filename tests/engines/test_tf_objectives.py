@@ -15,7 +15,7 @@ from gan_runtime.engines.tf_distribute import TfEngine
 from gan_runtime.engines.tf_input import distributed_batches
 from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf_noise import StepNoise
-from gan_runtime.engines.tf_step import input_gradient
+from gan_runtime.engines.tf_step import input_gradient, weighted_gradient
 from gan_runtime.workloads.contract import Objective
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.losses import r1_penalty
@@ -74,8 +74,8 @@ def critic_loss(smoothing: float = 0.0, gamma: float = 0.0) -> Loss:
             tape.watch(real)
             logits = networks["discriminator"](real)
         slope = tape.gradient(logits, real)
-        belief, doubt = tf.sigmoid(logits), tf.sigmoid(networks["discriminator"](networks["generator"](latents)))
-        entropy = -(1.0 - smoothing) * tf.math.log(belief) - smoothing * tf.math.log(1.0 - belief) - tf.math.log(1.0 - doubt)
+        fake, log_sigmoid = networks["discriminator"](networks["generator"](latents)), tf.math.log_sigmoid
+        entropy = -(1.0 - smoothing) * log_sigmoid(logits) - smoothing * log_sigmoid(-logits) - log_sigmoid(-fake)
         return tf.reduce_mean(entropy) + gamma / 2.0 * tf.reduce_mean(tf.reduce_sum(slope**2, axis=[1, 2, 3]))
 
     return loss
@@ -83,12 +83,12 @@ def critic_loss(smoothing: float = 0.0, gamma: float = 0.0) -> Loss:
 
 def minimax_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:  # noqa: ARG001
     """Equation 5 of the paper: log(1 - D(G(z)))."""
-    return tf.reduce_mean(tf.math.log(1.0 - tf.sigmoid(networks["discriminator"](networks["generator"](latents)))))
+    return tf.reduce_mean(tf.math.log_sigmoid(-networks["discriminator"](networks["generator"](latents))))
 
 
 def non_saturating_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:  # noqa: ARG001
     """-log D(G(z))."""
-    return -tf.reduce_mean(tf.math.log(tf.sigmoid(networks["discriminator"](networks["generator"](latents)))))
+    return -tf.reduce_mean(tf.math.log_sigmoid(networks["discriminator"](networks["generator"](latents))))
 
 
 def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(make: MakeEngine) -> None:
@@ -114,6 +114,25 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
 def test_the_latents_of_every_phase_are_others() -> None:
     draws = [StepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy() for phase in range(3)]
     assert not any(np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2)))
+
+
+@pytest.mark.parametrize(("certainty", "xla"), [(-120.0, "off"), (-120.0, "jit"), (-30.0, "off"), (0.0, "off"), (8.0, "off")])
+@pytest.mark.parametrize(("generator_loss", "formula"), [("non_saturating", non_saturating_loss), ("minimax", minimax_loss)])
+def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
+    make: MakeEngine, generator_loss: str, formula: Loss, certainty: float, xla: str
+) -> None:
+    """`certainty` is added to D's logits; at -120 the gradient of D's loss is too small for float32."""
+    engine = make(1, generator_loss=generator_loss, xla=xla, **SGD)
+    state = engine.state()
+    [bias] = [name for name in state if name.startswith("discriminator/") and "logit/bias" in name]
+    engine.load({**state, bias: state[bias] + np.float32(certainty)})
+    plain = PlainStep(engine)
+    before = plain.weights()
+    trained(engine, 1)
+    plain.follow(("discriminator", critic_loss(), 0, 0), ("generator", formula, 0, 0))
+    assert_close({name: engine.state()[name] for name in plain.weights()}, plain.weights(), 1e-6)
+    moved = max(np.abs(plain.weights()[name] - before[name]).max() for name in before if name.startswith("generator/"))
+    assert moved > 1e-2 or (generator_loss == "minimax" and certainty < 0.0) or certainty > 0.0
 
 
 def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: MakeEngine) -> None:
@@ -155,7 +174,7 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
     found = {}
     for gamma in (0.0, 10.0):
         [phase] = pair_phases(3, Objective(r1_weight=gamma))
-        with step_scope(StepContext(Repeated(), None, input_gradient)):
+        with step_scope(StepContext(Repeated(), None, input_gradient, weighted_gradient)):
             found[gamma] = phase.forward({"generator": generator, "discriminator": critic}, {"images": images}, Repeated())
     small, squares = 1e-2, np.zeros(6)
     for row, column in np.ndindex(2, 2):
@@ -187,7 +206,7 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
 
     @tf.function
     def gradients_of_the_engine() -> list[tf.Tensor]:
-        with step_scope(StepContext(Repeated(), kernels, input_gradient)), tf.GradientTape() as tape:
+        with step_scope(StepContext(Repeated(), kernels, input_gradient, weighted_gradient)), tf.GradientTape() as tape:
             penalty = r1_penalty(input_gradient(lambda inputs: critic(inputs, training=False), images))
         return tape.gradient(penalty, weights, unconnected_gradients="zero")
 
