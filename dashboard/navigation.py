@@ -27,6 +27,9 @@ page = st.navigation(
             st.Page(places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"),
             st.Page(places.SAMPLES, title="Samples", icon=":material/grid_view:", url_path="samples"),
         ],
+        "Studies": [
+            st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
+        ],
     }
 )
 launch_form.keep_values()

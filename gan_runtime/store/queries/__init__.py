@@ -24,6 +24,14 @@ from gan_runtime.store.queries.metrics import (
 from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
+from gan_runtime.store.queries.studies import (
+    StudyProgress,
+    StudyRow,
+    studies,
+    study_progress,
+    study_results,
+    study_runs,
+)
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
 
 __all__ = [
@@ -40,6 +48,8 @@ __all__ = [
     "Progress",
     "RunRow",
     "SampleGrid",
+    "StudyProgress",
+    "StudyRow",
     "XAxis",
     "changing_curves",
     "curves",
@@ -59,6 +69,10 @@ __all__ = [
     "runs",
     "sample",
     "sample_epochs",
+    "studies",
+    "study_progress",
+    "study_results",
+    "study_runs",
     "typical_images_per_s",
     "worker_times",
 ]
