@@ -18,6 +18,7 @@ from gan_runtime.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
+CHARTS = ("dashboard/charts.py", "dashboard/health_charts.py", "dashboard/histogram_charts.py")
 TENSORFLOW_PACKAGES = {"tensorflow", "tensorflow-tpu", "libtpu"}
 
 
@@ -109,7 +110,7 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
 
 
 def test_charts_are_drawn_without_streamlit() -> None:
-    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py", "dashboard/health_charts.py"))
+    assert "streamlit" not in loaded_with(python_files(*CHARTS))
 
 
 @pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)

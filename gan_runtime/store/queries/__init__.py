@@ -3,6 +3,13 @@
 SQL stays in the package `store`. Times are UTC.
 """
 
+from gan_runtime.store.queries.distributions import (
+    histogram_names,
+    histogram_overlay,
+    histogram_ridges,
+    loss_overlay,
+    loss_ridges,
+)
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     ACCURACIES,
@@ -57,6 +64,11 @@ __all__ = [
     "epoch_times",
     "events",
     "histogram",
+    "histogram_names",
+    "histogram_overlay",
+    "histogram_ridges",
+    "loss_overlay",
+    "loss_ridges",
     "not_finite",
     "peak_memory",
     "phases",
