@@ -15,9 +15,8 @@ st.caption(
 )
 batches, compiled = paper_view.pick_studies(runtime.store)
 if batches is None:
-    st.info(
-        "No batch-size study is stored here yet. Reproduce the paper with the button above, or load the example runs on the Studies page."
-    )
+    st.info("No batch-size study is stored here yet. Reproduce the paper with the button above, or look at the example runs.")
+    examples.offer(runtime, "paper")
 else:
     paper_view.batch_figures(runtime.store, batches)
 paper_view.xla_figure(runtime.store, compiled)
