@@ -192,7 +192,12 @@ def scaling(store: Store) -> None:
         )
     with right:
         st.markdown("**KIT, Pix2Pix on flow: training time in seconds by batch size**")
-        kit = pd.DataFrame(references.KIT_SECONDS).rename_axis("Batch").reset_index()
+        kit = (
+            pd.DataFrame(references.KIT_SECONDS)
+            .map(lambda seconds: "–" if pd.isna(seconds) else f"{seconds:.0f}")
+            .rename_axis("Batch")
+            .reset_index()
+        )
         st.dataframe(kit, hide_index=True, key="paper.kit")
         st.caption(f"{references.KIT}. A dash: not published.")
 

@@ -99,6 +99,4 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
 
 
 def _help() -> dict[str, Any]:
-    return {
-        f"{one.title} ({one.unit})": st.column_config.TextColumn(help=one.help or None) for one in study_words.MEASURES.values()
-    }
+    return {one.label: st.column_config.TextColumn(help=one.help or None) for one in study_words.MEASURES.values()}

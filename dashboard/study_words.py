@@ -12,7 +12,7 @@ from gan_runtime.studies.statistics import Difference, Interval, difference, med
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of `queries.study_results`. `scale`: times it as shown; `less`: how a smaller number reads, empty when neither is better."""
+    """A column of `queries.study_results`. `scale`: what turns its unit there into `unit`; `form`: a Python format."""
 
     title: str
     unit: str
@@ -20,11 +20,16 @@ class Measure:
     scale: float = 1.0
     help: str = ""
 
+    @property
+    def label(self) -> str:
+        """Title and unit, as a table names it."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
 
 MEASURES = {
     "epoch_seconds": Measure("Time per epoch", "s", help="Median of a run's epochs after the first, which holds the compiling."),
     "steady_step": Measure("Steady step", "ms", scale=1000.0, help="Median time of a training step, compiling left out."),
-    "images_per_s": Measure("Images/s", "images/s", ",.0f", help="Steady rate, all replicas together."),
+    "images_per_s": Measure("Images/s", "", ",.0f", help="Steady rate, all replicas together."),
     "compile": Measure("Compile", "s", help="What the first step took beyond a steady one."),
     "memory_bytes": Measure("Memory, peak", "GB", ".2f", 1e-9, "Highest resident memory of the trainer's process."),
     "loss_generator": Measure(
@@ -35,7 +40,7 @@ MEASURES = {
     ),
     "spread_ratio": Measure(
         "Spread of images",
-        "of the real ones",
+        "real ones = 1",
         ".2f",
         help="How much the generated images differ, over how much the real ones do. Near 0: they are all alike.",
     ),
@@ -85,7 +90,7 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
             if found is None or variant == results["variant"].iloc[0]
             else f"× {_spread(found.ratio, '.2f')}, {found.sureness}"
         )
-        cells = {measure.title + f" ({measure.unit})": _cell(runs, name) for name, measure in MEASURES.items()}
+        cells = {measure.label: _cell(runs, name) for name, measure in MEASURES.items()}
         rows.append({"Variant": variant, "Runs": int(runs["seconds"].notna().sum()), "Time per epoch, against": against, **cells})
     return pd.DataFrame(rows)
 

@@ -66,7 +66,7 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert list(table["Runs"]) == [3, 3]
     assert list(table["Time per epoch (s)"]) == ["4 (4 to 4)", "3 (3 to 3)"]
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
-    assert [chart["title"] for chart in charts(app)] == ["Time per epoch", "Spread of images"]
+    assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Spread of images (real ones = 1)"]
 
 
 def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
