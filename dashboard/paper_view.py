@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, histogram_charts, palette, paper_charts, paper_words, places, study_charts, study_words
+from dashboard import actions, histogram_charts, palette, paper_charts, paper_words, places, study_points, widgets
 from gan_runtime.data import loading
 from gan_runtime.errors import DatasetError
 from gan_runtime.runtime import Runtime
@@ -106,7 +105,7 @@ def batch_figures(store: Store, found: Batches) -> None:
     epochs = found.named(queries.epoch_times(store, found.run_ids))
     with _figure("6", "Training time of each epoch", "Larger batches have shorter epochs, about the same from epoch to epoch."):
         st.markdown(paper_words.time_by_epoch(epochs))
-        st.altair_chart(paper_charts.epoch_lines(epochs, found.colors), key="paper.6")
+        widgets.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
     with _figure(
         "7",
         "Losses of generator and discriminator",
@@ -131,9 +130,7 @@ def _rate_and_optimisation(store: Store, found: Batches) -> None:
         "Dips and abrupt rises at the start of each cycle for batch 512; Table 1 says Adam with 1e-4.",
     ):
         st.markdown(paper_words.rates(curves))
-        st.altair_chart(
-            paper_charts.smooth_lines(curves, found.colors, "Learning rate of the generator", "Learning rate"), key="paper.9"
-        )
+        _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9")
     with _figure("10", "Loss optimisation", "The losses are optimised best with batch 256 and 512."):
         st.markdown(paper_words.lowest(found.results))
         _variant_points(found.results, "loss_generator", "loss_discriminator")
@@ -180,7 +177,7 @@ def scaling(store: Store) -> None:
     st.caption(
         f"Dashed: {references.CERN}. Those are GPUs and TPU cores; simulated CPU cores share the same processor and cannot get faster."
     )
-    st.altair_chart(paper_charts.speed_up(_speed_ups(store)), key="paper.scaling")
+    widgets.steady_chart(paper_charts.speed_up, _speed_ups(store), "paper.scaling")
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**CERN, 3DGAN: seconds per epoch**")
@@ -222,25 +219,35 @@ def _figure(number: str, title: str, says: str) -> st.delta_generator.DeltaGener
 
 def _variant_points(results: pd.DataFrame, *measures: str) -> None:
     for column, measure in zip(st.columns(len(measures), gap="medium"), measures, strict=True):
-        frame, shown = study_words.points(results, measure), study_words.MEASURES[measure]
-        if not frame.empty:
-            column.altair_chart(study_charts.variant_points(frame, shown.unit, shown.title), key=f"paper.points.{measure}")
+        with column:
+            study_points.show(results, measure, "paper")
+
+
+def _smooth_lines(found: Batches, curves: pd.DataFrame, title: str, axis: str, key: str) -> None:
+    if curves.empty:
+        st.caption(f"{title}: not recorded in these runs.")
+        return
+    widgets.steady_chart(lambda frame: paper_charts.smooth_lines(frame, found.colors, title, axis), curves, key)
 
 
 def _loss_curves(store: Store, found: Batches, metrics: tuple[str, ...], key: str) -> None:
     curves = found.named(queries.curves(store, list(found.first.values()), metrics, "epoch"))
     titles = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
     for column, metric in zip(st.columns(len(metrics), gap="medium"), metrics, strict=True):
-        chart: alt.LayerChart = paper_charts.smooth_lines(
-            curves[curves["metric"] == metric], found.colors, titles[metric], "Loss (nats)"
-        )
-        column.altair_chart(chart, key=f"{key}.{metric}")
+        with column:
+            _smooth_lines(found, curves[curves["metric"] == metric], titles[metric], "Loss (nats)", f"{key}.{metric}")
 
 
 def _ridges(store: Store, found: Batches) -> None:
     """The losses of D of the smallest and the largest batch."""
     ends = list(found.first.items())
     for column, (variant, run_id) in zip(st.columns(BASE_VARIANTS, gap="medium"), (ends[0], ends[-1]), strict=True):
-        frame = queries.loss_ridges(store, run_id, "loss_discriminator")
-        chart = histogram_charts.ridgelines(frame, f"Discriminator, {variant}", "Loss (nats)", palette.DISCRIMINATOR, 300)
-        column.altair_chart(chart, key=f"paper.8.{variant}")
+        draw = partial(
+            histogram_charts.ridgelines,
+            title=f"Discriminator, {variant}",
+            axis="Loss (nats)",
+            color=palette.DISCRIMINATOR,
+            height=300,
+        )
+        with column:
+            widgets.steady_chart(draw, queries.loss_ridges(store, run_id, "loss_discriminator"), f"paper.8.{variant}")

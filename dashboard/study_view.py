@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, places, study_charts, study_words, widgets, words
+from dashboard import actions, places, study_points, study_words, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
@@ -81,13 +81,8 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     for sentence in study_words.sentences(results):
         st.markdown(f"- {sentence}")
     for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
-        frame = study_words.points(results, measure)
         with column:
-            if frame.empty:
-                st.caption(f"{study_words.MEASURES[measure].title}: not measured yet.")
-                continue
-            unit = study_words.MEASURES[measure].unit
-            st.altair_chart(study_charts.variant_points(frame, unit, study_words.MEASURES[measure].title), key=f"study.{measure}")
+            study_points.show(results, measure, "study")
     st.subheader("Medians and how sure they are")
     st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help())
     st.caption(

@@ -1,0 +1,20 @@
+"""One measure of a study's runs as a chart on the page, or a sentence while nobody has measured it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import study_charts, study_words, widgets
+
+
+def show(results: pd.DataFrame, measure: str, page: str) -> None:
+    """`measure`: a key of `study_words.MEASURES`; `results` as `queries.study_results` gives them."""
+    shown, frame = study_words.MEASURES[measure], study_words.points(results, measure)
+    if frame.empty:
+        st.caption(f"{shown.title}: not measured yet.")
+        return
+    draw = partial(study_charts.variant_points, unit=shown.unit, title=shown.title)
+    widgets.steady_chart(draw, frame, f"{page}.{measure}")
