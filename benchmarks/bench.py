@@ -19,7 +19,7 @@ from benchmarks import report as page
 from benchmarks import results
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import dashboard, growth, input, matrix, overhead, replicas, training, workers
+from benchmarks.rows import dashboard, growth, input, matrix, overhead, pages, replicas, training, workers
 from benchmarks.trial import MNIST_IMAGES
 from benchmarks.turns import NotMeasuredError
 
@@ -45,6 +45,7 @@ ROWS = {
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
     "dashboard": Row(dashboard.measure, rounds=1, steps=1, minutes=1),
+    "pages": Row(pages.measure, rounds=1, steps=1, minutes=3),
 }
 
 

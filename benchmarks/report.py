@@ -57,6 +57,8 @@ def text(records: Sequence[Record]) -> str:
         operations(records),
         "## Dashboard\n",
         dashboard(records),
+        "## Pages on a large store\n",
+        pages(records),
         "## Machine\n",
         machines(records),
     ]
@@ -168,6 +170,20 @@ def dashboard(records: Sequence[Record]) -> str:
         ["frameworks among it", ", ".join(found["frameworks_loaded"]) or "none"],
     ]
     return table(["Figure", "Value"], lines)
+
+
+def pages(records: Sequence[Record]) -> str:
+    """As benchmarks/pages.py measured it."""
+    facts = _of(records, "pages", "facts")
+    if not facts:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    found = facts[0]
+    lines = [[page, f"{seconds:.2f} s", f"{found['cold'][page]:.2f} s"] for page, seconds in found["pages"].items()]
+    return (
+        f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; taken in from their journals in "
+        f"{found['take_in_s']:.0f} s. The time of the page's script in the dashboard's process; the first visit of a process also "
+        "loads libraries (Home) and looks at the host (Launch).\n\n" + table(["Page", "Second visit", "First visit"], lines)
+    )
 
 
 def machines(records: Sequence[Record]) -> str:

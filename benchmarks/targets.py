@@ -32,5 +32,6 @@ TARGETS = (
     Target("workers", "workers_2_over_1", "2 worker processes on the same cores, times one", "at_least", 0.75),
     Target("overhead", "overhead", "streaming, probes and checkpoints together, of steady throughput", "at_most", 0.02, True),
     Target("input", "input_share", "share of input in the profile of a step", "at_most", 0.01, True),
+    Target("pages", "slowest_page_s", "seconds of the slowest page on 200 runs and 5 million step numbers", "at_most", 1.0),
     Target("matrix", "share_of_matrix_rate", "share of the machine's bfloat16 matrix rate", "at_least", 0.6, True),
 )
