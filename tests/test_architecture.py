@@ -109,7 +109,8 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
 
 
 def test_charts_are_drawn_without_streamlit() -> None:
-    assert "streamlit" not in loaded_with(python_files("dashboard/charts.py", "dashboard/health_charts.py"))
+    files = python_files("dashboard/charts.py", "dashboard/health_charts.py", "dashboard/compare_charts.py")
+    assert "streamlit" not in loaded_with(files)
 
 
 @pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)

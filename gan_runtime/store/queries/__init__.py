@@ -3,6 +3,7 @@
 SQL stays in the package `store`. Times are UTC.
 """
 
+from gan_runtime.store.queries.comparing import group_curves
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     ACCURACIES,
@@ -19,6 +20,7 @@ from gan_runtime.store.queries.metrics import (
     curves,
     epoch_scores,
     not_finite,
+    points_each,
     recorded,
 )
 from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
@@ -46,10 +48,12 @@ __all__ = [
     "epoch_scores",
     "epoch_times",
     "events",
+    "group_curves",
     "histogram",
     "not_finite",
     "peak_memory",
     "phases",
+    "points_each",
     "profile",
     "progress",
     "queue",

@@ -1,0 +1,81 @@
+"""The Compare page on stored runs: what a person reads, sets and clicks there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime.rundir import RunDir
+from tests.pages.test_pages import texts, titles
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def spec_of(app: AppTest, title: str) -> str:
+    """The Vega-Lite spec of the chart of this title, as text."""
+    found = [item.proto.spec for item in app.get("vega_lite_chart") if title in item.proto.spec]
+    assert len(found) == 1
+    return str(found[0])
+
+
+def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert '"title": "Step"' in spec_of(app, "Generator loss")
+    for axis, title in {"images": "Images seen", "wall_s": "Training time (s)", "device_s": "Device time (s)"}.items():
+        app.session_state["compare.x"] = axis
+        app.run()
+        assert not app.exception
+        assert f'"title": "{title}"' in spec_of(app, "Generator loss")
+
+
+def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    app.selectbox(key="compare.smoothing").set_value("strong")
+    app.selectbox(key="compare.y").set_value("log").run()
+    assert not app.exception
+    # Ten percent of twenty steps.
+    assert '"frame": [-1, 0]' in spec_of(app, "Generator loss")
+    assert '"type": "log"' in spec_of(app, "Generator loss")
+
+
+def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(-0.5, 1.0), generator_loss="minimax")
+    trained("quick-0002", losses=(-0.7, 1.0), seconds=10, generator_loss="minimax")
+    app = show("compare", runs="quick-0001,quick-0002")
+    app.selectbox(key="compare.y").set_value("log").run()
+    assert "Generator loss: no value is above 0" in texts(app)
+    assert titles(app)[0] == "Discriminator loss"
+
+
+def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(0.5, 1.0), seed=1)
+    trained("quick-0002", losses=(1.5, 1.0), seconds=10, seed=2)
+    trained("quick-0003", losses=(3.0, 1.0), seconds=20, seed=2, replicas=2)
+    app = show("compare", runs="quick-0001,quick-0002,quick-0003")
+    assert app.selectbox(key="compare.by").options == ["Each run alone", "All but the seed", "Replicas"]
+    app.selectbox(key="compare.by").set_value("over seeds").run()
+    assert not app.exception
+    spec = json.loads(spec_of(app, "Generator loss"))
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["replicas 1 (2 runs)", "replicas 2 (1 run)"]
+
+
+def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> None:
+    trained("quick-0001", seed=1)
+    trained("quick-0002", seconds=10, seed=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert "Click a curve" in texts(app)
+    app.session_state["compare.picked"] = "quick-0002"
+    app.run()
+    assert [(link.proto.label, link.proto.query_string) for link in app.get("page_link")] == [
+        ("Open quick-0002 · finished", "run=quick-0002")
+    ]
+    app.session_state["compare.picked"] = "same options (2 runs)"
+    app.selectbox(key="compare.by").set_value("over seeds").run()
+    assert [link.proto.query_string for link in app.get("page_link")] == ["run=quick-0001", "run=quick-0002"]
