@@ -106,7 +106,7 @@ def _overlaid(
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     layers = alt.layer(band, raw, bold, points.encode(y=y("mean"), tooltip=tooltip).add_params(zoom, pick))
-    return _finished(layers, metric.title, height)
+    return finished(layers, metric.title, height)
 
 
 def _y_title(title: str, log: bool) -> str:
@@ -137,6 +137,7 @@ def _unless_picked(pick: alt.Parameter, opacity: float) -> Any:
     return alt.when(pick).then(alt.value(opacity)).otherwise(alt.value(opacity * FADED))
 
 
-def _finished(layers: Any, title: str, height: int) -> alt.LayerChart:
+def finished(layers: Any, title: str | alt.Title, height: int) -> alt.LayerChart:
+    """Drawn on a canvas, whatever the number of marks: another renderer would be another embedding."""
     renderer = {"embedOptions": {"renderer": "canvas"}}
     return cast("alt.LayerChart", layers.properties(title=title, height=height, usermeta=renderer))

@@ -32,7 +32,7 @@ GROUP_HELP = (
     "One curve for the runs that agree in this option, or in everything but the seed: their mean, and a band from the lowest "
     "to the highest run. A run counts as far as it has come; the tooltip tells how many do."
 )
-PICKED = "compare.picked"
+CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> 
     st.altair_chart(
         draw(shown, colors, chosen.x, METRICS[metric], chosen.look),
         key=key,
-        on_select=lambda: pick(key),
+        on_select=lambda: pick(key, CURVES),
         selection_mode=[compare_charts.PICK],
     )
     if len(shown) < len(frame):
@@ -142,24 +142,24 @@ def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> p
     return queries.group_curves(store, {one.name: list(one.run_ids) for one in drawn}, metric, chosen.x, min(200, points))
 
 
-def pick(key: str) -> None:
-    """Remembers which run or group was clicked in the chart `key`; a click beside the curves forgets it."""
+def pick(key: str, part: str) -> None:
+    """Remembers which run or group was clicked in the chart `key` of a part; a click beside the curves forgets it."""
     clicked = st.session_state[key]["selection"].get(compare_charts.PICK, [])
-    st.session_state[PICKED] = clicked[0]["run"] if clicked else ""
+    st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
 
 
-def picked_line(rows: list[RunRow], drawn: list[Series]) -> None:
-    """The runs behind the last click, each with a way to its Live page; before it, that one can click."""
-    picked = st.session_state.get(PICKED, "")
+def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
+    """The runs behind the last click in a part, each with a way to its Live page; before it, that one can click."""
+    picked = st.session_state.get(f"compare.picked.{part}")
     single = {one.name: one for one in grouping.each_run(rows)}
-    found = single.get(picked) or next((one for one in drawn if one.name == picked), None)
+    found = single.get(str(picked)) or next((one for one in drawn if one.name == picked), None)
     if found is None:
         st.caption("Click a curve, a point or a line to see which run it is and to open it.")
         return
     known = {row.run_id: row for row in rows}
     names = grouping.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f":color[■]{{foreground='{found.color}'}} **{option_words.plain(picked)}**", width="content")
+        st.markdown(f":color[■]{{foreground='{found.color}'}} **{option_words.plain(found.name)}**", width="content")
         for run_id in found.run_ids:
             label = f"Open {names[run_id]} · {known[run_id].status}"
             st.page_link(places.LIVE, label=label, icon=":material/monitoring:", query_params={"run": run_id}, width="content")

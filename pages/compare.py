@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import compare_tables, compare_view, session, widgets
+from dashboard import compare_tables, compare_view, results_view, session, widgets
 from gan_runtime.store import queries
 
 st.title("Compare runs")
@@ -16,10 +16,17 @@ if len(rows) < 2:
 chosen = compare_view.choices(rows)
 drawn = compare_view.series(rows, chosen.by)
 compare_view.curve_charts(store, drawn, chosen, list(queries.LOSSES))
-compare_view.picked_line(rows, drawn)
+compare_view.picked_line(rows, drawn, compare_view.CURVES)
 compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(store, rows))
 
 compare_tables.numbers(store, rows)
+results = queries.results(store, [row.run_id for row in rows])
+results_view.best_and_last(results, rows)
 compare_tables.differences(rows)
+
+results_view.against_time(results, rows, drawn)
+results_view.options_and_results(results, rows, drawn)
+compare_view.picked_line(rows, drawn, compare_view.RESULTS)
+
 st.subheader("Samples at the same epoch")
 widgets.sample_player(store, rows, key="compare.samples")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime.rundir import RunDir
@@ -71,11 +72,68 @@ def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> No
     trained("quick-0002", seconds=10, seed=2)
     app = show("compare", runs="quick-0001,quick-0002")
     assert "Click a curve" in texts(app)
-    app.session_state["compare.picked"] = "quick-0002"
+    app.session_state["compare.picked.curves"] = "quick-0002"
     app.run()
     assert [(link.proto.label, link.proto.query_string) for link in app.get("page_link")] == [
         ("Open quick-0002 · finished", "run=quick-0002")
     ]
-    app.session_state["compare.picked"] = "same options (2 runs)"
+    app.session_state["compare.picked.curves"] = "same options (2 runs)"
     app.selectbox(key="compare.by").set_value("over seeds").run()
     assert [link.proto.query_string for link in app.get("page_link")] == ["run=quick-0001", "run=quick-0002"]
+
+
+def test_compare_shows_the_best_epoch_beside_the_last_and_says_that_losses_have_none(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    best = next(table.value for table in app.dataframe if "Score gap, best" in table.value)
+    assert best.iloc[0].to_dict() == {
+        "Run": "quick-0001",
+        "Score gap, best": pytest.approx(0.2),
+        "at epoch (Score gap)": 1.0,
+        "Score gap, last": pytest.approx(0.2),
+        "D's accuracy, best": 0.625,
+        "at epoch (D's accuracy)": 1.0,
+        "D's accuracy, last": 0.625,
+        "Spread ratio, best": 0.5,
+        "at epoch (Spread ratio)": 1.0,
+        "Spread ratio, last": 0.5,
+        "Images/s, best": 160.0,
+        "at epoch (Images/s)": 2.0,
+        "Images/s, last": 160.0,
+    }
+    assert "Losses have no best value in a GAN" in texts(app)
+
+
+def test_compare_draws_any_result_against_time_with_its_front(show: Show, trained: Make) -> None:
+    trained("quick-0001", seed=1)
+    trained("quick-0002", seconds=10, seed=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert "no run is both faster and better" in spec_of(app, "Score gap, best epoch against training time")
+    app.selectbox(key="compare.result").set_value("loss_generator").run()
+    assert not app.exception
+    assert "there is no Pareto front" in spec_of(app, "Generator loss, last step against training time")
+
+
+def test_compare_says_when_a_result_was_not_recorded(show: Show, trained: Make, new_run: Make) -> None:
+    trained("quick-0001")
+    new_run("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert not app.exception
+    assert "1 of the 2 runs has not recorded it." in texts(app)
+    app = show("compare", runs="quick-0002,quick-0003")
+    new_run("quick-0003", seconds=10)
+    app = show("compare", runs="quick-0002,quick-0003")
+    assert not app.exception
+    assert "'Score gap, best epoch' appears after a first epoch." in texts(app)
+
+
+def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
+    trained("quick-0001", seed=1)
+    trained("quick-0002", seconds=10, seed=2, replicas=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert not app.exception
+    assert '"sort": ["Replicas (devices)", "Seed"' in spec_of(app, "Which options lead where?")
+    axes = next(widget for widget in app.multiselect if widget.label == "Axes")
+    axes.set_value(["seed"]).run()
+    assert "Pick two or more axes" in texts(app)

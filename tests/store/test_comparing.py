@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pandas as pd
@@ -99,3 +100,83 @@ def test_a_group_that_has_measured_nothing_is_empty_with_its_columns(store: Stor
     frame = queries.group_curves(store, {"none": ["quick-0001"]}, "loss_generator")
     assert frame.empty
     assert list(frame.columns) == ["run", "x", "low", "mean", "high", "runs"]
+
+
+# ---- results ----------------------------------------------------------------------------------------------------------------
+
+
+def epoch_end(epoch: int, gap: float, accuracy: float, spread: float, images_per_s: float) -> list[journal.Record]:
+    """The end of an epoch of four steps: D's scores `gap` apart, its mean accuracy, the spread beside a real one of 0.5."""
+    values = {
+        "probe_score_real": 0.5,
+        "probe_score_fake": 0.5 - gap,
+        "d_accuracy_real": accuracy + 0.125,
+        "d_accuracy_fake": accuracy - 0.125,
+        "spread_real": 0.5,
+        "spread_fake": spread,
+    }
+    return [
+        journal.EpochScores(epoch=epoch, step=4 * epoch, wall_s=4.0 * epoch, values=values),
+        journal.EpochDone(epoch=epoch, step=4 * epoch, seconds=4.0, images=8, images_per_s=images_per_s),
+    ]
+
+
+def test_results_tell_the_best_epoch_and_the_last_one(store: Store, losses: Losses, home: Home, new_run: NewRun) -> None:
+    losses("quick-0002", 5.0)
+    run = new_run("quick-0001", batch_size_global=6, replicas=3, discriminator_steps=2, updates="in_turn")
+    calls = journal.Scalars(epoch=3, first_step=12, wall_s=[12.0], values={"loss_generator": [1.5], "loss_discriminator": [0.25]})
+    journal.append(
+        run.trainer_journal(),
+        1,
+        *epoch_end(1, gap=0.5, accuracy=0.875, spread=1.0, images_per_s=10.0),
+        *epoch_end(2, gap=-0.125, accuracy=0.375, spread=0.125, images_per_s=30.0),
+        *epoch_end(3, gap=0.25, accuracy=0.75, spread=0.25, images_per_s=20.0),
+        calls,
+    )
+    Ingestor(home, store).catch_up()
+    frame = queries.results(store, ["quick-0002", "quick-0001"])
+    assert list(frame["run_id"]) == ["quick-0002", "quick-0001"]
+    found = frame.iloc[1].to_dict()
+    assert found == {
+        "run_id": "quick-0001",
+        "seconds": 12.0,
+        "device_seconds": 36.0,
+        "images": 144.0,
+        "images_per_s": 20.0,
+        "images_per_s_best": 30.0,
+        "images_per_s_best_epoch": 2.0,
+        "images_per_s_last": 20.0,
+        "loss_generator": 1.5,
+        "loss_discriminator": 0.25,
+        "score_gap_best": 0.125,
+        "score_gap_best_epoch": 2.0,
+        "score_gap_last": 0.25,
+        "accuracy_best": 0.375,
+        "accuracy_best_epoch": 2.0,
+        "accuracy_last": 0.75,
+        # Twice the spread is as far from 1 as half of it: the first of both epochs counts.
+        "spread_ratio_best": 2.0,
+        "spread_ratio_best_epoch": 1.0,
+        "spread_ratio_last": 0.5,
+    }
+    without = frame.iloc[0]
+    assert (without["seconds"], without["loss_generator"]) == (1.0, 5.0)
+    assert without.drop(["run_id", "seconds", "device_seconds", "images", "loss_generator"]).isna().all()
+
+
+def test_an_epoch_whose_scores_are_not_finite_is_never_the_best(store: Store, home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(
+        run.trainer_journal(),
+        1,
+        *epoch_end(1, gap=0.5, accuracy=0.75, spread=0.25, images_per_s=10.0),
+        *epoch_end(2, gap=math.nan, accuracy=math.nan, spread=0.0, images_per_s=10.0),
+    )
+    Ingestor(home, store).catch_up()
+    found = queries.results(store, ["quick-0001"]).iloc[0]
+    assert [found[f"{name}_best_epoch"] for name in ("score_gap", "accuracy", "spread_ratio")] == [1.0, 1.0, 1.0]
+    assert [found[f"{name}_last"] for name in ("score_gap", "accuracy", "spread_ratio")] == [0.5, 0.75, 0.5]
+
+
+def test_results_of_no_run_are_empty(store: Store) -> None:
+    assert queries.results(store, []).empty

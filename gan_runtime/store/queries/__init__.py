@@ -3,7 +3,7 @@
 SQL stays in the package `store`. Times are UTC.
 """
 
-from gan_runtime.store.queries.comparing import group_curves
+from gan_runtime.store.queries.comparing import group_curves, results
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     ACCURACIES,
@@ -58,6 +58,7 @@ __all__ = [
     "progress",
     "queue",
     "recorded",
+    "results",
     "run",
     "run_table",
     "runs",
