@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import pandas as pd
 
-from dashboard import charts
+from dashboard import charts, palette
 from dashboard.metric_words import Metric
 
 PICK = "pick"
@@ -65,6 +65,31 @@ def group_curves(
         alt.Tooltip("runs:Q", title="Runs here", format="d"),
     ]
     return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=False)
+
+
+def score_bars(frame: pd.DataFrame, height: int = 170) -> alt.LayerChart:
+    """D's scores of one run at one epoch. `frame`: the rows of one run of `queries.score_histograms`.
+
+    Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can be compared, and none
+    jumps while the epochs play. That value comes as an unseen point: in the spec it would be a new chart each time.
+    """
+    names = {"score/real": "Real images", "score/fake": "Generated images"}
+    scale = alt.Scale(domain=list(names.values()), range=[palette.REAL, palette.GENERATOR])
+    y = alt.Y("share:Q", title="Share of images", axis=alt.Axis(format="%", tickCount=4))
+    x = alt.X("left:Q", title="D's score (1 = real)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(grid=False, tickCount=5))
+    tooltip = [
+        alt.Tooltip("images:N", title="Images"),
+        alt.Tooltip("left:Q", title="Score from", format=".3f"),
+        alt.Tooltip("share:Q", title="Share", format=".1%"),
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+    ]
+    color = alt.Color("images:N", title=None, legend=charts.legend(), scale=scale)
+    base = alt.Chart(frame.assign(images=frame["name"].map(names)))
+    bars = base.mark_bar(opacity=0.65, binSpacing=0).encode(
+        x=x, x2="right:Q", y=y.stack(None), y2=alt.datum(0), color=color, tooltip=tooltip
+    )
+    top = base.mark_point(opacity=0).encode(y="top:Q")
+    return cast("alt.LayerChart", alt.layer(bars, top).properties(title="Where do D's scores lie?", height=height))
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:

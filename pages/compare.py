@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import compare_tables, compare_view, results_view, session, widgets
+from dashboard import compare_tables, compare_view, players, results_view, session, widgets
 from gan_runtime.store import queries
 
 st.title("Compare runs")
@@ -28,5 +28,5 @@ results_view.against_time(results, rows, drawn)
 results_view.options_and_results(results, rows, drawn)
 compare_view.picked_line(rows, drawn, compare_view.RESULTS)
 
-st.subheader("Samples at the same epoch")
-widgets.sample_player(store, rows, key="compare.samples")
+st.subheader("Samples and scores at the same epoch")
+players.sample_player(store, rows, key="compare.samples", histograms=True)

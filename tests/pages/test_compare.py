@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from dashboard import players, session
+from gan_runtime import journal
 from gan_runtime.rundir import RunDir
+from gan_runtime.store import queries
+from gan_runtime.training.grids import write_grid
 from tests.pages.test_pages import texts, titles
 
 Show = Callable[..., AppTest]
@@ -121,10 +129,14 @@ def test_compare_says_when_a_result_was_not_recorded(show: Show, trained: Make, 
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
     assert "1 of the 2 runs has not recorded it." in texts(app)
-    app = show("compare", runs="quick-0002,quick-0003")
-    new_run("quick-0003", seconds=10)
-    app = show("compare", runs="quick-0002,quick-0003")
+
+
+def test_compare_of_runs_without_numbers_says_when_there_will_be_some(show: Show, new_run: Make) -> None:
+    new_run("quick-0001")
+    new_run("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
+    assert "None of these runs has finished a step yet." in texts(app)
     assert "'Score gap, best epoch' appears after a first epoch." in texts(app)
 
 
@@ -137,3 +149,48 @@ def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
     axes = next(widget for widget in app.multiselect if widget.label == "Axes")
     axes.set_value(["seed"]).run()
     assert "Pick two or more axes" in texts(app)
+
+
+def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Make) -> None:
+    for number in (1, 2):
+        run = trained(f"quick-000{number}", seconds=float(number))
+        write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00001.png")
+        journal.append(
+            run.trainer_journal(),
+            1,
+            journal.Sample(epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
+            journal.Histogram(epoch=1, step=10, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
+        )
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert not app.exception
+    assert len(app.slider) == 1
+    assert texts(app).count("After epoch 2, step 20") == 2
+    assert shares(app) == [[0.75, 0.25, 0.75, 0.25]] * 2
+    app.slider[0].set_value(1).run()
+    assert texts(app).count("After epoch 1, step 10") == 2
+    assert shares(app) == [[0.25, 0.75]] * 2
+
+
+def shares(app: AppTest) -> list[list[float]]:
+    """What each chart of D's scores shows."""
+    charts = [item.proto for item in app.get("vega_lite_chart") if "D's score (1 = real)" in item.proto.spec]
+    return [list(pa.ipc.open_stream(chart.datasets[0].data.data).read_pandas()["share"]) for chart in charts]
+
+
+def test_compare_says_whether_images_can_be_compared_one_by_one(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    trained("other-0003", seconds=20, workload="mlp_gan")
+    assert "compare image by image" in texts(show("compare", runs="quick-0001,quick-0002"))
+    assert "not image by image" in texts(show("compare", runs="quick-0001,other-0003"))
+
+
+def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
+    store = session.runtime().store
+    film = players.film(store, queries.runs(store), queries.sample_epochs(store, ["quick-0001", "quick-0002"]))
+    with Image.open(io.BytesIO(film)) as opened:
+        assert (opened.format, opened.n_frames, opened.size) == ("GIF", 1, (988, 544))

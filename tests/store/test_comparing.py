@@ -180,3 +180,62 @@ def test_an_epoch_whose_scores_are_not_finite_is_never_the_best(store: Store, ho
 
 def test_results_of_no_run_are_empty(store: Store) -> None:
     assert queries.results(store, []).empty
+
+
+# ---- samples and scores at one epoch ----------------------------------------------------------------------------------------
+
+
+def scored(epoch: int, real: list[int], fake: list[int]) -> list[journal.Record]:
+    """Two bins of D's scores of real and of generated images."""
+    return [
+        journal.Histogram(epoch=epoch, step=4 * epoch, name=f"score/{name}", bin_left=[0.0, 0.5], bin_right=1.0, count=counts)
+        for name, counts in {"real": real, "fake": fake}.items()
+    ]
+
+
+def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(store: Store, home: Home, new_run: NewRun) -> None:
+    journal.append(new_run("quick-0001").trainer_journal(), 1, *scored(1, [1, 3], [4, 0]), *scored(2, [2, 2], [3, 1]))
+    journal.append(new_run("quick-0002").trainer_journal(), 1, *scored(1, [1, 1], [1, 3]))
+    Ingestor(home, store).catch_up()
+    frame = queries.score_histograms(store, ["quick-0001", "quick-0002"], 2)
+    assert list(frame.columns) == ["run_id", "epoch", "name", "left", "right", "share", "top"]
+    assert records(frame.drop(columns="top")) == [
+        ("quick-0001", 2, "score/fake", 0.0, 0.5, 0.75),
+        ("quick-0001", 2, "score/fake", 0.5, 1.0, 0.25),
+        ("quick-0001", 2, "score/real", 0.0, 0.5, 0.5),
+        ("quick-0001", 2, "score/real", 0.5, 1.0, 0.5),
+        ("quick-0002", 1, "score/fake", 0.0, 0.5, 0.25),
+        ("quick-0002", 1, "score/fake", 0.5, 1.0, 0.75),
+        ("quick-0002", 1, "score/real", 0.0, 0.5, 0.5),
+        ("quick-0002", 1, "score/real", 0.5, 1.0, 0.5),
+    ]
+    # The largest share of a bin: all four generated images after the first epoch.
+    assert set(frame["top"]) == {1.0}
+    assert set(queries.score_histograms(store, ["quick-0002"], 2)["top"]) == {0.75}
+    assert queries.score_histograms(store, ["quick-0001"], 0).empty
+
+
+def test_grids_show_the_same_latents_unless_workload_or_old_seed_differ(store: Store, home: Home, new_run: NewRun) -> None:
+    sampled = {
+        "new-1": ({"latents": "shared", "columns": 8}, {"seed": 1}),
+        "new-2": ({"latents": "shared", "columns": 8}, {"seed": 2}),
+        "old-1": ({"seed": 1, "columns": 8}, {"seed": 1}),
+        "old-2": ({"seed": 2, "columns": 8}, {"seed": 2}),
+        "old-3": ({"seed": 2, "columns": 8}, {"seed": 2, "replicas": 2}),
+        "mlp-1": ({"latents": "shared", "columns": 8}, {"workload": "mlp_gan"}),
+    }
+    for run_id, (meta, options) in sampled.items():
+        run = new_run(run_id, **options)
+        journal.append(
+            run.trainer_journal(),
+            1,
+            journal.Sample(epoch=1, step=4, sample_kind="fixed_latents", file="samples/none.png", meta=meta),
+        )
+    new_run("empty-1", seed=9)
+    Ingestor(home, store).catch_up()
+    same = {
+        pair: queries.same_latents(store, list(pair))
+        for pair in [("new-1", "new-2"), ("old-1", "old-2"), ("old-2", "old-3"), ("new-1", "old-1"), ("new-1", "mlp-1")]
+    }
+    assert list(same.values()) == [True, False, True, False, False]
+    assert queries.same_latents(store, ["new-1", "empty-1"])

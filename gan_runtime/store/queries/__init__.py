@@ -23,7 +23,7 @@ from gan_runtime.store.queries.metrics import (
     points_each,
     recorded,
 )
-from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
+from gan_runtime.store.queries.probes import SampleGrid, histogram, same_latents, sample, sample_epochs, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
@@ -62,8 +62,10 @@ __all__ = [
     "run",
     "run_table",
     "runs",
+    "same_latents",
     "sample",
     "sample_epochs",
+    "score_histograms",
     "typical_images_per_s",
     "worker_times",
 ]
