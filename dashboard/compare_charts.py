@@ -41,7 +41,7 @@ def run_curves(
 ) -> alt.LayerChart:
     """One metric of several runs. `frame`: as `queries.curves`, and a column `run` with their names.
 
-    `colors`: name → colour, in legend order. What is measured once an epoch is not smoothed and has its points drawn.
+    `colors`: name → colour. What is measured once an epoch is not smoothed and has its points drawn.
     """
     tooltip = [
         alt.Tooltip("run:N", title="Run"),
@@ -115,7 +115,7 @@ def _overlaid(
     log = _is_log(metric, look.y)
     pick = alt.selection_point(name=PICK, fields=["run"])
     base = alt.Chart(drawable(frame, metric, look.y)).encode(
-        x=alt.X("x:Q", title=X_TITLES[x], axis=_x_axis(x), scale=alt.Scale(zero=False, nice=False)), color=run_color(colors)
+        x=alt.X("x:Q", title=X_TITLES[x], axis=_x_axis(x), scale=alt.Scale(zero=False, nice=False)), color=color_of("run", colors)
     )
     y_title = _y_title(metric.axis.removesuffix(" (log)"), log)
     y_scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
@@ -141,10 +141,9 @@ def _y_title(title: str, log: bool) -> str:
     return f"{title[:-1]}, log)" if title.endswith(")") else f"{title} (log)"
 
 
-def run_color(colors: dict[str, str]) -> alt.Color:
-    """Name → colour, with its legend."""
-    scale = alt.Scale(domain=list(colors), range=list(colors.values()))
-    return alt.Color("run:N", title=None, legend=charts.legend(), scale=scale)
+def color_of(field: str, colors: dict[str, str]) -> alt.Color:
+    """Name → colour. The page has one legend for all charts, which wraps where there are many runs."""
+    return alt.Color(f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values())))
 
 
 def _x_axis(x: str) -> alt.Axis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 
 import pandas as pd
@@ -87,6 +88,14 @@ def _group_by(rows: list[RunRow]) -> str:
 def series(rows: list[RunRow], by: str) -> list[Series]:
     """The curves of each chart."""
     return grouping.each_run(rows) if by == grouping.EACH_RUN else grouping.grouped(rows, by)
+
+
+def legend(drawn: list[Series], by: str) -> None:
+    """The colours of all charts of the page, once."""
+    entries = "".join(f"<span><b style='color:{one.color}'>■</b>&nbsp;{html.escape(one.name)}</span>" for one in drawn)
+    st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
+    if by != grouping.EACH_RUN:
+        st.caption("Line: mean of the runs of a group. Band: from its lowest to its highest run.")
 
 
 def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from dashboard import charts, compare_charts, palette
+from dashboard import compare_charts, palette
 from dashboard.compare_charts import PICK
 from dashboard.result_words import Result
 
@@ -39,7 +39,7 @@ def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], re
             x=x,
             y=y,
             tooltip=tooltip,
-            color=_color(colors),
+            color=compare_charts.color_of("series", colors),
             opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.25)),
         )
         .add_params(pick)
@@ -58,7 +58,7 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     axis = alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False, labelExpr=_broken_into_lines(), labelPadding=10)
     x = alt.X("axis:N", title=None, sort=order, axis=axis, scale=alt.Scale(type="point", padding=0.35))
     y = alt.Y("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
-    base = alt.Chart(crossings).encode(x=x, y=y, color=_color(colors), detail="run:N")
+    base = alt.Chart(crossings).encode(x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N")
     faded = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.12))
     lines = base.mark_line(strokeWidth=2.5).encode(opacity=faded, tooltip=alt.Tooltip("run:N", title="Run"))
     tooltip = [alt.Tooltip("run:N", title="Run"), alt.Tooltip("axis:N", title="Axis"), alt.Tooltip("text:N", title="Value")]
@@ -68,11 +68,6 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     labels = alt.Chart(ticks).mark_text(align="right", dx=-8, color=palette.NEUTRAL, fontSize=12).encode(x=x, y=y, text="text:N")
     title = alt.Title("Which options lead where?", subtitle="One line a run; every axis has its own scale.")
     return compare_charts.finished(alt.layer(rules, lines, points, labels), title, HEIGHT)
-
-
-def _color(colors: dict[str, str]) -> alt.Color:
-    scale = alt.Scale(domain=list(colors), range=list(colors.values()))
-    return alt.Color("series:N", title=None, legend=charts.legend(), scale=scale)
 
 
 def _reading(result: Result) -> str:

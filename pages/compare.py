@@ -15,6 +15,7 @@ if len(rows) < 2:
 
 chosen = compare_view.choices(rows)
 drawn = compare_view.series(rows, chosen.by)
+compare_view.legend(drawn, chosen.by)
 compare_view.curve_charts(store, drawn, chosen, list(queries.LOSSES))
 compare_view.picked_line(rows, drawn, compare_view.CURVES)
 compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(store, rows))
