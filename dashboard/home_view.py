@@ -12,7 +12,7 @@ from dashboard import actions, option_words, places, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
 
 
@@ -70,15 +70,35 @@ def waiting(runtime: Runtime, rows: list[RunRow]) -> None:
     """The queue in its order, with buttons to reorder it."""
     if not rows:
         return
-    st.subheader(f"Queue ({len(rows)})", help="One run trains on an accelerator at a time; the others wait here in this order.")
-    for index, row in enumerate(rows):
+    items = queue_items(rows)
+    st.subheader(f"Queue ({len(items)})", help="One run trains on an accelerator at a time; the others wait here in this order.")
+    titles = {study.study_id: study for study in queries.studies(runtime.store)}
+    for index, item in enumerate(items):
+        run_ids, first = [row.run_id for row in item], item[0]
         with st.container(horizontal=True, vertical_alignment="center"):
-            widgets.state("queued", f"{index + 1}. {row.name} · {settings(row)}")
-            above = rows[index - 1].run_id if index else ""
-            if st.button("Move up", key=f"up.{row.run_id}", icon=":material/arrow_upward:", type="tertiary", disabled=index == 0):
-                actions.succeeded(partial(runtime.swap_in_queue, row.run_id, above))
-            if st.button("Remove", key=f"remove.{row.run_id}", icon=":material/close:", type="tertiary"):
-                actions.succeeded(partial(runtime.stop, row.run_id))
+            study = titles.get(first.study_id or "")
+            widgets.state("queued", f"{index + 1}. {_study_line(study, item) if study else f'{first.name} · {settings(first)}'}")
+            above = [row.run_id for row in items[index - 1]] if index else []
+            if st.button(
+                "Move up", key=f"up.{first.run_id}", icon=":material/arrow_upward:", type="tertiary", disabled=index == 0
+            ):
+                actions.succeeded(partial(runtime.swap_in_queue, above, run_ids))
+            if st.button("Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"):
+                actions.succeeded(partial(runtime.stop_all, run_ids))
+            if study:
+                st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})
+
+
+def queue_items(rows: list[RunRow]) -> list[list[RunRow]]:
+    """What waits, in its order: runs of their own, and for each study all of its waiting runs as one item."""
+    items: dict[str, list[RunRow]] = {}
+    for row in rows:
+        items.setdefault(row.study_id or row.run_id, []).append(row)
+    return list(items.values())
+
+
+def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
+    return f"Study: {study.title} · {len(waiting)} of its {study.runs} runs wait · next {waiting[0].name}"
 
 
 def last_runs(store: Store, rows: list[RunRow]) -> None:

@@ -26,6 +26,10 @@ page = st.navigation(
             st.Page(places.RUNS, title="Runs", icon=":material/table_rows:", url_path="runs"),
             st.Page(places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"),
             st.Page(places.SAMPLES, title="Samples", icon=":material/grid_view:", url_path="samples"),
+            st.Page(places.HISTOGRAMS, title="Histograms", icon=":material/area_chart:", url_path="histograms"),
+        ],
+        "Studies": [
+            st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
         ],
     }
 )

@@ -4,6 +4,7 @@ the owner of the home (dashboard or command line) sees it within a moment and ac
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import tempfile
@@ -14,12 +15,13 @@ from filelock import FileLock
 
 from gan_runtime import journal
 from gan_runtime.data import loading
-from gan_runtime.errors import FieldError, RunStateError, SpecError
+from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange
+from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.rundir import RunDir, write_json, write_whole
 from gan_runtime.spec import RunSpec
+from gan_runtime.studies.design import StudyDesign
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 
@@ -44,6 +46,39 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
     """
     accelerator = check(spec, host)
     home.prepare()
+    return _queue(home, spec, accelerator, preset, None)
+
+
+def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
+    """Queues all runs of a study in their order; nothing is queued unless this host can train every one of them.
+
+    Raises as `submit`.
+    """
+    accelerators = [check(planned.spec, host) for planned in design.runs]
+    home.prepare()
+    study_id = f"study-{_next_number(home):04d}"
+    queued: list[RunDir] = []
+    try:
+        for planned, accelerator in zip(design.runs, accelerators, strict=True):
+            place = StudyPlace(
+                study_id=study_id,
+                question=design.question,
+                title=design.title,
+                variant=planned.variant,
+                variant_index=planned.index,
+                repeat=planned.repeat,
+            )
+            queued.append(_queue(home, planned.spec, accelerator, design.question.replace("_", "-"), place))
+    except HomeError:  # a full disk must not leave half a study
+        for run in reversed(queued):
+            with contextlib.suppress(RunStateError):  # one that trains already stays
+                delete(run)
+        raise
+    return queued
+
+
+def _queue(home: Home, spec: RunSpec, accelerator: str, preset: str, study: StudyPlace | None) -> RunDir:
+    """`preset`: the name before the number, and with a preset what the run was made from."""
     with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
         new = RunDir(Path(aside) / "run")
         new.path.mkdir()
@@ -52,21 +87,23 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
         journal.append(
             new.supervisor_journal,
             1,
-            Created(spec=spec.model_dump(), accelerator=accelerator, color=color, preset=preset),
+            Created(spec=spec.model_dump(), accelerator=accelerator, color=color, preset=preset, study=study),
             StatusChange(status="queued", reason="waiting for the accelerator", queue_rank=time.time()),
         )
         return _place(home, new, preset or "run")
 
 
 def _place(home: Home, new: RunDir, stem: str) -> RunDir:
-    """Gives the finished folder the next number, such as quick-0007.
+    """Gives the finished folder the next number, such as quick-0007."""
+    return RunDir(new.path.rename(home.runs / f"{stem}-{_next_number(home):04d}"))
 
-    No number is given twice, also when its run is deleted: whoever still holds rows of the old run would mix up the two.
-    """
+
+def _next_number(home: Home) -> int:
+    """No number is given twice, also when its run is deleted: whoever still holds rows of the old run would mix up the two."""
     with FileLock(home.last_number_file.with_suffix(".lock")):
         number = _highest_number(home) + 1
         write_whole(home.last_number_file, f"{number}\n")
-        return RunDir(new.path.rename(home.runs / f"{stem}-{number:04d}"))
+        return number
 
 
 def _highest_number(home: Home) -> int:
@@ -141,14 +178,16 @@ def delete(run: RunDir) -> None:
     shutil.rmtree(doomed, ignore_errors=True)
 
 
-def swap_in_queue(first: RunDir, second: RunDir) -> None:
-    """Exchanges the places of two waiting runs; does nothing if one of them has started meanwhile."""
-    one, other = latest_status(first), latest_status(second)
-    if one.status != "queued" or other.status != "queued":
+def swap_in_queue(earlier: list[RunDir], later: list[RunDir]) -> None:
+    """Lets the waiting runs `later` go before `earlier`, which keep their order: two runs, or whole studies.
+
+    Does nothing if one of them has started meanwhile.
+    """
+    order = [*later, *earlier]
+    states = [latest_status(run) for run in order]
+    if any(state.status != "queued" for state in states):
         return
-    journal.append(first.supervisor_journal, one.attempt, _moved(other.queue_rank))
-    journal.append(second.supervisor_journal, other.attempt, _moved(one.queue_rank))
-
-
-def _moved(rank: float | None) -> StatusChange:
-    return StatusChange(status="queued", reason="moved in the queue", queue_rank=rank)
+    ranks = sorted(state.queue_rank or 0.0 for state in states)
+    for run, state, rank in zip(order, states, ranks, strict=True):
+        moved = StatusChange(status="queued", reason="moved in the queue", queue_rank=rank)
+        journal.append(run.supervisor_journal, state.attempt, moved)

@@ -36,6 +36,21 @@ class _Record(BaseModel):
     at: datetime = Field(default_factory=now)
 
 
+class StudyPlace(BaseModel):
+    """A run's place in its study: which variant (in words, and as a number from 0), which repeat (from 1).
+
+    `question`: a key of studies/questions.py. All runs of a study say the same of it, so that it lives as long as one of them.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    study_id: str
+    question: str
+    title: str
+    variant: str
+    variant_index: int
+    repeat: int
+
+
 class Created(_Record):
     """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty."""
 
@@ -44,6 +59,7 @@ class Created(_Record):
     accelerator: str
     color: int
     preset: str = ""
+    study: StudyPlace | None = None
 
 
 class StatusChange(_Record):

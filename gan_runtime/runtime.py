@@ -12,13 +12,15 @@ import threading
 from filelock import FileLock
 
 from gan_runtime import commands, hosts, owner
-from gan_runtime.errors import GanRuntimeError
+from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervisor import GRACE_SECONDS, Supervisor
 
 TICK_SECONDS = 0.25
@@ -86,6 +88,28 @@ class Runtime:
         self.refresh()
         return run
 
+    def submit_study(self, design: StudyDesign) -> list[RunDir]:
+        """Queues all runs of a study. Raises as `commands.submit_study`."""
+        runs = commands.submit_study(self.home, design, self.host())
+        self.refresh()
+        return runs
+
+    def stop_all(self, run_ids: list[str]) -> None:
+        """Asks those of the runs that wait or train to end, the waiting ones first, so that none of them starts meanwhile."""
+        live = [row.run_id for row in queries.runs(self.store) if row.is_live and row.run_id in run_ids]
+        for run_id in live:  # the newest first
+            with contextlib.suppress(RunStateError):  # it has ended by itself
+                commands.stop(self.home.run_dir(run_id))
+        self.refresh()
+
+    def resume_all(self, run_ids: list[str]) -> None:
+        """Queues those of the runs again that ended before their time, in the order given."""
+        broken = {row.run_id for row in queries.runs(self.store, ("stopped", "failed", "lost"))}
+        for run_id in run_ids:
+            if run_id in broken:
+                commands.resume(self.home.run_dir(run_id))
+        self.refresh()
+
     def stop(self, run_id: str) -> None:
         """See `commands.stop`."""
         commands.stop(self.home.run_dir(run_id))
@@ -106,9 +130,9 @@ class Runtime:
         commands.delete(self.home.run_dir(run_id))
         self.refresh()
 
-    def swap_in_queue(self, first: str, second: str) -> None:
+    def swap_in_queue(self, earlier: list[str], later: list[str]) -> None:
         """See `commands.swap_in_queue`."""
-        commands.swap_in_queue(self.home.run_dir(first), self.home.run_dir(second))
+        commands.swap_in_queue(*([self.home.run_dir(run_id) for run_id in run_ids] for run_ids in (earlier, later)))
         self.refresh()
 
     def refresh(self) -> None:

@@ -142,7 +142,7 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(ru
     training = runtime.submit(RunSpec.parse(LONG))
     waiting = [runtime.submit(RunSpec.parse(SHORT)).run_id for _ in range(3)]
     assert [row.run_id for row in queries.queue(runtime.store)] == waiting
-    runtime.swap_in_queue(waiting[1], waiting[0])
+    runtime.swap_in_queue([waiting[0]], [waiting[1]])
     assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[0], waiting[2]]
     runtime.stop(waiting[0])
     assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[2]]

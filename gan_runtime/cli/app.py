@@ -23,6 +23,8 @@ from gan_runtime.spec import RunSpec, read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
+from gan_runtime.studies.design import StudyDesign
+from gan_runtime.studies.questions import QUESTIONS
 
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
 SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
@@ -58,6 +60,11 @@ JsonLinesOption = Annotated[
     bool,
     typer.Option("--json", help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end."),
 ]
+AssignmentsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
+]
+DetachOption = Annotated[bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")]
 
 
@@ -74,16 +81,11 @@ def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # no
 @app.command(epilog=SETTABLE)
 def train(
     preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "",
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
-    ] = None,
+    assignments: AssignmentsOption = None,
     spec_file: Annotated[
         Path | None, typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json.")
     ] = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Only queue the run; the dashboard or another training starts it.")
-    ] = False,
+    detach: DetachOption = False,
     home: HomeOption = None,
     as_json: JsonLinesOption = False,
 ) -> None:
@@ -100,6 +102,38 @@ def train(
         else:
             end = training.train(chosen, spec, preset, report)
     _conclude(chosen, end, as_json)
+
+
+@app.command(epilog=SETTABLE)
+def study(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")],
+    values: Annotated[str, typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question.")] = "",
+    repeats: Annotated[
+        int, typer.Option(metavar="N", help="Runs of each value, each with another seed. Three tell noise from effect.")
+    ] = 1,
+    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "",
+    assignments: AssignmentsOption = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="What the study is called in lists.")] = "",
+    detach: DetachOption = False,
+    home: HomeOption = None,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Train several runs that differ in one thing, interleaved, and follow them. The Studies page shows what they say."""
+    chosen = Home.choose(home)
+    base = {**(presets.preset(preset).values if preset else {}), **presets.parse_assignments(assignments or [])}
+    design = StudyDesign.parse(question, base, values.split(",") if values else None, repeats, title)
+    with reports.choose(as_json) as report:
+        if detach:
+            ends = training.queue_study(chosen, design)
+            for end in ends:
+                report.show(end)
+        else:
+            ends = training.train_study(chosen, design, report)
+    states = [end.row.status for end in ends]
+    if not as_json:
+        output.say(f"study {ends[0].row.study_id}: {', '.join(f'{states.count(one)} {one}' for one in dict.fromkeys(states))}.")
+    if {"failed", "lost"} & set(states):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from gan_runtime.rundir import RunDir
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.studies.design import StudyDesign
 
 ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps its home
 
@@ -87,6 +88,28 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report) -> Snapshot:
     commands.check(spec, host)
     with Supervision(home) as supervision, StopWish() as stop_wish:
         return _to_the_end(home, commands.submit(home, spec, host, preset), supervision, stop_wish, report)
+
+
+def queue_study(home: Home, design: StudyDesign) -> list[Snapshot]:
+    """Queues all runs of a study and leaves them to whoever owns the home, now or later. Raises as `commands.submit_study`."""
+    return [next(follow(home, run)) for run in commands.submit_study(home, design, hosts.probe())]
+
+
+def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapshot]:
+    """Queues all runs of a study and follows them one after another; returns how they ended. Raises as `train`."""
+    host = hosts.probe()
+    for planned in design.runs:
+        commands.check(planned.spec, host)
+    ends: list[Snapshot] = []
+    with Supervision(home) as supervision, StopWish() as stop_wish:
+        runs = commands.submit_study(home, design, host)
+        for number, run in enumerate(runs, 1):
+            ends.append(_to_the_end(home, run, supervision, stop_wish, report))
+            if stop_wish.is_made:
+                for waiting in reversed(runs[number:]):  # the last first, so that none starts meanwhile
+                    commands.stop(waiting)
+                break
+    return ends
 
 
 def resume(home: Home, run_id: str, report: Report) -> Snapshot:

@@ -16,5 +16,6 @@ def ranged(tensors: list[tf.Tensor], bins: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values of `tensors`."""
     flat = tf.concat([tf.reshape(tf.cast(tensor, tf.float32), [-1]) for tensor in tensors], axis=0)
     low, high = tf.reduce_min(flat), tf.reduce_max(flat)
-    high = tf.maximum(high, low + 1e-12)  # all values equal, such as new biases: one bin takes them all
+    # All values equal, such as new biases: one bin takes them all. A bin's width must be more than a rounding of the values.
+    high = tf.maximum(high, low + tf.maximum(1e-12, 1e-5 * tf.abs(low)))
     return fixed(flat, low, high, bins), tf.stack([low, high])

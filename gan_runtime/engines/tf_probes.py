@@ -70,7 +70,7 @@ class Probes:
         for variable, value in zip(stored, before, strict=True):  # passes in training mode have moved them
             variable.assign(value)
         return {
-            "histograms": {**_score_histograms(scores), **_gradient_histograms(gradients), **self._weight_histograms()},
+            "histograms": {**_score_histograms(scores), **self._histograms("gradient", gradients), **self._weight_histograms()},
             "scores": {**_accuracies(scores), **spreads, **_norms(gradients)},
         }
 
@@ -85,10 +85,20 @@ class Probes:
         return found
 
     def _weight_histograms(self) -> Found:
-        return {
-            f"weight/{name}": histograms.ranged([tf.convert_to_tensor(v) for v in network.trainable_variables], WEIGHT_BINS)
+        weights = {
+            name: [tf.convert_to_tensor(variable) for variable in network.trainable_variables]
             for name, network in self._networks.items()
         }
+        return self._histograms("weight", weights)
+
+    def _histograms(self, kind: str, values: dict[str, list[tf.Tensor]]) -> Found:
+        """Of each network as a whole and of each of its layers; `values` by network, in the order of its trainable variables."""
+        found: Found = {}
+        for name, tensors in values.items():
+            found[f"{kind}/{name}"] = histograms.ranged(tensors, WEIGHT_BINS)
+            for layer, places in _places(self._networks[name]).items():
+                found[f"{kind}/{name}/{layer}"] = histograms.ranged([tensors[place] for place in places], WEIGHT_BINS)
+        return found
 
     def _spreads(self, images: tf.Tensor, latents: tf.Tensor) -> Numbers:
         """Mean over the pixels of their variance within a batch: of real images, and of as many generated ones.
@@ -134,8 +144,11 @@ def _score_histograms(scores: Numbers) -> Found:
     }
 
 
-def _gradient_histograms(gradients: dict[str, list[tf.Tensor]]) -> Found:
-    return {f"gradient/{name}": histograms.ranged(values, WEIGHT_BINS) for name, values in gradients.items()}
+def _places(network: Any) -> dict[str, list[int]]:
+    """Where the variables of each layer stand among the trainable variables of its network; layers without any are left out."""
+    order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
+    places = {layer.name: [order[id(variable)] for variable in layer.trainable_variables] for layer in network.layers}
+    return {layer: found for layer, found in places.items() if found}
 
 
 def _accuracies(scores: Numbers) -> Numbers:

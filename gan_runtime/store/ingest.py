@@ -154,7 +154,10 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
     run_id, attempt = run.run_id, record.attempt
     match record:
         case journal.Created():
-            return [("created", (run_id, record.at, json.dumps(record.spec), record.accelerator, record.color, record.preset))]
+            study = record.study.model_dump_json() if record.study else None
+            return [
+                ("created", (run_id, record.at, json.dumps(record.spec), record.accelerator, record.color, record.preset, study))
+            ]
         case journal.StatusChange():
             return [("statuses", (run_id, attempt, record.at, record.status, record.reason, record.queue_rank))]
         case journal.Renamed():

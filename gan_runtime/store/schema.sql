@@ -5,7 +5,7 @@ CREATE SCHEMA IF NOT EXISTS ingest;
 CREATE TABLE IF NOT EXISTS ingest.version (schema_version INTEGER);
 CREATE TABLE IF NOT EXISTS ingest.offsets (run_id VARCHAR, journal VARCHAR, next_byte BIGINT);
 CREATE TABLE IF NOT EXISTS ingest.created (
-    run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR
+    run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR, study JSON
 );
 CREATE TABLE IF NOT EXISTS ingest.statuses (
     run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE
@@ -81,7 +81,10 @@ SELECT c.run_id,
        latest.note,
        latest.queue_rank,
        c.color,
-       c.preset
+       c.preset,
+       c.study->>'study_id' AS study_id,
+       c.study->>'variant' AS variant,
+       CAST(c.study->>'repeat' AS INTEGER) AS repeat
 FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
 
 CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;
@@ -102,6 +105,17 @@ CREATE OR REPLACE VIEW events AS
     SELECT run_id, attempt, changed_at,
            CASE WHEN status IN ('failed', 'lost') THEN 'error' ELSE 'info' END, status, reason
     FROM ingest.statuses;
+
+CREATE OR REPLACE VIEW studies AS
+SELECT c.study->>'study_id' AS study_id,
+       any_value(c.study->>'title') AS title,
+       any_value(c.study->>'question') AS question,
+       min(c.created_at) AS created_at,
+       count(*) AS runs,
+       count(*) FILTER (r.status = 'finished') AS finished,
+       count(*) FILTER (r.status = 'queued') AS waiting,
+       count(*) FILTER (r.status IN ('starting', 'compiling', 'running')) AS training
+FROM ingest.created c JOIN runs r USING (run_id) WHERE c.study IS NOT NULL GROUP BY ALL;
 
 -- What the supervisor asks four times a second: waiting and training runs only.
 CREATE OR REPLACE VIEW runs_live AS

@@ -20,7 +20,7 @@ import pandas as pd
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import command_line
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -128,17 +128,25 @@ class Store:
             return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
 
     def _create(self) -> None:
-        self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        found = self._connection.execute("SELECT schema_version FROM ingest.version").fetchall()
-        if not found:
-            self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
-        elif found[0][0] != SCHEMA_VERSION:
+        found = self._version()
+        if found not in (None, SCHEMA_VERSION):
             self._connection.close()
             raise StoreError(
-                f"{self.path} has schema version {found[0][0]}, this program writes {SCHEMA_VERSION}: "
+                f"{self.path} has schema version {found}, this program writes {SCHEMA_VERSION}: "
                 f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
             )
+        self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
+        if found is None:
+            self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
         self._connection.execute("CHECKPOINT")
+
+    def _version(self) -> int | None:
+        """That of the file; None when it is new. Asked before anything is made: views may name columns that an old file lacks."""
+        tables = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'ingest' AND table_name = 'version'"
+        if not self._connection.execute(tables).fetchall():
+            return None
+        found = self._connection.execute("SELECT schema_version FROM ingest.version").fetchone()
+        return int(found[0]) if found else None
 
 
 class Writer:

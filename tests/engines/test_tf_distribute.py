@@ -294,14 +294,24 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
     before = engine.state()
     found = {item.name: item for item in engine.probe().histograms}
     assert_equal(engine.state(), before)
-    weights = {"generator": 2_330_944 - 2 * 12_736, "discriminator": 212_865}
+    weights = {
+        "generator": 2_330_944 - 2 * 12_736,
+        "generator/dense": 100 * 12_544,
+        "generator/norm_1": 2 * 12_544,
+        "generator/norm_2": 2 * 128,
+        "generator/norm_3": 2 * 64,
+        "generator/up_1": 5 * 5 * 256 * 128,
+        "generator/up_2": 5 * 5 * 128 * 64,
+        "generator/up_3": 5 * 5 * 64,
+        "discriminator": 212_865,
+        "discriminator/conv_1": 5 * 5 * 64 + 64,
+        "discriminator/conv_2": 5 * 5 * 64 * 128 + 128,
+        "discriminator/logit": 6_272 + 1,
+    }
     assert {name: int(item.counts.sum()) for name, item in found.items()} == {
-        "gradient/discriminator": weights["discriminator"],
-        "gradient/generator": weights["generator"],
+        **{f"{kind}/{name}": size for kind in ("gradient", "weight") for name, size in weights.items()},
         "score/fake": 40,
         "score/real": 40,
-        "weight/discriminator": weights["discriminator"],
-        "weight/generator": weights["generator"],
     }
     for name, item in found.items():
         assert (len(item.counts), len(item.edges)) == ((40, 41) if name.startswith("score") else (60, 61))

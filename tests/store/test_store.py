@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import REPOSITORY
-from gan_runtime.store.store import Store
+from gan_runtime.store.store import SCHEMA_VERSION, Store
 
 HOLD = "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s = Store(Path(sys.argv[1])); print('held', flush=True); input()"
 
@@ -66,9 +66,11 @@ def test_a_database_cut_short_is_refused(path: Path) -> None:
 def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None:
     store = Store(path)
     with store.transaction() as writer:
-        writer.execute("UPDATE ingest.version SET schema_version = 99")
+        writer.execute("UPDATE ingest.version SET schema_version = 1")
+        writer.execute("DROP VIEW runs")
+        writer.execute("ALTER TABLE ingest.created DROP COLUMN study")  # as it was in version 1
     store.close()
-    with pytest.raises(StoreError, match=r"has schema version 99, this program writes 1: .*python -m gan_runtime rebuild`"):
+    with pytest.raises(StoreError, match=r"has schema version 1, this program writes 2: .*python -m gan_runtime rebuild`"):
         Store(path)
 
 
@@ -157,7 +159,10 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
     with pytest.raises(QueryError, match='sql takes one statement that reads, such as "SELECT name, status FROM runs"'):
         store.person_answer(sql.replace("FILE", str(tmp_path / "file")))
-    assert store.rows("SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version") == [(1,), (1,)]
+    assert store.rows("SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version") == [
+        (1,),
+        (SCHEMA_VERSION,),
+    ]
     assert list(tmp_path.iterdir()) == []
 
 

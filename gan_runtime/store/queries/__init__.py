@@ -4,6 +4,13 @@ SQL stays in the package `store`. Times are UTC.
 """
 
 from gan_runtime.store.queries.comparing import group_curves, results
+from gan_runtime.store.queries.distributions import (
+    histogram_names,
+    histogram_overlay,
+    histogram_ridges,
+    loss_overlay,
+    loss_ridges,
+)
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     ACCURACIES,
@@ -26,6 +33,14 @@ from gan_runtime.store.queries.metrics import (
 from gan_runtime.store.queries.probes import SampleGrid, histogram, same_latents, sample, sample_epochs, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
+from gan_runtime.store.queries.studies import (
+    StudyProgress,
+    StudyRow,
+    studies,
+    study_progress,
+    study_results,
+    study_runs,
+)
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
 
 __all__ = [
@@ -42,6 +57,8 @@ __all__ = [
     "Progress",
     "RunRow",
     "SampleGrid",
+    "StudyProgress",
+    "StudyRow",
     "XAxis",
     "changing_curves",
     "curves",
@@ -50,6 +67,11 @@ __all__ = [
     "events",
     "group_curves",
     "histogram",
+    "histogram_names",
+    "histogram_overlay",
+    "histogram_ridges",
+    "loss_overlay",
+    "loss_ridges",
     "not_finite",
     "peak_memory",
     "phases",
@@ -66,6 +88,10 @@ __all__ = [
     "sample",
     "sample_epochs",
     "score_histograms",
+    "studies",
+    "study_progress",
+    "study_results",
+    "study_runs",
     "typical_images_per_s",
     "worker_times",
 ]

@@ -15,7 +15,10 @@ from gan_runtime.store.store import Store
 
 @dataclass(frozen=True)
 class RunRow:
-    """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words."""
+    """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words.
+
+    `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own.
+    """
 
     run_id: str
     name: str
@@ -36,6 +39,9 @@ class RunRow:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    study_id: str | None
+    variant: str | None
+    repeat: int | None
 
     @property
     def is_live(self) -> bool:

@@ -1,0 +1,170 @@
+"""The form of a new study: a question, a base of options, the values to try, repeats; what it will take; the start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import streamlit as st
+
+from dashboard import actions, option_words, places, words
+from gan_runtime import estimate
+from gan_runtime.data import loading
+from gan_runtime.errors import SpecError
+from gan_runtime.home import command_line
+from gan_runtime.presets import PRESETS, parse_assignments, preset
+from gan_runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.studies.design import MAX_REPEATS, StudyDesign
+from gan_runtime.studies.questions import QUESTIONS
+
+PREFIX = "study."
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What stands in the form. `sets`: further options as typed, key=value."""
+
+    question: str
+    preset: str
+    values: str
+    repeats: int
+    epochs: int
+    sets: str
+
+    def design(self) -> StudyDesign:
+        """The study. Raises SpecError."""
+        typed = parse_assignments(self.sets.split())
+        base = {**preset(self.preset).values, "epochs": self.epochs, **typed}
+        values = [part for part in self.values.replace(" ", "").split(",") if part]
+        return StudyDesign.parse(self.question, base, list(values), self.repeats)
+
+    def command(self) -> str:
+        """The command line that starts the same study."""
+        sets = "".join(f" --set {one}" for one in [f"epochs={self.epochs}", *self.sets.split()])
+        values = self.values.replace(" ", "")
+        return f"{command_line()} study {self.question} --values {values} --repeats {self.repeats} --preset {self.preset}{sets}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The study that stands in the form, or field → message for what is wrong with it."""
+
+    design: StudyDesign | None
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def show(runtime: Runtime) -> None:
+    """The whole form, and on the right what the study will take."""
+    form, summary = st.columns([2, 1], gap="large")
+    with form:
+        asked = _fields()
+    checked = check(asked)
+    with summary:
+        st.subheader("This study")
+        for message in checked.problems.values():
+            st.error(option_words.plain(message), icon=":material/error:")
+        if checked.design is None:
+            return
+        _what_it_takes(runtime, checked.design)
+        if st.button("Start study", type="primary", icon=":material/play_arrow:", width="stretch"):
+            _start(runtime, checked.design)
+        st.caption("The same from the command line:")
+        st.code(asked.command(), language="bash", wrap_lines=True)
+
+
+def check(asked: Asked) -> Checked:
+    """What the form says, refused or accepted."""
+    try:
+        return Checked(asked.design())
+    except SpecError as error:
+        return Checked(None, error.by_field())
+
+
+def _fields() -> Asked:
+    question = st.segmented_control(
+        "Question",
+        list(QUESTIONS),
+        format_func=lambda key: QUESTIONS[key].title,
+        default="batch_size",
+        required=True,
+        key=f"{PREFIX}question",
+    )
+    chosen = QUESTIONS[str(question)]
+    st.caption(f"{chosen.asks}{f' ({chosen.source})' if chosen.source else ''}")
+    values = st.text_input(
+        "Values to compare",
+        ",".join(str(value) for value in chosen.values),
+        key=f"{PREFIX}values.{question}",
+        help="Two or more, with commas between them. One run for each of them and each repeat.",
+    )
+    first, second, third = st.columns(3)
+    base = first.selectbox(
+        "Starting from",
+        list(PRESETS),
+        format_func=lambda name: PRESETS[name].title,
+        key=f"{PREFIX}preset",
+        help="All other options.",
+    )
+    default_epochs = int(preset(base).values["epochs"])
+    epochs = second.number_input(
+        "Epochs", 1, 10_000, default_epochs, key=f"{PREFIX}epochs.{base}", help="Passes over the data, in each run."
+    )
+    repeats = third.number_input(
+        "Repeats",
+        1,
+        MAX_REPEATS,
+        1 if "seed" in chosen.options else 3,
+        key=f"{PREFIX}repeats.{question}",
+        disabled="seed" in chosen.options,
+        help="Each repeat has another seed. From three repeats on, the report can tell an effect from noise.",
+    )
+    sets = st.text_input(
+        "Further options",
+        key=f"{PREFIX}sets",
+        placeholder="such as replicas=2 precision=float32",
+        help="Any option of a run as key=value, with spaces between them; the names stand in docs/training.md and in `train --help`.",
+    )
+    return Asked(str(question), base, values, int(repeats), int(epochs), sets)
+
+
+def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
+    count = len(design.runs)
+    seconds = _seconds(runtime, design)
+    columns = st.columns(2)
+    columns[0].metric("Runs", words.count(count))
+    columns[1].metric(
+        "Training time, est.",
+        f"≈ {words.duration(seconds)}" if seconds else "unknown",
+        help="From the speed of stored runs like these. Unknown before there are any.",
+    )
+    order = " → ".join(planned.variant for planned in design.runs[:6])
+    st.caption(
+        f"One after another, each in a process of its own, interleaved: {order}{' → …' if count > 6 else ''}. "
+        "A machine that slows down in the meantime slows all of them alike."
+    )
+
+
+def _seconds(runtime: Runtime, design: StudyDesign) -> float | None:
+    host = actions.attempt(runtime.host)
+    if host is None:
+        return None
+    total = 0.0
+    for planned in design.runs:
+        data = actions.attempt(partial(loading.availability, planned.spec.dataset))
+        accelerator = actions.attempt(partial(host.resolve, planned.spec))
+        if data is None or accelerator is None:
+            return None
+        rate = queries.typical_images_per_s(runtime.store, planned.spec, accelerator)
+        if not rate:
+            return None
+        total += estimate.training_seconds(planned.spec, data.images, rate)
+    return total
+
+
+def _start(runtime: Runtime, design: StudyDesign) -> None:
+    with st.spinner("Checking data and accelerator …"):
+        runs = actions.attempt(lambda: runtime.submit_study(design))
+    if runs:
+        study_id = queries.run(runtime.store, runs[0].run_id).study_id
+        st.switch_page(places.STUDIES, query_params={"study": study_id or ""})

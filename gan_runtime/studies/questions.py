@@ -1,0 +1,77 @@
+"""The questions a study can ask: which options it varies, and over which values unless a person says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Question:
+    """`options`: all of them take the value of the variant. `label`: a variant in words, `{}` being its value."""
+
+    title: str
+    asks: str
+    options: tuple[str, ...]
+    values: tuple[Any, ...]
+    label: str
+    source: str = ""
+
+
+QUESTIONS: dict[str, Question] = {
+    "batch_size": Question(
+        title="Batch size",
+        asks="What does the global batch do to time, losses and images?",
+        options=("batch_size_global",),
+        values=(64, 128, 256, 512),
+        label="batch {}",
+        source="paper, Figs. 5 to 10",
+    ),
+    "xla": Question(
+        title="XLA",
+        asks="What does compiling bring, and after how many steps has it paid for itself?",
+        options=("xla",),
+        values=("off", "jit"),
+        label="xla {}",
+        source="paper, Fig. 12",
+    ),
+    "precision": Question(
+        title="Precision",
+        asks="What does bfloat16 bring, and do the losses stay the same?",
+        options=("precision",),
+        values=("float32", "mixed_bfloat16"),
+        label="{}",
+        source="paper, section 4.3",
+    ),
+    "replicas": Question(
+        title="Replicas",
+        asks="How much faster are more devices on the same global batch?",
+        options=("replicas",),
+        values=(1, 2, 4, 8),
+        label="replicas {}",
+        source="paper, Fig. 13; CERN's scaling tables",
+    ),
+    "workers": Question(
+        title="Workers",
+        asks="What does the exchange between processes cost?",
+        options=("workers",),
+        values=(1, 2),
+        label="workers {}",
+        source="CERN's multi-worker runs",
+    ),
+    "learning_rate": Question(
+        title="Learning rate",
+        asks="Which rate of both networks learns best in the same time?",
+        options=("learning_rate_generator", "learning_rate_discriminator"),
+        values=(0.0001, 0.0002, 0.0005),
+        label="rate {}",
+        source="paper, Fig. 9",
+    ),
+    "seed": Question(
+        title="Seeds",
+        asks="How far apart are runs that differ in chance alone?",
+        options=("seed",),
+        values=(1, 2, 3),
+        label="seed {}",
+    ),
+}

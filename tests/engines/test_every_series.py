@@ -1,0 +1,25 @@
+"""Everything that a trainer stores as a series has a panel: a new one without words for it would be seen by nobody."""
+
+from __future__ import annotations
+
+from dashboard import histogram_words
+from dashboard.metric_words import METRICS
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from tests.engines.small_engines import MakeEngine, trained
+
+
+def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
+    """Series that neither the Histograms page nor Compare (which offers what has words) shows."""
+    return {*histograms} - histogram_words.shown(histograms, metrics) | {*metrics} - {*METRICS}
+
+
+def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:
+    engine = make(1, DcganMnist(), precision="mixed_float16", r1_weight=1.0)
+    metrics = [*trained(engine, 1)]
+    engine.mark()
+    engine.run(1)
+    probe = engine.probe()
+    histograms, metrics = [item.name for item in probe.histograms], [*metrics, *probe.scores]
+    assert (len(histograms), len(metrics)) == (26, 19)
+    assert without_a_panel(histograms, metrics) == set()
+    assert without_a_panel([*histograms, "activation/generator"], [*metrics, "fid"]) == {"activation/generator", "fid"}

@@ -1,0 +1,82 @@
+"""The Histograms page: one run over its epochs, several at one epoch, and nothing stored that it does not offer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime import journal
+from gan_runtime.rundir import RunDir
+from tests.pages.test_pages import charts, texts, titles
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def test_an_empty_page_says_what_to_do(show: Show) -> None:
+    app = show("histograms")
+    assert not app.exception
+    assert "No run is stored yet" in texts(app)
+
+
+def test_a_run_before_its_first_numbers_says_what_will_appear(show: Show, new_run: Make) -> None:
+    new_run("quick-0001")
+    app = show("histograms", runs="quick-0001")
+    assert not app.exception
+    assert "histograms are made after each epoch" in texts(app)
+    assert charts(app) == []
+
+
+def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1]}
+    layers = [f"{kind}/generator/up_1" for kind in ("weight", "gradient")]
+    histograms = [journal.Histogram(epoch=epoch, step=10 * epoch, name=name, **bins) for name in layers for epoch in (1, 2)]  # type: ignore[arg-type]
+    journal.append(run.trainer_journal(), 1, *histograms)
+    app = show("histograms")
+    drawn = {}
+    for label in app.selectbox(key="histograms.item").options:
+        app.selectbox(key="histograms.item").set_value(label).run()
+        assert not app.exception
+        drawn[label] = titles(app)
+    assert drawn == {
+        "Scores of the discriminator": ["Scores of real images", "Scores of generated images"],
+        "Losses of the steps": ["Generator loss", "Discriminator loss"],
+        "Generator, all layers": ["Weights: generator, all layers", "Gradients: generator, all layers"],
+        "Generator, layer up 1": ["Weights: generator, layer up 1", "Gradients: generator, layer up 1"],
+        "Discriminator, all layers": ["Weights: discriminator, all layers", "Gradients: discriminator, all layers"],
+    }
+
+
+def test_the_newest_run_is_shown_as_ridgelines_or_as_a_heatmap(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("histograms")
+    assert app.query_params["runs"] == "quick-0001"
+    assert [chart["layer"][0]["mark"]["type"] for chart in charts(app)] == ["area", "area"]  # type: ignore[index]
+    app.segmented_control[0].set_value("Heatmap").run()
+    assert not app.exception
+    assert [chart["mark"]["type"] for chart in charts(app)] == ["rect", "rect"]  # type: ignore[index]
+
+
+def test_several_runs_are_laid_over_each_other_at_one_epoch(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("histograms", runs="quick-0001,quick-0002")
+    assert not app.exception
+    assert titles(app) == ["Scores of real images", "Scores of generated images"]
+    assert charts(app)[0]["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["quick-0001", "quick-0002"]  # type: ignore[index]
+    app.slider[0].set_value(1).run()
+    assert not app.exception
+    assert titles(app) == []
+    assert "none of these runs has stored any up to epoch 1" in texts(app)
+
+
+def test_runs_that_end_earlier_are_shown_at_their_last_epoch(show: Show, trained: Make, new_run: Make) -> None:
+    trained("quick-0001")
+    shorter = new_run("quick-0002", seconds=10, epochs=1)
+    scores = {"bin_left": [0.0, 0.5], "bin_right": 1.0, "count": [1, 3], "epoch": 1, "step": 10}
+    names = ("score/real", "score/fake")
+    journal.append(shorter.trainer_journal(), 1, *(journal.Histogram(name=name, **scores) for name in names))  # type: ignore[arg-type]
+    app = show("histograms", runs="quick-0001,quick-0002")
+    assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(app)

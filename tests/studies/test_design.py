@@ -1,0 +1,91 @@
+"""A study before it runs: which runs it makes, in which order, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gan_runtime.errors import SpecError
+from gan_runtime.spec import RunSpec
+from gan_runtime.studies.design import StudyDesign
+from gan_runtime.studies.questions import QUESTIONS
+
+SMALL = {"workload": "mlp_gan", "epochs": 2, "seed": 5}
+
+
+def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> None:
+    design = StudyDesign.parse("batch_size", SMALL, ["64", "128"], repeats=2)
+    assert [(run.variant, run.index, run.repeat, run.spec.batch_size_global, run.spec.seed) for run in design.runs] == [
+        ("batch 64", 0, 1, 64, 5),
+        ("batch 128", 1, 1, 128, 5),
+        ("batch 64", 0, 2, 64, 6),
+        ("batch 128", 1, 2, 128, 6),
+    ]
+    assert [run.spec.name for run in design.runs] == [
+        "batch 64 seed 5",
+        "batch 128 seed 5",
+        "batch 64 seed 6",
+        "batch 128 seed 6",
+    ]
+    assert {(run.spec.workload, run.spec.epochs) for run in design.runs} == {("mlp_gan", 2)}
+
+
+def test_the_learning_rate_of_both_networks_is_varied_together() -> None:
+    design = StudyDesign.parse("learning_rate", SMALL, ["0.0001", "3e-4"])
+    rates = [(run.spec.learning_rate_generator, run.spec.learning_rate_discriminator) for run in design.runs]
+    assert rates == [(1e-4, 1e-4), (3e-4, 3e-4)]
+    assert [run.variant for run in design.runs] == ["rate 0.0001", "rate 0.0003"]
+
+
+def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() -> None:
+    for name, question in QUESTIONS.items():
+        assert set(question.options) <= set(RunSpec.options())
+        design = StudyDesign.parse(name, {**SMALL, "batch_size_global": 64})
+        assert len(design.runs) == len(question.values) >= 2
+        assert design.title == question.title
+
+
+@pytest.mark.parametrize(
+    ("question", "values", "repeats", "field", "sentence"),
+    [
+        (
+            "batch",
+            ["1", "2"],
+            1,
+            "question",
+            "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, seed: pick one of them.",
+        ),
+        ("batch_size", ["64"], 1, "values", "values has 1 value(s), but a study compares at least 2: try 64,128,256,512."),
+        ("batch_size", ["64", "064"], 1, "values", "values has batch 64 twice: give each value once."),
+        ("batch_size", ["64", "128"], 0, "repeats", "repeats is 0, but allowed is 1 to 20: 3 tell noise from effect."),
+        ("seed", ["1", "2"], 2, "repeats", "repeats is 2, but each seed is a repeat already: use repeats=1."),
+        (
+            "batch_size",
+            [str(number) for number in range(1, 102)],
+            2,
+            "values",
+            "that makes 202 runs, but allowed are 200: leave some out.",
+        ),
+        (
+            "batch_size",
+            ["64", "many"],
+            1,
+            "values",
+            "batch_size_global is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
+        ),
+        (
+            "replicas",
+            ["1", "3"],
+            1,
+            "batch_size_global",
+            "batch_size_global is 256, but 3 replicas need a multiple of 3: use 255 or 258.",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_in_a_sentence(
+    question: str, values: list[Any], repeats: int, field: str, sentence: str
+) -> None:
+    with pytest.raises(SpecError) as refused:
+        StudyDesign.parse(question, SMALL, values, repeats)
+    assert refused.value.by_field() == {field: sentence}

@@ -1,0 +1,172 @@
+"""A study in the queue and in the store: two batch sizes, twice each; journals of the trainers are written by hand.
+
+A finished run of batch 64 takes 10 s and then 4 s an epoch, of batch 128 it takes 3 s; both have 3 epochs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+import pytest
+
+from gan_runtime import commands, journal
+from gan_runtime.errors import AcceleratorError, HomeError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.studies.design import StudyDesign
+from tests.studies.hand_written import At, train
+
+BASE = {"workload": "mlp_gan", "epochs": 3}
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def study(home: Home, host: Host) -> list[RunDir]:
+    """Queued: batch 64, batch 128, batch 64, batch 128."""
+    return commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+
+
+@pytest.fixture
+def at() -> At:
+    """So many seconds after the study was queued, which happens now."""
+    begin = journal.now() + timedelta(minutes=1)
+    return lambda seconds: begin + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def take_in(home: Home, store: Store) -> Callable[[], None]:
+    ingestor = Ingestor(home, store)
+    return lambda: ingestor.catch_up() and None
+
+
+def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
+    study: list[RunDir], store: Store, take_in: Callable[[], None]
+) -> None:
+    take_in()
+    assert [run.run_id for run in study] == ["batch-size-0002", "batch-size-0003", "batch-size-0004", "batch-size-0005"]
+    waiting = queries.queue(store)
+    assert [row.run_id for row in waiting] == [run.run_id for run in study]
+    assert [(row.study_id, row.variant, row.repeat, row.name) for row in waiting] == [
+        ("study-0001", "batch 64", 1, "batch 64 seed 1"),
+        ("study-0001", "batch 128", 1, "batch 128 seed 1"),
+        ("study-0001", "batch 64", 2, "batch 64 seed 2"),
+        ("study-0001", "batch 128", 2, "batch 128 seed 2"),
+    ]
+    [row] = queries.studies(store)
+    assert (row.title, row.question, row.runs, row.waiting, row.training, row.finished) == (
+        "Batch size",
+        "batch_size",
+        4,
+        4,
+        0,
+        0,
+    )
+    assert (row.status, row.is_live) == ("queued", True)
+    assert store.rows("SELECT study_id, runs, finished FROM studies") == [("study-0001", 4, 0)]
+
+
+def test_a_study_that_this_host_cannot_train_in_full_queues_nothing(home: Home, host: Host) -> None:
+    design = StudyDesign.parse("precision", {**BASE, "accelerator": "gpu"})
+    with pytest.raises(AcceleratorError):
+        commands.submit_study(home, design, host)
+    assert home.run_dirs() == []
+
+
+def test_a_disk_that_fills_up_leaves_no_half_a_study(
+    home: Home, host: Host, files_end_at: Callable[[int], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, made = commands._queue, []
+
+    def fills_up(*given: object) -> RunDir:
+        if len(made) == 2:
+            with files_end_at(0):
+                return real(*given)  # type: ignore[arg-type]
+        made.append(real(*given))  # type: ignore[arg-type]
+        return made[-1]
+
+    monkeypatch.setattr(commands, "_queue", fills_up)
+    with pytest.raises(HomeError, match="look after its disk"):
+        commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+    assert len(made) == 2
+    assert home.run_dirs() == []
+
+
+def test_a_whole_study_moves_in_the_queue(
+    home: Home, host: Host, study: list[RunDir], store: Store, take_in: Callable[[], None]
+) -> None:
+    single = commands.submit(home, RunSpec.parse(BASE), host)
+    commands.swap_in_queue(study, [single])
+    take_in()
+    assert [row.run_id for row in queries.queue(store)] == [single.run_id, *(run.run_id for run in study)]
+    commands.swap_in_queue([single], study)
+    take_in()
+    assert [row.run_id for row in queries.queue(store)] == [*(run.run_id for run in study), single.run_id]
+
+
+def test_results_tell_each_run_apart_by_variant_and_repeat(
+    study: list[RunDir], store: Store, take_in: Callable[[], None], at: At
+) -> None:
+    train(study[0], at, 0, 4.0)
+    train(study[1], at, 100, 3.0)
+    take_in()
+    results = queries.study_results(store, "study-0001")
+    assert list(results["variant"]) == ["batch 64", "batch 64", "batch 128", "batch 128"]
+    assert list(results["repeat"]) == [1, 2, 1, 2]
+    first, unborn, second, _ = results.to_dict("records")
+    assert (first["run_id"], first["status"], unborn["status"]) == ("batch-size-0002", "finished", "queued")
+    assert (first["seconds"], first["epoch_seconds"], first["images_per_s"]) == pytest.approx((18.0, 4.0, 160.0))
+    assert (second["seconds"], second["epoch_seconds"]) == pytest.approx((16.0, 3.0))
+    assert (first["trace"], first["first_call"], first["steady_step"], first["compile"]) == (1.5, 2.0, 0.4, 1.6)
+    assert first["memory_bytes"] == 2_000_000_000
+    assert (first["loss_generator"], first["loss_discriminator"]) == (3.0, 1.5)  # of the last epoch
+    assert first["spread_ratio"] == pytest.approx(0.6)
+    assert math.isnan(unborn["epoch_seconds"])
+
+
+def test_progress_and_time_left_follow_from_the_runs_that_are_done(
+    study: list[RunDir], store: Store, take_in: Callable[[], None], at: At
+) -> None:
+    take_in()
+    now = queries.study_progress(store, "study-0001")
+    assert (now.share, now.seconds_left) == (0.0, None)
+    train(study[0], at, 0, 4.0)  # 20 s from start to end
+    take_in()
+    now = queries.study_progress(store, "study-0001")
+    # Batch 128 is thought to take as long per epoch as batch 64 did: 20 s; the second run of batch 64 20 s.
+    assert now.share == 0.25
+    assert now.seconds_left == pytest.approx(60.0)
+    train(study[1], at, 100, 3.0, epochs=2, end="")  # trains: 10 steps are left
+    take_in()
+    now = queries.study_progress(store, "study-0001")
+    assert now.share == pytest.approx((1 + 20 / 30) / 4)
+    assert now.seconds_left == pytest.approx(10 * (13.0 - 2.0) / 18 + 20.0 + 20.0)  # its rate over all steps but the first
+    assert queries.studies(store)[0].status == "running"
+
+
+def test_a_study_whose_runs_have_ended_is_finished_only_if_all_of_them_are(
+    study: list[RunDir], store: Store, take_in: Callable[[], None], at: At
+) -> None:
+    for number, run in enumerate(study):
+        train(run, at, 100.0 * number, 4.0, end="stopped" if number == 2 else "finished")
+    take_in()
+    [row] = queries.studies(store)
+    assert (row.status, row.is_live, row.finished) == ("stopped", False, 3)
+    assert queries.study_progress(store, "study-0001").seconds_left == 0.0
+
+
+def test_a_store_made_anew_knows_the_studies(study: list[RunDir], home: Home) -> None:
+    fresh = Store()
+    Ingestor(home, fresh).catch_up()
+    assert [row.run_id for row in queries.study_runs(fresh, "study-0001")] == [run.run_id for run in study]

@@ -1,0 +1,88 @@
+"""What the charts of distributions show, as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dashboard import histogram_charts as charts
+from dashboard import palette
+from dashboard.histogram_words import items, part_name, shown
+
+COLUMNS = ["run_id", "epoch", "left", "right", "share"]
+LAYERS = [f"{kind}/{part}" for kind in ("weight", "gradient") for part in ("generator", "generator/up_1", "discriminator")]
+
+
+@pytest.fixture
+def two_epochs() -> pd.DataFrame:
+    rows = [("quick-0001", epoch, left, left + 0.5, share) for epoch in (1, 2) for left, share in ((0.0, 0.25), (0.5, 0.75))]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def drawn(chart: Any) -> pd.DataFrame:
+    return chart.data if isinstance(chart.data, pd.DataFrame) else chart.layer[0].data
+
+
+def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(two_epochs: pd.DataFrame) -> None:
+    rows = drawn(charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
+    assert list(rows["value"]) == [0.25, 0.75] * 2
+    # 2.5 epochs up at the highest bin, a third of that at the other one; up is towards the older epochs.
+    assert list(rows["top"].round(4)) == [0.1667, -1.5, 1.1667, -0.5]
+    assert list(rows["epoch"]) == [1, 1, 2, 2], "the newest is drawn last, in front"
+
+
+def test_ridges_of_a_thinned_run_are_as_far_apart_as_its_epochs(two_epochs: pd.DataFrame) -> None:
+    thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 10)
+    rows = drawn(charts.ridgelines(thinned, "Scores", "Score", palette.REAL))
+    assert rows["top"].min() == 10 - 2.5 * 10
+
+
+def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
+    rows = drawn(charts.ridgelines(two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL))
+    assert list(rows["top"].round(4)) == [0.1667, -1.5]
+
+
+def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.DataFrame) -> None:
+    thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 4, share=[0.0, 1.0, 0.25, 0.75])
+    rows = drawn(charts.heatmap(thinned, "Scores", "Score", palette.REAL))
+    assert rows[["begin", "end", "share"]].to_numpy().tolist() == [[0.5, 4.5, 1.0], [4.5, 8.5, 0.25], [4.5, 8.5, 0.75]]
+
+
+def test_several_runs_keep_their_colors(two_epochs: pd.DataFrame) -> None:
+    frame = two_epochs.assign(run=["a", "a", "b", "b"])
+    chart = charts.run_overlay(frame, {"a": "#009E73", "b": "#CC79A7"}, "Scores", "Score").to_dict()
+    assert chart["layer"][0]["encoding"]["color"]["scale"] == {"domain": ["a", "b"], "range": ["#009E73", "#CC79A7"]}
+
+
+def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> None:
+    for draw in (charts.ridgelines, charts.heatmap):
+        specs = [draw(frame, "Scores", "Score", palette.REAL).to_dict() for frame in (two_epochs, two_epochs.assign(epoch=7))]
+        first, second = ({key: value for key, value in spec.items() if key not in ("data", "datasets")} for spec in specs)
+        assert str(first).replace(str(specs[0].get("data")), "") == str(second).replace(str(specs[1].get("data")), "")
+
+
+def test_layers_are_offered_after_their_network_and_the_generator_first() -> None:
+    found = items(["score/real", "score/fake", *LAYERS], ["loss_generator", "loss_discriminator", "d_real"])
+    assert [item.label for item in found] == [
+        "Scores of the discriminator",
+        "Losses of the steps",
+        "Generator, all layers",
+        "Generator, layer up 1",
+        "Discriminator, all layers",
+    ]
+    up_1 = found[3].panels
+    assert [panel.title for panel in up_1] == ["Weights: generator, layer up 1", "Gradients: generator, layer up 1"]
+    assert {panel.color for panel in up_1} == {palette.GENERATOR}
+    assert [panel.color for panel in found[1].panels] == [palette.GENERATOR, palette.DISCRIMINATOR]
+
+
+def test_what_is_not_stored_is_not_offered() -> None:
+    assert items([], []) == []
+    assert [item.label for item in items(["gradient/discriminator"], [])] == ["Discriminator, all layers"]
+    assert part_name("critic/conv_1") == "Critic, layer conv 1"
+
+
+def test_a_series_of_an_unknown_kind_is_not_shown() -> None:
+    assert shown([*LAYERS, "activation/generator"], []) == set(LAYERS)
