@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import pandas as pd
 
-from dashboard import charts, palette
+from dashboard import palette
 from dashboard.metric_words import Metric
 
 PICK = "pick"
@@ -37,7 +37,7 @@ class Look:
 
 
 def run_curves(
-    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 280
+    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 310
 ) -> alt.LayerChart:
     """One metric of several runs. `frame`: as `queries.curves`, and a column `run` with their names.
 
@@ -53,7 +53,7 @@ def run_curves(
 
 
 def group_curves(
-    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 280
+    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 310
 ) -> alt.LayerChart:
     """One metric of groups of runs, mean and band. `frame`: as `queries.group_curves`; otherwise as `run_curves`."""
     tooltip = [
@@ -67,15 +67,21 @@ def group_curves(
     return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=False)
 
 
-def score_bars(frame: pd.DataFrame, height: int = 170) -> alt.LayerChart:
+def score_bars(frame: pd.DataFrame, height: int = 180) -> alt.LayerChart:
     """D's scores of one run at one epoch. `frame`: the rows of one run of `queries.score_histograms`.
 
     Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can be compared, and none
-    jumps while the epochs play. That value comes as an unseen point: in the spec it would be a new chart each time.
+    jumps while the epochs play. That value comes as an unseen point: in the spec it would be a new chart each time. After a
+    first epoch all scores may lie in one bin; the root scale leaves room for those of all others.
     """
     names = {"score/real": "Real images", "score/fake": "Generated images"}
-    scale = alt.Scale(domain=list(names.values()), range=[palette.REAL, palette.GENERATOR])
-    y = alt.Y("share:Q", title="Share of images", axis=alt.Axis(format="%", tickCount=4))
+    colors = {"Real images": palette.REAL, "Generated images": palette.GENERATOR}
+    y = alt.Y(
+        "share:Q",
+        title="Share (root scale)",
+        axis=alt.Axis(format="%", values=[0, 0.05, 0.2, 0.5, 1]),
+        scale=alt.Scale(type="sqrt"),
+    )
     x = alt.X("left:Q", title="D's score (1 = real)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(grid=False, tickCount=5))
     tooltip = [
         alt.Tooltip("images:N", title="Images"),
@@ -83,13 +89,12 @@ def score_bars(frame: pd.DataFrame, height: int = 170) -> alt.LayerChart:
         alt.Tooltip("share:Q", title="Share", format=".1%"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
     ]
-    color = alt.Color("images:N", title=None, legend=charts.legend(), scale=scale)
     base = alt.Chart(frame.assign(images=frame["name"].map(names)))
     bars = base.mark_bar(opacity=0.65, binSpacing=0).encode(
-        x=x, x2="right:Q", y=y.stack(None), y2=alt.datum(0), color=color, tooltip=tooltip
+        x=x, x2="right:Q", y=y.stack(None), y2=alt.datum(0), color=color_of("images", colors), tooltip=tooltip
     )
     top = base.mark_point(opacity=0).encode(y="top:Q")
-    return cast("alt.LayerChart", alt.layer(bars, top).properties(title="Where do D's scores lie?", height=height))
+    return cast("alt.LayerChart", alt.layer(bars, top).properties(height=height))
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:

@@ -16,10 +16,10 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, XAxis
 from gan_runtime.store.store import Store
 
-AXES: tuple[XAxis, ...] = ("step", "epoch", "images", "wall_s", "device_s")
+AXES: dict[XAxis, str] = {"step": "Step", "epoch": "Epoch", "images": "Images", "wall_s": "Time", "device_s": "Device time"}
 ALONG_HELP = (
-    "Images seen: steps × global batch × discriminator steps. Training time: seconds in training steps alone, over all "
-    "attempts, without loading, samples and checkpoints. Device time: training time × replicas × workers, what all devices "
+    "Images: steps × global batch × discriminator steps. Time: seconds in training steps alone, over all "
+    "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
     "together were busy with or waited in; simulated CPU cores count as devices."
 )
 SMOOTHINGS: tuple[Smoothing, ...] = ("none", "light", "strong")
@@ -50,8 +50,8 @@ def choices(rows: list[RunRow]) -> Choices:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         x = st.segmented_control(
             "Along",
-            AXES,
-            format_func=lambda axis: compare_charts.X_TITLES[axis],
+            tuple(AXES),
+            format_func=lambda axis: AXES[axis],
             default="step",
             required=True,
             key="compare.x",

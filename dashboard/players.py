@@ -20,6 +20,10 @@ OTHER_LATENTS = (
     "These grids were made from different latents, of other networks or by an earlier version of this program: compare whole grids, "
     "not image by image."
 )
+SCORES = (
+    "Below each grid: how D's scores are spread over "
+    f"<b style='color:{palette.REAL}'>■</b>&nbsp;real and <b style='color:{palette.GENERATOR}'>■</b>&nbsp;generated images."
+)
 
 
 def sample_player(store: Store, rows: list[RunRow], key: str, histograms: bool = False) -> None:
@@ -43,6 +47,8 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool) -> Non
     if len(rows) > 1:
         st.caption(SAME_LATENTS if queries.same_latents(store, run_ids) else OTHER_LATENTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
+    if len(bars):
+        st.html(SCORES)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False):
             with column:

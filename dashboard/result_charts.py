@@ -13,7 +13,6 @@ from dashboard.compare_charts import PICK
 from dashboard.result_words import Result
 
 HEIGHT = 320
-AXIS_WIDTH = 18  # letters of an axis title in a line
 
 
 def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result, value: str) -> alt.LayerChart:
@@ -55,7 +54,17 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     """One line a run over the axes. The frames as `parallel.crossings`, with a column `series`, and `parallel.ticks` give them."""
     pick = alt.selection_point(name=PICK, fields=["run"])
     order = list(dict.fromkeys(crossings["axis"]))
-    axis = alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False, labelExpr=_broken_into_lines(), labelPadding=10)
+    # Slanted, so that long titles have room on a narrow screen too.
+    axis = alt.Axis(
+        orient="top",
+        labelAngle=-25,
+        labelAlign="left",
+        labelOverlap=False,
+        labelLimit=260,
+        labelPadding=8,
+        domain=False,
+        ticks=False,
+    )
     x = alt.X("axis:N", title=None, sort=order, axis=axis, scale=alt.Scale(type="point", padding=0.35))
     y = alt.Y("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(crossings).encode(x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N")
@@ -65,8 +74,14 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
     ends = pd.DataFrame([{"axis": name, "place": 0.0, "top": 1.0} for name in order])
     rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, y2="top:Q")
-    labels = alt.Chart(ticks).mark_text(align="right", dx=-8, color=palette.NEUTRAL, fontSize=12).encode(x=x, y=y, text="text:N")
-    title = alt.Title("Which options lead where?", subtitle="One line a run; every axis has its own scale.")
+    labels = (
+        alt.Chart(ticks)
+        .mark_text(align="right", dx=-7, dy=-9, color=palette.NEUTRAL, fontSize=12)
+        .encode(x=x, y=y, text="text:N")
+    )
+    title = alt.Title(
+        "Which options lead where?", subtitle="One line a run; every axis has its own scale.", subtitleColor=palette.NEUTRAL
+    )
     return compare_charts.finished(alt.layer(rules, lines, points, labels), title, HEIGHT)
 
 
@@ -75,17 +90,3 @@ def _reading(result: Result) -> str:
         return "No value of it is better than another, so there is no Pareto front."
     better = {"lowest": "Lower is better", "highest": "Higher is better"}.get(result.best, "Better towards the dotted line")
     return f"{better}. Dashed: no run is both faster and better (Pareto front)."
-
-
-def _broken_into_lines() -> str:
-    """Axis titles of two lines at most, broken at the blank that `two_lines` marked."""
-    return "split(datum.label, '\\n')"
-
-
-def two_lines(title: str) -> str:
-    """A long title with a line break at the blank nearest to its middle."""
-    blanks = [index for index, letter in enumerate(title) if letter == " "]
-    if len(title) <= AXIS_WIDTH or not blanks:
-        return title
-    middle = min(blanks, key=lambda index: abs(index - len(title) / 2))
-    return f"{title[:middle]}\n{title[middle + 1 :]}"

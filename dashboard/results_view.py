@@ -88,14 +88,14 @@ def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
     names = grouping.unique_names(rows)
     values = {names[row.run_id]: grouping.full_spec(row)[option.name] for row in rows}
     texts = {name: option_words.value(option, value) for name, value in values.items()}
-    return Axis(result_charts.two_lines(option_words.label(option)), values, texts, option.choices)
+    return Axis(option_words.label(option), values, texts, option.choices)
 
 
 def _result_axis(name: str, results: pd.DataFrame, rows: list[RunRow]) -> Axis:
     names = grouping.unique_names(rows)
     values = {names[run_id]: float(value) for run_id, value in zip(results["run_id"], results[name], strict=True)}
     texts = {run: result_words.text(name, value) for run, value in values.items()}
-    return Axis(result_charts.two_lines(RESULTS[name].title), values, texts)
+    return Axis(RESULTS[name].title, values, texts)
 
 
 def _named(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from dashboard import parallel, result_charts, result_words
+from dashboard import parallel, result_words
 from dashboard.parallel import Axis
 
 
@@ -96,8 +96,3 @@ def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:
     assert len(many) <= parallel.MOST_TICKS
     assert (many["text"].iloc[0], many["text"].iloc[-1]) == ("0.0", "11.0")
     assert many["place"].diff().min() >= 0.1
-
-
-def test_long_titles_of_axes_have_two_lines() -> None:
-    assert result_charts.two_lines("Seed") == "Seed"
-    assert result_charts.two_lines("Learning rate, generator") == "Learning rate,\ngenerator"
