@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from PIL import Image, ImageDraw, ImageFont
+import numpy as np
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 MILLISECONDS = 400  # of a frame
 LAST_MILLISECONDS = 2_000  # of the last one, so that the end can be looked at
 MOST_FRAMES = 100
+MOST_COLORS = 256
+GREY_WITHIN = 16  # how far the channels of a pixel may be apart, as at the edges of letters
 COLUMNS = 4
 MARGIN, LINE = 12, 22  # pixels round everything; height of a line of text
 ENLARGED_UP_TO = 2  # so many runs beside each other are shown at twice their size
@@ -68,7 +71,28 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
         middle = top + height + LINE // 2 + 2
         draw.rectangle((left, middle - 5, left + 10, middle + 5), fill=strip.color)
         draw.text((left + 18, middle), _fitting(strip.name, width - 18, font), fill=INK, font=font, anchor="lm")
-    return canvas.quantize(256, dither=Image.Dither.NONE)
+    return _of_few_colors(canvas, [WHITE, INK, BLANK, *(strip.color for strip in strips)])
+
+
+def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
+    """With 256 colours, as GIF has: these exactly, and greys for the rest. Coloured grids get what Pillow chooses.
+
+    Left to choose by itself, Pillow spends nearly all colours on the greys of the grids and dulls those of the runs.
+    """
+    colors = [ImageColor.getrgb(color) for color in dict.fromkeys(exact)]
+    pixels = np.asarray(canvas, np.int16)
+    places = [(pixels == color).all(axis=-1) for color in colors]
+    apart = np.where(np.any(places, axis=0), 0, pixels.max(axis=-1) - pixels.min(axis=-1))
+    if apart.max() > GREY_WITHIN:
+        return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
+    greys = MOST_COLORS - len(colors)
+    indices = np.rint(pixels.mean(axis=-1) / 255 * (greys - 1)) + len(colors)
+    for index, place in enumerate(places):
+        indices[place] = index
+    reduced = Image.fromarray(indices.astype(np.uint8), mode="P")
+    levels = np.rint(np.linspace(0, 255, greys)).astype(int)
+    reduced.putpalette([*(level for color in colors for level in color), *np.repeat(levels, 3).tolist()])
+    return reduced
 
 
 def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:

@@ -60,6 +60,25 @@ def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
     assert label.getextrema()[0] < 100, "there is dark ink beside the square"
 
 
+def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
+    file = io.BytesIO()
+    Image.radial_gradient("L").resize((WIDTH, HEIGHT)).save(file, format="PNG")
+    strips = [Strip("first", "#009e73", {1: file.getvalue()}), Strip("second", "#e69f00", {1: file.getvalue()})]
+    _, picture = frames(timelapse.gif(strips, [1]))[0]
+    below = 34 + 2 * HEIGHT + 13
+    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [(0, 0x9E, 0x73), (0xE6, 0x9F, 0)]
+    shown = picture.crop((12, 34, 12 + 2 * WIDTH, 34 + 2 * HEIGHT)).convert("L").resize((WIDTH, HEIGHT), Image.Resampling.NEAREST)
+    with Image.open(file) as original:
+        assert max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
+
+
+def test_coloured_grids_stay_coloured() -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (WIDTH, HEIGHT), (200, 40, 40)).save(file, format="PNG")
+    _, picture = frames(timelapse.gif([Strip("red", "#009e73", {1: file.getvalue()})], [1]))[0]
+    assert picture.getpixel((100, 100)) == (200, 40, 40)
+
+
 def test_many_runs_stand_in_rows_of_four_at_their_own_size() -> None:
     strips = [Strip(f"run-{number}", "#009e73", {1: grid(0)}) for number in range(5)]
     _, picture = frames(timelapse.gif(strips, [1]))[0]
