@@ -80,16 +80,21 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
     Left to choose by itself, Pillow spends nearly all colours on the greys of the grids and dulls those of the runs.
     """
     colors = [ImageColor.getrgb(color) for color in dict.fromkeys(exact)]
-    pixels = np.asarray(canvas, np.int16)
-    places = [(pixels == color).all(axis=-1) for color in colors]
-    apart = np.where(np.any(places, axis=0), 0, pixels.max(axis=-1) - pixels.min(axis=-1))
-    if apart.max() > GREY_WITHIN:
-        return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
+    pixels = np.asarray(canvas)
     greys = MOST_COLORS - len(colors)
-    indices = np.rint(pixels.mean(axis=-1) / 255 * (greys - 1)) + len(colors)
+    index_of_level = np.rint(np.arange(256) / 255 * (greys - 1)).astype(np.uint8) + len(colors)
+    indices = index_of_level[pixels[..., 0]]
+    tinted = (pixels[..., 0] != pixels[..., 1]) | (pixels[..., 0] != pixels[..., 2])  # few: names, squares, empty fields
+    few = pixels[tinted].astype(np.int16)
+    places = [(few == color).all(axis=-1) for color in colors]
+    apart = np.where(np.any(places, axis=0), 0, few.max(axis=-1, initial=0) - few.min(axis=-1, initial=255))
+    if apart.max(initial=0) > GREY_WITHIN:
+        return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
+    own = indices[tinted]
     for index, place in enumerate(places):
-        indices[place] = index
-    reduced = Image.fromarray(indices.astype(np.uint8), mode="P")
+        own[place] = index
+    indices[tinted] = own
+    reduced = Image.fromarray(indices, mode="P")
     levels = np.rint(np.linspace(0, 255, greys)).astype(int)
     reduced.putpalette([*(level for color in colors for level in color), *np.repeat(levels, 3).tolist()])
     return reduced
