@@ -11,11 +11,9 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.metric_words import Metric
 
 NETWORK_NAMES = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
 SCORE_NAMES = {"d_real": "Real images", "d_fake": "Generated images"}
-X_TITLES = {"step": "Step", "epoch": "Epoch", "wall_s": "Training time (s)"}
 SMOOTHED_BUCKETS = 9
 WORK_NAMES = {
     "forward": "Forward",
@@ -46,30 +44,6 @@ def score_curves(frame: pd.DataFrame, height: int = 260) -> alt.LayerChart:
     return _curves(named, "images", color, "Step", "D's score (1 = real)", "Can the discriminator tell?", height, domain)
 
 
-def run_curves(frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, height: int = 280) -> alt.LayerChart:
-    """One metric of several runs. `frame` has a column `run` with their names; `colors`: name → colour, in legend order.
-
-    What is measured in each step is smoothed; what is measured once an epoch is drawn as it is, with its points.
-    """
-    color = alt.Color("run:N", title=None, legend=legend(), scale=alt.Scale(domain=list(colors), range=list(colors.values())))
-    y_scale = alt.Scale(type="log") if metric.log else None
-    shown = frame[frame["low"] > 0] if metric.log else frame
-    buckets = 1 if metric.per_epoch else SMOOTHED_BUCKETS
-    return _curves(
-        shown,
-        "run",
-        color,
-        X_TITLES[x],
-        metric.axis,
-        metric.title,
-        height,
-        y_scale,
-        renderer="canvas",
-        smoothed_buckets=buckets,
-        value_format=metric.format,
-    )
-
-
 def _curves(
     frame: pd.DataFrame,
     series: str,
@@ -79,9 +53,6 @@ def _curves(
     title: str,
     height: int,
     y_scale: alt.Scale | None = None,
-    renderer: str = "svg",
-    smoothed_buckets: int = SMOOTHED_BUCKETS,
-    value_format: str = ".3f",
 ) -> alt.LayerChart:
     base = alt.Chart(frame).encode(
         x=alt.X("x:Q", title=x_title, axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(zero=False, nice=False)),
@@ -89,22 +60,21 @@ def _curves(
     )
     y = alt.Y("mean:Q", title=y_title, scale=y_scale or alt.Scale(zero=False))
     smooth = base.transform_window(
-        smoothed="mean(mean)", frame=[-smoothed_buckets + 1, 0], groupby=[series], sort=[alt.SortField("x")]
+        smoothed="mean(mean)", frame=[-SMOOTHED_BUCKETS + 1, 0], groupby=[series], sort=[alt.SortField("x")]
     )
     tooltip = [
         alt.Tooltip(f"{series}:N", title=series.capitalize()),
         alt.Tooltip("step:Q", title="Step", format=",d"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
-        alt.Tooltip("mean:Q", title="Value", format=value_format),
+        alt.Tooltip("mean:Q", title="Value", format=".3f"),
     ]
     band = base.mark_area(opacity=0.12, line=False).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q")
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=y)
     bold = smooth.mark_line(strokeWidth=2.5).encode(y=alt.Y("smoothed:Q", title=y_title))
-    points = base.mark_circle(size=90, opacity=0) if smoothed_buckets > 1 else base.mark_circle(size=35, opacity=1)
-    reader = points.encode(y=y, tooltip=tooltip)
+    reader = base.mark_circle(size=90, opacity=0).encode(y=y, tooltip=tooltip)
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     layers = alt.layer(band, raw, bold, reader.add_params(zoom))
-    return cast(alt.LayerChart, layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": renderer}}))
+    return cast(alt.LayerChart, layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": "svg"}}))
 
 
 def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:

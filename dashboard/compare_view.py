@@ -1,33 +1,101 @@
-"""The parts of the Compare page."""
+"""The curves of the Compare page: how they are drawn, and which run was clicked."""
 
 from __future__ import annotations
 
-import json
+import html
+from dataclasses import dataclass
 
-import altair as alt
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import charts, option_words, words
+from dashboard import compare_charts, grouping, option_words, places
+from dashboard.compare_charts import Look, Smoothing, YScale
+from dashboard.grouping import Series
 from dashboard.metric_words import METRICS
-from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store.queries import RunRow, XAxis
 from gan_runtime.store.store import Store
 
+AXES: dict[XAxis, str] = {"step": "Step", "epoch": "Epoch", "images": "Images", "wall_s": "Time", "device_s": "Device time"}
+ALONG_HELP = (
+    "Images: steps × global batch × discriminator steps. Time: seconds in training steps alone, over all "
+    "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
+    "together were busy with or waited in; simulated CPU cores count as devices."
+)
+SMOOTHINGS: tuple[Smoothing, ...] = ("none", "light", "strong")
+SMOOTHING_HELP = (
+    "The bold line is the mean of the last 2 % (light) or 10 % (strong) of a curve's points; the raw curve stays behind it. "
+    "What is measured once an epoch is never smoothed."
+)
+SCALES: dict[YScale, str] = {"auto": "As fits", "linear": "Linear", "log": "Log"}
+SCALE_HELP = "'As fits' takes a logarithm for numbers that span decades: gradients, updates, loss scales."
+GROUP_HELP = (
+    "One curve for the runs that agree in this option, or in everything but the seed: their mean, and a band from the lowest "
+    "to the highest run. A run counts as far as it has come; the tooltip tells how many do."
+)
+CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
-def unique_names(rows: list[RunRow]) -> dict[str, str]:
-    """run_id → name for legends; the id is added where two runs share a name."""
-    names = [row.name for row in rows]
-    return {row.run_id: row.name if names.count(row.name) == 1 else f"{row.name} ({row.run_id})" for row in rows}
+
+@dataclass(frozen=True)
+class Choices:
+    """How the curves are drawn. `by`: what runs are grouped by, as in `grouping.choices`."""
+
+    x: XAxis
+    look: Look
+    by: str
 
 
-def x_axis(place: DeltaGenerator) -> queries.XAxis:
-    """What the curves are drawn along."""
-    axes: list[queries.XAxis] = ["step", "epoch", "wall_s"]
-    picked = place.segmented_control("Along", axes, format_func=lambda axis: charts.X_TITLES[axis], default="step", required=True)
-    return picked or "step"
+def choices(rows: list[RunRow]) -> Choices:
+    """One row of controls, the same place whatever is picked."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        x = st.segmented_control(
+            "Along",
+            tuple(AXES),
+            format_func=lambda axis: AXES[axis],
+            default="step",
+            required=True,
+            key="compare.x",
+            help=ALONG_HELP,
+        )
+        smoothing = st.selectbox(
+            "Smoothing", SMOOTHINGS, index=1, format_func=str.capitalize, key="compare.smoothing", help=SMOOTHING_HELP, width=130
+        )
+        y = st.selectbox(
+            "Y axis", tuple(SCALES), format_func=lambda name: SCALES[name], key="compare.y", help=SCALE_HELP, width=130
+        )
+        by = _group_by(rows)
+    return Choices(x or "step", Look(smoothing, y), by)
+
+
+def _group_by(rows: list[RunRow]) -> str:
+    """What the runs are grouped by. A choice that the picked runs no longer offer falls back to each run alone."""
+    offered = grouping.choices(rows)
+    if st.session_state.get("compare.by") not in offered:
+        st.session_state["compare.by"] = grouping.EACH_RUN
+    return str(
+        st.selectbox(
+            "Group by",
+            tuple(offered),
+            format_func=lambda name: offered.get(name, name),
+            key="compare.by",
+            help=GROUP_HELP,
+            width=230,
+            disabled=len(offered) == 1,
+        )
+    )
+
+
+def series(rows: list[RunRow], by: str) -> list[Series]:
+    """The curves of each chart."""
+    return grouping.each_run(rows) if by == grouping.EACH_RUN else grouping.grouped(rows, by)
+
+
+def legend(drawn: list[Series], by: str) -> None:
+    """The colours of all charts of the page, once."""
+    entries = "".join(f"<span><b style='color:{one.color}'>■</b>&nbsp;{html.escape(one.name)}</span>" for one in drawn)
+    st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
+    if by != grouping.EACH_RUN:
+        st.caption("Line: mean of the runs of a group. Band: from its lowest to its highest run.")
 
 
 def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:
@@ -42,53 +110,65 @@ def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:
     )
 
 
-def curves(frame: pd.DataFrame, names: dict[str, str], colors: dict[str, str], x: str, metric: str) -> None:
-    """One metric of the runs, overlaid."""
+def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[str]) -> None:
+    """Two charts beside each other for each metric."""
+    for begin in range(0, len(metrics), 2):
+        for column, metric in zip(st.columns(2, gap="medium"), metrics[begin : begin + 2], strict=False):
+            with column:
+                _curves(store, drawn, chosen, metric)
+
+
+def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> None:
+    frame = _frame(store, drawn, chosen, metric)
     if frame.empty:
         st.info("None of these runs has finished a step yet.")
         return
-    chart: alt.LayerChart = charts.run_curves(frame.assign(run=frame["run_id"].map(names)), colors, x, METRICS[metric])
-    st.altair_chart(chart, key=f"compare.{metric}.{x}")
-
-
-def numbers(store: Store, rows: list[RunRow], names: dict[str, str]) -> None:
-    """Final numbers side by side."""
-    st.subheader("Final numbers")
-    table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
-    shown = pd.DataFrame(
-        {
-            "Run": list(names.values()),
-            "State": list(table["status"]),
-            "Epochs": [f"{done} / {epochs}" for done, epochs in zip(table["epochs_done"], table["epochs"], strict=True)],
-            "Loss G": [words.loss(_known(value)) for value in table["loss_generator"]],
-            "Loss D": [words.loss(_known(value)) for value in table["loss_discriminator"]],
-            "Images/s": [words.count(_known(value)) for value in table["images_per_s"]],
-            "Training time": [words.duration(_known(value)) for value in table["seconds"]],
-            **{
-                label: [words.duration(queries.phases(store, row.run_id).get(phase)) for row in rows]
-                for phase, label in PHASES.items()
-            },
-        }
-    )
-    st.dataframe(shown, hide_index=True, key="compare.numbers")
-
-
-PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
-
-
-def differences(rows: list[RunRow], names: dict[str, str]) -> None:
-    """The options in which the runs differ, one column a run. What a run from before an option did is that option's default."""
-    st.subheader("What differs")
-    specs = {names[row.run_id]: {**option_words.defaults(), **json.loads(row.spec)} for row in rows}
-    options = [option for name, option in RunSpec.options().items() if name != "name"]
-    differing = [option for option in options if len({str(spec[option.name]) for spec in specs.values()}) > 1]
-    if not differing:
-        st.caption("Nothing: these runs have the same options.")
+    shown = compare_charts.drawable(frame, METRICS[metric], chosen.look.y)
+    if shown.empty:
+        st.info(
+            f"{METRICS[metric].title}: no value is above 0, so a logarithmic axis has no place for it. Set the y axis to linear."
+        )
         return
-    columns = {name: [option_words.value(option, spec[option.name]) for option in differing] for name, spec in specs.items()}
-    table = pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
-    st.dataframe(table, hide_index=True, key="compare.differences")
+    colors = {one.name: one.color for one in drawn}
+    draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
+    key = f"compare.{metric}.{chosen.x}"
+    st.altair_chart(
+        draw(shown, colors, chosen.x, METRICS[metric], chosen.look),
+        key=key,
+        on_select=lambda: pick(key, CURVES),
+        selection_mode=[compare_charts.PICK],
+    )
+    if len(shown) < len(frame):
+        st.caption("Values of 0 and below have no place on a logarithmic axis and are left out.")
 
 
-def _known(value: float) -> float | None:
-    return None if pd.isna(value) else float(value)
+def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> pd.DataFrame:
+    points = queries.points_each(len(drawn))
+    if chosen.by == grouping.EACH_RUN:
+        names = {one.run_ids[0]: one.name for one in drawn}
+        found = queries.curves(store, list(names), (metric,), chosen.x, points)
+        return found.assign(run=found["run_id"].map(names))
+    return queries.group_curves(store, {one.name: list(one.run_ids) for one in drawn}, metric, chosen.x, min(200, points))
+
+
+def pick(key: str, part: str) -> None:
+    """Remembers which run or group was clicked in the chart `key` of a part; a click beside the curves forgets it."""
+    clicked = st.session_state[key]["selection"].get(compare_charts.PICK, [])
+    st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
+
+
+def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
+    """The runs behind the last click in a part, each with a way to its Live page; before it, that one can click."""
+    picked = st.session_state.get(f"compare.picked.{part}")
+    single = {one.name: one for one in grouping.each_run(rows)}
+    found = single.get(str(picked)) or next((one for one in drawn if one.name == picked), None)
+    if found is None:
+        st.caption("Click a curve, a point or a line to see which run it is and to open it.")
+        return
+    known = {row.run_id: row for row in rows}
+    names = grouping.unique_names(rows)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f":color[■]{{foreground='{found.color}'}} **{option_words.plain(found.name)}**", width="content")
+        for run_id in found.run_ids:
+            label = f"Open {names[run_id]} · {known[run_id].status}"
+            st.page_link(places.LIVE, label=label, icon=":material/monitoring:", query_params={"run": run_id}, width="content")

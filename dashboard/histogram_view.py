@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_view, histogram_charts, palette, widgets
+from dashboard import grouping, histogram_charts, palette, widgets
 from dashboard.histogram_words import Item, Panel, items
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -73,7 +73,7 @@ def _over_epochs(store: Store, row: RunRow, item: Item, view: str | None) -> Non
 
 
 def _over_runs(store: Store, rows: list[RunRow], item: Item, epoch: int) -> None:
-    names = compare_view.unique_names(rows)
+    names = grouping.unique_names(rows)
     colors = {names[row.run_id]: palette.run_color(row.color) for row in rows}
     columns = st.columns(len(item.panels), gap="medium")
     frames = [_overlay(store, list(names), panel, epoch) for panel in item.panels]

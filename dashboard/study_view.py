@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, places, study_points, study_words, widgets, words
+from dashboard import actions, places, players, study_points, study_words, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
@@ -90,7 +90,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         "“Against” compares repeat by repeat with the first variant."
     )
     st.subheader("Images of the first repeat")
-    widgets.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
+    players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 
 
 def _help() -> dict[str, Any]:

@@ -9,13 +9,12 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, words
+from dashboard import words
 from gan_runtime.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
-PLAY_SECONDS = 0.6
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
     "synchronous training."
@@ -170,44 +169,3 @@ def sample_grid(store: Store, row: RunRow, epoch: int, caption: bool = True) -> 
     if caption:
         late = "" if grid.epoch == epoch else " (its newest)" if row.is_live else " (its last)"
         st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")
-
-
-def sample_player(store: Store, rows: list[RunRow], key: str) -> None:
-    """The grids of several runs at one epoch, under ONE slider, with a play button."""
-    playing = st.session_state.setdefault(f"{key}.playing", False)
-    live = any(row.is_live for row in rows)
-    run_every = PLAY_SECONDS if playing else 2.0 if live else None
-    st.fragment(_player, run_every=run_every)(store, rows, key)
-
-
-def _player(store: Store, rows: list[RunRow], key: str) -> None:
-    epochs = queries.sample_epochs(store, [row.run_id for row in rows])
-    if not epochs:
-        st.info("No samples yet: each run writes its first grid of 64 images after its first epoch.")
-        return
-    last = max(row.epochs for row in rows)
-    playing = st.session_state[f"{key}.playing"]
-    if playing:
-        _advance(key, max(epochs))
-    controls = st.columns([1, 6], vertical_alignment="bottom")
-    if controls[0].button(
-        "Pause" if playing else "Play", key=f"{key}.play", icon=":material/pause:" if playing else ":material/play_arrow:"
-    ):
-        st.session_state[f"{key}.playing"] = not playing
-        st.session_state[f"{key}.follow"] = False
-        st.rerun()
-    with controls[1]:
-        epoch = epoch_slider(last, max(epochs), key, any(row.is_live for row in rows))
-    for begin in range(0, len(rows), 3):
-        for column, row in zip(st.columns(min(3, len(rows))), rows[begin : begin + 3], strict=False):
-            with column:
-                st.markdown(
-                    f"<b style='color:{palette.run_color(row.color)}'>■</b> {html.escape(row.name)}", unsafe_allow_html=True
-                )
-                sample_grid(store, row, epoch)
-
-
-def _advance(key: str, newest: int) -> None:
-    """One epoch on; after the newest it starts again at the first."""
-    now = int(st.session_state.get(f"{key}.epoch", newest))
-    st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1

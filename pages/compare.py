@@ -2,29 +2,32 @@
 
 import streamlit as st
 
-from dashboard import compare_view, palette, session, widgets
+from dashboard import compare_tables, compare_view, players, results_view, session, widgets
 from gan_runtime.store import queries
 
 st.title("Compare runs")
 store = session.runtime().store
-pick, axis = st.columns([4, 2], vertical_alignment="bottom")
-with pick:
-    rows = widgets.runs_picker(store, key="compare.runs")
-x = compare_view.x_axis(axis)
+rows = widgets.runs_picker(store, key="compare.runs")
 
 if len(rows) < 2:
     st.info("Pick two or more runs above, or tick them on the Runs page and press Compare.")
     st.stop()
 
-names = compare_view.unique_names(rows)
-colors = {names[row.run_id]: palette.run_color(row.color) for row in rows}
-metrics = [*queries.LOSSES, *compare_view.more_metrics(store, rows)]
-for begin in range(0, len(metrics), 2):
-    for column, metric in zip(st.columns(2, gap="medium"), metrics[begin : begin + 2], strict=False):
-        with column:
-            compare_view.curves(queries.curves(store, list(names), (metric,), x), names, colors, x, metric)
+chosen = compare_view.choices(rows)
+drawn = compare_view.series(rows, chosen.by)
+compare_view.legend(drawn, chosen.by)
+compare_view.curve_charts(store, drawn, chosen, list(queries.LOSSES))
+compare_view.picked_line(rows, drawn, compare_view.CURVES)
+compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(store, rows))
 
-compare_view.numbers(store, rows, names)
-compare_view.differences(rows, names)
-st.subheader("Samples at the same epoch")
-widgets.sample_player(store, rows, key="compare.samples")
+compare_tables.numbers(store, rows)
+results = queries.results(store, [row.run_id for row in rows])
+results_view.best_and_last(results, rows)
+compare_tables.differences(rows)
+
+results_view.against_time(results, rows, drawn)
+results_view.options_and_results(results, rows, drawn)
+compare_view.picked_line(rows, drawn, compare_view.RESULTS)
+
+st.subheader("Samples and scores at the same epoch")
+players.sample_player(store, rows, key="compare.samples", histograms=True)

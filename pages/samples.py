@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import places, session, widgets
+from dashboard import places, players, session, widgets
 from gan_runtime.store import queries
 
 st.title("Samples")
@@ -18,4 +18,4 @@ rows = widgets.runs_picker(store, key="samples.runs")
 if not rows:
     st.info("Pick one or more runs above: their images appear here, all at the same epoch.")
     st.stop()
-widgets.sample_player(store, rows, key="samples.player")
+players.sample_player(store, rows, key="samples.player")

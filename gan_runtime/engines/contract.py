@@ -120,7 +120,7 @@ class Engine(Protocol):
         ...
 
     def sample(self) -> NDArray[np.float32]:
-        """Images of the fixed latents: (N, height, width, channels) in [-1, 1]."""
+        """Images of `sample_latents`, the same in all runs of a workload: (64, height, width, channels) in [-1, 1]."""
         ...
 
     def slow_down(self, factor: float) -> None:

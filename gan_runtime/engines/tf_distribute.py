@@ -92,7 +92,7 @@ class TfEngine:
         return ProbeResult(found.histograms, {**found.scores, **moved})
 
     def sample(self) -> np.ndarray:
-        """float32 (64, height, width, channels) in [-1, 1], of latents that the seed alone fixes."""
+        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
         self._settle()
         return self._probes.sample()
 

@@ -9,13 +9,13 @@ import tensorflow as tf
 
 from gan_runtime.engines import tf_histograms as histograms
 from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.engines.tf_state import statistics
 from gan_runtime.engines.tf_step import Numbers, ReplicaStep, replica_id, to_unit_range
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 
-SAMPLES = 64  # an 8 × 8 grid
 PROBE_IMAGES = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
@@ -53,7 +53,7 @@ class Probes:
         return ProbeResult(counts, {name: float(value) for name, value in sorted(local["scores"].items())})
 
     def sample(self) -> np.ndarray:
-        """float32 (64, height, width, channels) in [-1, 1], of latents that the seed alone fixes."""
+        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
         shares = self._strategy.experimental_local_results(self._strategy.run(self._sample_call))
         return np.concatenate([share.numpy() for share in shares])[:SAMPLES]
 
@@ -110,7 +110,7 @@ class Probes:
 
     def _sample_replica(self) -> tf.Tensor:
         share = -(-SAMPLES // self._replicas)
-        everyone = tf.random.stateless_normal([SAMPLES, self._workload.latent_size], [self._spec.seed, 0])
+        everyone = tf.constant(sample_latents(self._workload.latent_size))
         padded = tf.pad(everyone, [[0, share * self._replicas - SAMPLES], [0, 0]])
         images = self._workload.preview(self._shown, tf.slice(padded, [replica_id() * share, 0], [share, -1]))
         # A worker has the images of its own replicas only; so that the first can write the grid, all go to everyone.

@@ -11,6 +11,7 @@ import numpy as np
 
 from gan_runtime import journal
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
+from gan_runtime.engines.sample_latents import SHARED
 from gan_runtime.errors import NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
@@ -146,7 +147,7 @@ class Recorder:
         images = engine.sample()
         if self._rank == 0:
             write_grid(images, path)
-        meta = {"seed": self._spec.seed, "columns": 8}
+        meta = {"latents": SHARED, "columns": 8}
         file = str(path.relative_to(run.path))
         sample = journal.Sample(epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta)
         scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=found.scores)

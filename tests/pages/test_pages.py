@@ -30,8 +30,8 @@ def charts(app: AppTest) -> list[dict[str, object]]:
 
 
 def titles(app: AppTest) -> list[str]:
-    """The titles of the charts on the page, without their subtitles."""
-    found = [chart["title"] for chart in charts(app)]
+    """The titles of the charts on the page, without their subtitles; some stand under a name and have none."""
+    found = [chart["title"] for chart in charts(app) if "title" in chart]
     return [str(title["text"]) if isinstance(title, dict) else str(title) for title in found]
 
 
@@ -186,17 +186,17 @@ def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show
     trained("quick-0002", losses=(0.8, 1.2), seconds=10, seed=2)
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
-    numbers, differing = (table.value for table in app.dataframe)
+    numbers, _, differing = (table.value for table in app.dataframe)
     assert list(numbers["Loss G"]) == ["0.900", "0.800"]
     assert list(numbers["Images/s"]) == ["120", "120"]
     assert differing.to_dict("list") == {"Option": ["Seed"], "quick-0001": ["1"], "quick-0002": ["2"]}
-    assert titles(app) == ["Generator loss", "Discriminator loss"]
+    assert titles(app)[:2] == ["Generator loss", "Discriminator loss"]
 
 
 def test_compare_names_options_and_values_in_words(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10, learning_rate_schedule="cosine_restarts", learning_rate_generator=3e-4, warmup_epochs=2)
-    differing = show("compare", runs="quick-0001,quick-0002").dataframe[1].value
+    differing = show("compare", runs="quick-0001,quick-0002").dataframe[2].value
     assert differing.to_dict("list") == {
         "Option": ["Learning rate, generator", "Rate schedule", "Warm-up (epochs)"],
         "quick-0001": ["1e-4", "constant", "0"],
@@ -213,7 +213,12 @@ def test_compare_offers_every_recorded_number(show: Show, trained: Make) -> None
     assert "Loss scale of the generator (float16)" not in more.options, "no run has recorded one"
     more.set_value(["spread_fake", "update_ratio_generator"]).run()
     assert not app.exception
-    assert titles(app) == ["Generator loss", "Discriminator loss", "Spread of generated images", "Update size of the generator"]
+    assert titles(app)[:4] == [
+        "Generator loss",
+        "Discriminator loss",
+        "Spread of generated images",
+        "Update size of the generator",
+    ]
 
 
 def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, new_run: Make) -> None:

@@ -275,6 +275,36 @@ def test_a_curve_may_run_over_epochs_or_seconds(store: Store) -> None:
     assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="wall_s")["x"]) == [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
 
 
+def test_a_curve_may_run_over_images_seen_or_device_seconds(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+    several = {"batch_size_global": 12, "replicas": 2, "workers": 3, "discriminator_steps": 5, "updates": "in_turn"}
+    run = new_run("quick-0001", **several)
+    journal.append(run.trainer_journal(), 1, calls(1, 3, epoch=1))
+    take_in()
+    # 12 images a batch, five batches a step; two replicas in each of three workers.
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="images")["x"]) == [60.0, 120.0, 180.0]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="device_s")["x"]) == [60.0, 66.0, 72.0]
+
+
+def test_images_and_devices_of_a_run_from_before_their_options_count_once(
+    store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
+) -> None:
+    run = new_run("quick-0001")
+    run.supervisor_journal.unlink()
+    spec = {"batch_size_global": 2, "replicas": 2}
+    before = journal.Created(at=at(1), spec=spec, accelerator="cpu", color=0, preset="quick")
+    journal.append(
+        run.supervisor_journal, 1, before, journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0)
+    )
+    journal.append(run.trainer_journal(), 1, calls(1, 2, epoch=1))
+    take_in()
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="images")["x"]) == [2.0, 4.0]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="device_s")["x"]) == [20.0, 22.0]
+
+
+def test_many_curves_in_a_chart_have_fewer_points_each() -> None:
+    assert [queries.points_each(count) for count in (1, 3, 4, 10, 2_000)] == [400, 400, 375, 150, 2]
+
+
 @pytest.mark.usefixtures("quick")
 def test_a_thinned_curve_is_the_envelope_of_its_buckets(store: Store) -> None:
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=3)

@@ -3,6 +3,7 @@
 SQL stays in the package `store`. Times are UTC.
 """
 
+from gan_runtime.store.queries.comparing import group_curves, results
 from gan_runtime.store.queries.distributions import (
     histogram_names,
     histogram_overlay,
@@ -26,9 +27,10 @@ from gan_runtime.store.queries.metrics import (
     curves,
     epoch_scores,
     not_finite,
+    points_each,
     recorded,
 )
-from gan_runtime.store.queries.probes import SampleGrid, histogram, sample, sample_epochs
+from gan_runtime.store.queries.probes import SampleGrid, histogram, same_latents, sample, sample_epochs, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
 from gan_runtime.store.queries.studies import (
@@ -65,6 +67,7 @@ __all__ = [
     "epoch_scores",
     "epoch_times",
     "events",
+    "group_curves",
     "histogram",
     "histogram_names",
     "histogram_overlay",
@@ -75,16 +78,20 @@ __all__ = [
     "not_finite",
     "peak_memory",
     "phases",
+    "points_each",
     "profile",
     "progress",
     "queue",
     "rates_by_device",
     "recorded",
+    "results",
     "run",
     "run_table",
     "runs",
+    "same_latents",
     "sample",
     "sample_epochs",
+    "score_histograms",
     "studies",
     "study_progress",
     "study_results",

@@ -18,38 +18,62 @@ ACCURACIES = ("d_accuracy_real", "d_accuracy_fake")
 SPREADS = ("spread_real", "spread_fake")
 GRADIENT_NORMS = ("gradient_norm_generator", "gradient_norm_discriminator")
 UPDATE_RATIOS = ("update_ratio_generator", "update_ratio_discriminator")
-XAxis = Literal["step", "epoch", "wall_s"]
+XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
+MOST_POINTS = 1_500  # of a chart, over all its curves together
 
 
 def curves(store: Store, run_ids: list[str], metrics: tuple[str, ...], x: XAxis = "step", max_points: int = 400) -> pd.DataFrame:
-    """Metrics of some runs over step, epoch or training seconds, each thinned to at most `max_points` buckets per run and metric.
+    """Metrics of some runs along `x`, each thinned to at most `max_points` buckets per run and metric.
 
+    `x`: step; epoch; images seen; training seconds; device seconds, which are training seconds times replicas × workers.
     Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope; NaN and
     infinite values are left out). Nothing logged yet gives an empty frame with these columns.
     """
     return store.frame(
-        f"""
-        WITH wanted AS (
-            SELECT run_id, metric, step, epoch, value, CAST({_x_expression(x)} AS DOUBLE) AS x
-            FROM scalars LEFT JOIN (
-                SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM ingest.plans GROUP BY run_id
-            ) USING (run_id)
-            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
-        ), width AS (
-            SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) / $points)) AS steps
-            FROM wanted GROUP BY run_id
-        )
-        SELECT run_id, metric, avg(x) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS epoch,
-               min(value) AS low, avg(value) AS mean, max(value) AS high
-        FROM wanted JOIN width USING (run_id)
-        GROUP BY run_id, metric, floor((step - width.first) / width.steps) ORDER BY run_id, metric, x
-        """,
+        f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
         {"runs": run_ids, "metrics": list(metrics), "points": max_points},
     )
 
 
-def _x_expression(x: XAxis) -> str:
-    return {"step": "step", "epoch": "step / steps_per_epoch", "wall_s": "wall_s"}[x]
+def buckets(x: XAxis) -> str:
+    """SQL that begins a query with the table `buckets`: as `curves` gives it, and each bucket's first and last x.
+
+    Parameters: $runs, $metrics, $points.
+    """
+    return f"""
+        WITH wanted AS (
+            SELECT run_id, metric, step, epoch, value, CAST({_X_EXPRESSIONS[x]} AS DOUBLE) AS x
+            FROM scalars LEFT JOIN (
+                SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM ingest.plans GROUP BY run_id
+            ) USING (run_id) LEFT JOIN (SELECT run_id, spec FROM ingest.created) USING (run_id)
+            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
+        ), width AS (
+            SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) / $points)) AS steps
+            FROM wanted GROUP BY run_id
+        ), buckets AS (
+            SELECT run_id, metric, avg(x) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS epoch,
+                   min(value) AS low, avg(value) AS mean, max(value) AS high, min(x) AS x_from, max(x) AS x_to
+            FROM wanted JOIN width USING (run_id)
+            GROUP BY run_id, metric, floor((step - width.first) / width.steps)
+        )
+        """
+
+
+def points_each(curves_in_chart: int) -> int:
+    """How many points each curve of a chart may have: 400, or fewer where the chart has many."""
+    return max(2, min(400, MOST_POINTS // max(1, curves_in_chart)))
+
+
+# As RunSpec.images_per_step and RunSpec.replicas_in_all. Runs from before an option are at its default.
+IMAGES_PER_STEP = "CAST(spec->>'batch_size_global' AS BIGINT) * coalesce(CAST(spec->>'discriminator_steps' AS BIGINT), 1)"
+DEVICES = "CAST(spec->>'replicas' AS BIGINT) * coalesce(CAST(spec->>'workers' AS BIGINT), 1)"
+_X_EXPRESSIONS: dict[XAxis, str] = {
+    "step": "step",
+    "epoch": "step / steps_per_epoch",
+    "images": f"step * {IMAGES_PER_STEP}",
+    "wall_s": "wall_s",
+    "device_s": f"wall_s * {DEVICES}",
+}
 
 
 def epoch_scores(store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200) -> pd.DataFrame:

@@ -48,3 +48,43 @@ def sample(store: Store, run_id: str, epoch: int) -> SampleGrid | None:
         [run_id, epoch],
     )
     return SampleGrid(*rows[0]) if rows else None
+
+
+def same_latents(store: Store, run_ids: list[str]) -> bool:
+    """Whether the same place in the sample grids of these runs is the same latent. Runs without grids do not count.
+
+    Latents depend on their size alone, and the size on the workload; grids from before that depended on the seed as well.
+    """
+    rows = store.rows(
+        """
+        SELECT count(DISTINCT (workload, coalesce(meta->>'latents', meta->>'seed', '')))
+        FROM samples JOIN runs USING (run_id) WHERE list_contains(?, run_id)
+        """,
+        [run_ids],
+    )
+    return bool(rows[0][0] <= 1)
+
+
+def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFrame:
+    """D's scores of real and generated images of several runs, each at its newest epoch up to `epoch`.
+
+    Columns: run_id, epoch (int64), name (score/real or score/fake), left, right (bin edges), share (of all counts, 0 to 1),
+    top (the largest share of any bin of these runs in any epoch: the same for all rows). Empty before the first epoch.
+    """
+    return store.frame(
+        """
+        WITH scores AS (
+            SELECT * FROM histograms WHERE list_contains($runs, run_id) AND name IN ('score/real', 'score/fake')
+        ), chosen AS (
+            SELECT * FROM scores WHERE epoch <= $epoch QUALIFY epoch = max(epoch) OVER (PARTITION BY run_id)
+        ), bins AS (
+            SELECT run_id, epoch, name, unnest(bin_left) AS "left", unnest(list_append(bin_left[2:], bin_right)) AS "right",
+                   unnest(count) AS count, list_sum(count) AS total
+            FROM chosen
+        )
+        SELECT run_id, epoch, name, "left", "right", count / total AS share,
+               (SELECT max(list_max(count) / list_sum(count)) FROM scores) AS top
+        FROM bins ORDER BY run_id, name, "left"
+        """,
+        {"runs": run_ids, "epoch": epoch},
+    )

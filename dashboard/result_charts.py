@@ -1,0 +1,92 @@
+"""Charts of what came out of several runs: a result against time, and parallel coordinates. No Streamlit here.
+
+A click on a point or a line selects its run as in compare_charts.py.
+"""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from dashboard import compare_charts, palette
+from dashboard.compare_charts import PICK
+from dashboard.result_words import Result
+
+HEIGHT = 320
+
+
+def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result, value: str) -> alt.LayerChart:
+    """A result of each run against its training seconds, the front of those that no other beats as a line.
+
+    `frame`: columns run, series (whose colour it has), seconds, text, and `value`; `front`: the same, fastest first.
+    """
+    pick = alt.selection_point(name=PICK, fields=["run"])
+    x = alt.X("seconds:Q", title="Training time (s)", axis=alt.Axis(grid=False), scale=alt.Scale(zero=False, padding=24))
+    y_axis = alt.Axis(format="%") if result.format.endswith("%") else alt.Axis()
+    y = alt.Y(f"{value}:Q", title=result.axis, scale=alt.Scale(zero=False, padding=16), axis=y_axis)
+    tooltip = [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("seconds:Q", title="Training time (s)", format=",.1f"),
+        alt.Tooltip("text:N", title=result.axis),
+        alt.Tooltip("on_front:N", title="Pareto front"),
+    ]
+    named = frame.assign(on_front=frame["run"].isin(front["run"]).map({True: "on it", False: "beaten by another run"}))
+    points = (
+        alt.Chart(named)
+        .mark_circle(size=190)
+        .encode(
+            x=x,
+            y=y,
+            tooltip=tooltip,
+            color=compare_charts.color_of("series", colors),
+            opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.25)),
+        )
+        .add_params(pick)
+    )
+    line = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4]).encode(x=x, y=y)
+    target = pd.DataFrame({"target": [] if result.target is None else [result.target]})
+    rule = alt.Chart(target).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q")
+    title = alt.Title(f"{result.title} against training time", subtitle=_reading(result), subtitleColor=palette.NEUTRAL)
+    return compare_charts.finished(alt.layer(rule, line, points), title, HEIGHT)
+
+
+def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
+    """One line a run over the axes. The frames as `parallel.crossings`, with a column `series`, and `parallel.ticks` give them."""
+    pick = alt.selection_point(name=PICK, fields=["run"])
+    order = list(dict.fromkeys(crossings["axis"]))
+    # Slanted, so that long titles have room on a narrow screen too.
+    axis = alt.Axis(
+        orient="top",
+        labelAngle=-25,
+        labelAlign="left",
+        labelOverlap=False,
+        labelLimit=260,
+        labelPadding=8,
+        domain=False,
+        ticks=False,
+    )
+    x = alt.X("axis:N", title=None, sort=order, axis=axis, scale=alt.Scale(type="point", padding=0.35))
+    y = alt.Y("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
+    base = alt.Chart(crossings).encode(x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N")
+    faded = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.12))
+    lines = base.mark_line(strokeWidth=2.5).encode(opacity=faded, tooltip=alt.Tooltip("run:N", title="Run"))
+    tooltip = [alt.Tooltip("run:N", title="Run"), alt.Tooltip("axis:N", title="Axis"), alt.Tooltip("text:N", title="Value")]
+    points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
+    ends = pd.DataFrame([{"axis": name, "place": 0.0, "top": 1.0} for name in order])
+    rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, y2="top:Q")
+    labels = (
+        alt.Chart(ticks)
+        .mark_text(align="right", dx=-7, dy=-9, color=palette.NEUTRAL, fontSize=12)
+        .encode(x=x, y=y, text="text:N")
+    )
+    title = alt.Title(
+        "Which options lead where?", subtitle="One line a run; every axis has its own scale.", subtitleColor=palette.NEUTRAL
+    )
+    return compare_charts.finished(alt.layer(rules, lines, points, labels), title, HEIGHT)
+
+
+def _reading(result: Result) -> str:
+    if result.best == "none":
+        return "No value of it is better than another, so there is no Pareto front."
+    better = {"lowest": "Lower is better", "highest": "Higher is better"}.get(result.best, "Better towards the dotted line")
+    return f"{better}. Dashed: no run is both faster and better (Pareto front)."

@@ -1,0 +1,99 @@
+"""Several runs taken together: groups of runs as one curve."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gan_runtime.store.queries.metrics import DEVICES, IMAGES_PER_STEP, XAxis, buckets
+from gan_runtime.store.store import Store
+
+
+def group_curves(
+    store: Store, groups: dict[str, list[str]], metric: str, x: XAxis = "step", max_points: int = 200
+) -> pd.DataFrame:
+    """One metric of groups of runs: the mean over the runs of a group, and its lowest and highest run, on a common grid.
+
+    Each run is thinned as in `curves` and taken, between two of its points, on the straight line that joins them. The grid
+    has `max_points` places from the first to the last x of all runs; a run counts from its own first to its own last x.
+    `groups`: name → ids of its runs. Columns: run (the group's name), x, low, mean, high (float64), runs (int64, how many
+    are in the mean there), by name and x. Nothing logged yet gives an empty frame with these columns.
+    """
+    members = [(name, run_id) for name, run_ids in groups.items() for run_id in run_ids]
+    return store.frame(
+        f"""{buckets(x)}, members AS (
+            SELECT unnest($names) AS name, unnest($runs) AS run_id
+        ), pieces AS (
+            SELECT run_id, x, x_to, mean, lead(x) OVER along AS next_x, lead(mean) OVER along AS next_mean,
+                   CASE WHEN lag(x) OVER along IS NULL THEN x_from ELSE x END AS "from"
+            FROM buckets WINDOW along AS (PARTITION BY run_id ORDER BY x, step)
+        ), ends AS (SELECT min(x_from) AS first, max(x_to) AS last FROM buckets), grid AS (
+            SELECT DISTINCT CASE i WHEN $points - 1 THEN last ELSE first + (last - first) * i / ($points - 1) END AS x
+            FROM ends, range($points) AS places(i)
+        ), runs_on_grid AS (
+            SELECT p.run_id, g.x, mean + coalesce(greatest(0, g.x - p.x) / nullif(next_x - p.x, 0) * (next_mean - mean), 0) AS value
+            FROM (SELECT * FROM grid, (SELECT DISTINCT run_id FROM buckets)) g
+            ASOF JOIN pieces p ON g.run_id = p.run_id AND g.x >= p."from"
+            WHERE g.x <= coalesce(p.next_x, p.x_to)
+        )
+        SELECT name AS run, x, min(value) AS low, avg(value) AS mean, max(value) AS high, count(*) AS runs
+        FROM runs_on_grid JOIN members USING (run_id) GROUP BY name, x ORDER BY name, x
+        """,
+        {
+            "runs": [run_id for _, run_id in members],
+            "names": [name for name, _ in members],
+            "metrics": [metric],
+            "points": max_points,
+        },
+    )
+
+
+# What each epoch's scores come to, and how far that is from the best there can be (docs/metrics.md).
+_DISTANCES = {"score_gap": "score_gap", "accuracy": "abs(accuracy - 0.5)", "spread_ratio": "abs(ln(spread_ratio))"}
+
+
+def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
+    """What came out of some runs, a row each, in the order of `run_ids`.
+
+    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the epochs) and its _best,
+    _best_epoch, _last; loss_generator, loss_discriminator (last step); and of score_gap (|mean D(x) − mean D(G(z))|, best: 0),
+    accuracy (mean of D's two accuracies, best: 0.5) and spread_ratio (generated over real, best: 1) each _best, _best_epoch,
+    _last over the ends of the epochs. What a run has not measured is NaN; of several best epochs the first counts.
+    """
+    best = ", ".join(
+        f"arg_min({name}, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best, "
+        f"arg_min(epoch, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best_epoch, "
+        f"arg_max({name}, epoch) FILTER (isfinite({far})) AS {name}_last"
+        for name, far in _DISTANCES.items()
+    )
+    return store.frame(
+        f"""
+        WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
+            SELECT run_id, {IMAGES_PER_STEP} AS images_per_step, {DEVICES} AS devices FROM ingest.created
+        ), ends AS (
+            SELECT run_id, max(wall_s) AS seconds, max(step) AS step,
+                   arg_max(value, step) FILTER (metric = 'loss_generator') AS loss_generator,
+                   arg_max(value, step) FILTER (metric = 'loss_discriminator') AS loss_discriminator
+            FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id
+        ), rates AS (
+            SELECT run_id, median(images_per_s) AS images_per_s, max(images_per_s) AS images_per_s_best,
+                   arg_min(epoch, (-images_per_s, epoch)) AS images_per_s_best_epoch,
+                   arg_max(images_per_s, epoch) AS images_per_s_last
+            FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
+        ), scores AS (
+            SELECT run_id, epoch, {_of_metric("probe_score_real")} - {_of_metric("probe_score_fake")} AS signed_gap,
+                   abs(signed_gap) AS score_gap,
+                   ({_of_metric("d_accuracy_real")} + {_of_metric("d_accuracy_fake")}) / 2 AS accuracy,
+                   nullif(greatest({_of_metric("spread_fake")}, 0), 0) / nullif({_of_metric("spread_real")}, 0) AS spread_ratio
+            FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
+        ), judged AS (SELECT run_id, {best} FROM scores GROUP BY run_id)
+        SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS images,
+               rates.* EXCLUDE (run_id), loss_generator, loss_discriminator, judged.* EXCLUDE (run_id)
+        FROM wanted LEFT JOIN specs USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
+        LEFT JOIN judged USING (run_id) ORDER BY place
+        """,
+        {"runs": run_ids},
+    ).pipe(lambda frame: frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64")))
+
+
+def _of_metric(name: str) -> str:
+    return f"max(value) FILTER (metric = '{name}')"

@@ -1,0 +1,125 @@
+"""What the charts of the Compare page show, as data and as specs; which runs they take as one curve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from dashboard import compare_charts, grouping, palette
+from dashboard.compare_charts import Look
+from dashboard.metric_words import METRICS
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries import RunRow
+
+LOSS, NORM = METRICS["loss_generator"], METRICS["gradient_norm_generator"]
+COLORS = {"first": "#009E73", "second": "#E69F00"}
+
+
+def curve(*values: float) -> pd.DataFrame:
+    """Both runs with these values at steps 1, 2, …"""
+    steps = list(range(1, len(values) + 1))
+    one = pd.DataFrame({"x": steps, "step": steps, "epoch": 1, "low": values, "mean": values, "high": values})
+    return pd.concat([one.assign(run="first"), one.assign(run="second")])
+
+
+def windows(chart: alt.LayerChart) -> list[list[int]]:
+    """Over which points each layer takes a mean."""
+    layers = chart.to_dict()["layer"]
+    return [step["frame"] for layer in layers for step in layer.get("transform", []) if "window" in step]
+
+
+def y_axes(chart: alt.LayerChart) -> set[tuple[str, str]]:
+    """Scale and title of the y axes of all layers."""
+    return {
+        (layer["encoding"]["y"]["scale"].get("type", "linear"), layer["encoding"]["y"]["title"])
+        for layer in chart.to_dict()["layer"]
+    }
+
+
+@pytest.mark.parametrize(("smoothing", "points"), [("none", 1), ("light", 2), ("strong", 10)])
+def test_smoothing_is_a_mean_over_a_share_of_the_points(smoothing: Any, points: int) -> None:
+    chart = compare_charts.run_curves(curve(*[0.5] * 100), COLORS, "step", LOSS, Look(smoothing))
+    assert windows(chart) == [[-points + 1, 0]]
+
+
+def test_what_is_measured_once_an_epoch_is_not_smoothed() -> None:
+    chart = compare_charts.run_curves(curve(*[0.5] * 100), COLORS, "epoch", NORM, Look("strong"))
+    assert windows(chart) == [[0, 0]]
+
+
+def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:
+    frame = curve(0.5, 0.25)
+    found = {
+        (metric.title, y): y_axes(compare_charts.run_curves(frame, COLORS, "step", metric, Look(y=y)))  # type: ignore[arg-type]
+        for metric in (LOSS, NORM)
+        for y in ("auto", "linear", "log")
+    }
+    assert found == {
+        ("Generator loss", "auto"): {("linear", "Loss (nats)")},
+        ("Generator loss", "linear"): {("linear", "Loss (nats)")},
+        ("Generator loss", "log"): {("log", "Loss (nats, log)")},
+        ("Gradient norm of the generator", "auto"): {("log", "Norm (log)")},
+        ("Gradient norm of the generator", "linear"): {("linear", "Norm")},
+        ("Gradient norm of the generator", "log"): {("log", "Norm (log)")},
+    }
+
+
+def test_a_logarithm_leaves_out_what_is_not_above_zero() -> None:
+    frame = curve(-1.0, 0.0, 2.0)
+    assert list(compare_charts.drawable(frame, LOSS, "log")["mean"]) == [2.0, 2.0]
+    assert len(compare_charts.drawable(frame, LOSS, "auto")) == 6
+
+
+def test_a_click_tells_the_name_of_the_run() -> None:
+    params = compare_charts.run_curves(curve(0.5), COLORS, "step", LOSS, Look()).to_dict()["params"]
+    assert {param["name"]: param["select"].get("fields") for param in params}["pick"] == ["run"]
+
+
+# ---- groups -----------------------------------------------------------------------------------------------------------------
+
+
+def row(run_id: str, color: int = 0, **options: Any) -> RunRow:
+    """A stored run with these options."""
+    spec = RunSpec.parse(options)
+    known = {"run_id": run_id, "name": run_id, "color": color, "spec": spec.model_dump_json()}
+    return RunRow(**{**dict.fromkeys(RunRow.__dataclass_fields__), **known})  # type: ignore[arg-type]
+
+
+GRID = [
+    row("run-1", batch_size_global=256, seed=1),
+    row("run-2", batch_size_global=64, seed=1, color=1),
+    row("run-3", batch_size_global=256, seed=2, color=2),
+    row("run-4", batch_size_global=1024, seed=2, color=3),
+]
+
+
+def test_each_run_alone_keeps_its_own_colour() -> None:
+    assert [(one.name, one.color) for one in grouping.each_run(GRID)][:2] == [("run-1", "#009E73"), ("run-2", "#CC79A7")]
+
+
+def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> None:
+    found = grouping.grouped(GRID, "batch_size_global")
+    assert [(one.name, one.run_ids, one.color) for one in found] == [
+        ("batch 64 (1 run)", ("run-2",), "#AA3377"),
+        ("batch 256 (2 runs)", ("run-1", "run-3"), "#228833"),
+        ("batch 1024 (1 run)", ("run-4",), "#CCBB44"),
+    ]
+    assert [one.name for one in grouping.grouped(GRID[::-1], "batch_size_global")] == [one.name for one in found]
+    assert set(palette.GROUPS) & {*palette.RUNS, palette.GENERATOR, palette.DISCRIMINATOR} == set()
+
+
+def test_over_seeds_all_other_options_are_equal_within_a_group() -> None:
+    assert [(one.name, one.run_ids) for one in grouping.grouped(GRID[:3], grouping.OVER_SEEDS)] == [
+        ("batch 64 (1 run)", ("run-2",)),
+        ("batch 256 (2 runs)", ("run-1", "run-3")),
+    ]
+    same = [row("run-1", seed=1), row("run-2", seed=2)]
+    assert [one.name for one in grouping.grouped(same, grouping.OVER_SEEDS)] == ["same options (2 runs)"]
+
+
+def test_only_options_that_differ_can_group() -> None:
+    assert list(grouping.choices(GRID)) == ["each run", "over seeds", "batch_size_global"]
+    assert list(grouping.choices([GRID[0], row("run-9", batch_size_global=256, seed=1)])) == ["each run"]

@@ -1,0 +1,98 @@
+"""What counts as a good result of a run."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from dashboard import parallel, result_words
+from dashboard.parallel import Axis
+
+
+def measured(name: str, *pairs: tuple[float, float]) -> pd.DataFrame:
+    """Runs "a", "b", … with these training seconds and results."""
+    return pd.DataFrame(
+        [{"run_id": "abcdef"[index], "seconds": seconds, name: value} for index, (seconds, value) in enumerate(pairs)]
+    )
+
+
+def test_on_the_front_no_run_is_both_faster_and_better() -> None:
+    frame = measured("score_gap_best", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05))
+    assert list(result_words.front(frame, "score_gap_best")["run_id"]) == ["b", "a", "f"]
+
+
+@pytest.mark.parametrize(
+    ("name", "front"), [("images_per_s", ["a", "c"]), ("accuracy_best", ["a", "b"]), ("spread_ratio_best", ["a"])]
+)
+def test_what_is_better_depends_on_the_result(name: str, front: list[str]) -> None:
+    # Towards 50 %: 0.6, then 0.5. Highest: 0.6, then 0.9. Towards 1 by ratio: 1/0.6 is nearer than 1/0.5, and 0.9 is later.
+    frame = measured(name, (1.0, 0.6), (2.0, 0.5), (3.0, 0.9))
+    if name == "spread_ratio_best":
+        frame = frame.iloc[:2]
+    assert list(result_words.front(frame, name)["run_id"]) == front
+
+
+def test_losses_have_no_front_and_what_was_not_measured_is_on_none() -> None:
+    assert result_words.front(measured("loss_generator", (1.0, 0.5)), "loss_generator").empty
+    frame = measured("score_gap_best", (math.nan, 0.1), (5.0, math.nan), (9.0, 0.3))
+    assert list(result_words.front(frame, "score_gap_best")["run_id"]) == ["c"]
+
+
+def test_a_ratio_is_as_far_from_one_as_its_inverse() -> None:
+    ratio = result_words.RESULTS["spread_ratio_best"]
+    assert ratio.distance(2.0) == pytest.approx(ratio.distance(0.5))
+    assert ratio.distance(1.0) == 0.0
+
+
+def test_results_in_words() -> None:
+    found = [
+        result_words.text(name, value)
+        for name, value in {"accuracy_best": 0.5625, "seconds": 102.0, "images": 12_345.0, "score_gap_best": 0.1234}.items()
+    ]
+    assert found == ["56.2 %", "1 m 42 s", "12\u2009345", "0.123"]
+    assert result_words.text("seconds", math.nan) == "–"
+
+
+# ---- parallel coordinates ---------------------------------------------------------------------------------------------------
+
+
+def axis(*values: object, choices: tuple[str, ...] = ()) -> Axis:
+    """An axis of runs "a", "b", … with these values."""
+    named = {"abcdefghijkl"[index]: value for index, value in enumerate(values)}
+    return Axis("axis", named, {run: str(value) for run, value in named.items()}, choices)
+
+
+def places(of: Axis) -> list[float]:
+    return [round(place, 3) for place in parallel.crossings([of])["place"]]
+
+
+def test_numbers_stand_between_the_lowest_and_the_highest_run() -> None:
+    assert places(axis(10, 20, 30)) == [0.0, 0.5, 1.0]
+    assert places(axis(-1.0, 3.0)) == [0.0, 1.0]
+
+
+def test_numbers_that_span_decades_stand_on_a_logarithmic_axis() -> None:
+    assert places(axis(1e-4, 1e-3, 1e-2)) == [0.0, 0.5, 1.0]
+    assert places(axis(0.0, 50.0, 100.0)) == [0.0, 0.5, 1.0]
+
+
+def test_choices_stand_in_their_order_and_only_those_that_a_run_has() -> None:
+    order = ("float32", "mixed_bfloat16", "mixed_float16")
+    assert places(axis("mixed_float16", "float32", "mixed_float16", choices=order)) == [1.0, 0.0, 1.0]
+
+
+def test_equal_values_stand_in_the_middle_and_unmeasured_ones_nowhere() -> None:
+    assert places(axis(5, 5)) == [0.5, 0.5]
+    found = parallel.crossings([axis(1.0, math.nan, None, 3.0)])["place"]
+    assert [None if math.isnan(place) else place for place in found] == [0.0, None, None, 1.0]
+
+
+def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:
+    few = parallel.ticks([axis(64, 256, 64)])
+    assert list(few.itertuples(index=False, name=None)) == [("axis", 0.0, "64"), ("axis", 1.0, "256")]
+    many = parallel.ticks([axis(*(float(number) for number in range(12)))])
+    assert len(many) <= parallel.MOST_TICKS
+    assert (many["text"].iloc[0], many["text"].iloc[-1]) == ("0.0", "11.0")
+    assert many["place"].diff().min() >= 0.1

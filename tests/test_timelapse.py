@@ -1,0 +1,108 @@
+"""The film of sample grids, decoded again."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from PIL import Image
+
+from dashboard import timelapse
+from dashboard.timelapse import Strip
+
+WIDTH = HEIGHT = 238  # eight images of 28 pixels and seven gaps of two
+
+
+def grid(level: int) -> bytes:
+    """A grid that is all one grey."""
+    file = io.BytesIO()
+    Image.new("L", (WIDTH, HEIGHT), level).save(file, format="PNG")
+    return file.getvalue()
+
+
+def frames(film: bytes) -> list[tuple[int, Image.Image]]:
+    """Milliseconds and picture of every frame."""
+    found = []
+    with Image.open(io.BytesIO(film)) as opened:
+        assert opened.format == "GIF"
+        for number in range(opened.n_frames):
+            opened.seek(number)
+            found.append((int(opened.info["duration"]), opened.convert("RGB")))
+    return found
+
+
+FIRST = Strip("first", "#009e73", {1: grid(0), 2: grid(120), 3: grid(240)})
+SECOND = Strip("second", "#e69f00", {2: grid(60)})
+
+
+def test_a_film_has_a_frame_an_epoch_and_holds_the_last_one_longer() -> None:
+    found = frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
+    assert [milliseconds for milliseconds, _ in found] == [400, 400, 2_000]
+    # Two runs at twice their size, with 12 pixels round each, a line on top and one below.
+    assert {picture.size for _, picture in found} == {(12 + 2 * (2 * WIDTH + 12), 12 + 22 + 2 * HEIGHT + 22 + 12)}
+
+
+def test_every_frame_holds_the_newest_grid_of_each_run() -> None:
+    left, right, middle = 12 + WIDTH, 24 + 2 * WIDTH + WIDTH, 34 + HEIGHT
+    found = [
+        (picture.getpixel((left, middle)), picture.getpixel((right, middle)))
+        for _, picture in frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
+    ]
+    blank = (0xEC, 0xEE, 0xF2)
+    assert found == [((0, 0, 0), blank), ((120,) * 3, (60,) * 3), ((240,) * 3, (60,) * 3)]
+
+
+def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
+    _, picture = frames(timelapse.gif([FIRST, SECOND], [3]))[0]
+    below = 34 + 2 * HEIGHT + 13
+    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [(0, 0x9E, 0x73), (0xE6, 0x9F, 0)]
+    label = picture.crop((30, below - 8, 80, below + 8)).convert("L")
+    assert label.getextrema()[0] < 100, "there is dark ink beside the square"
+
+
+def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
+    file = io.BytesIO()
+    Image.radial_gradient("L").resize((WIDTH, HEIGHT)).save(file, format="PNG")
+    strips = [Strip("first", "#009e73", {1: file.getvalue()}), Strip("second", "#e69f00", {1: file.getvalue()})]
+    _, picture = frames(timelapse.gif(strips, [1]))[0]
+    below = 34 + 2 * HEIGHT + 13
+    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [(0, 0x9E, 0x73), (0xE6, 0x9F, 0)]
+    shown = picture.crop((12, 34, 12 + 2 * WIDTH, 34 + 2 * HEIGHT)).convert("L").resize((WIDTH, HEIGHT), Image.Resampling.NEAREST)
+    with Image.open(file) as original:
+        assert max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
+
+
+def test_coloured_grids_stay_coloured() -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (WIDTH, HEIGHT), (200, 40, 40)).save(file, format="PNG")
+    _, picture = frames(timelapse.gif([Strip("red", "#009e73", {1: file.getvalue()})], [1]))[0]
+    assert picture.getpixel((100, 100)) == (200, 40, 40)
+
+
+def test_many_runs_stand_in_rows_of_four_at_their_own_size() -> None:
+    strips = [Strip(f"run-{number}", "#009e73", {1: grid(0)}) for number in range(5)]
+    _, picture = frames(timelapse.gif(strips, [1]))[0]
+    assert picture.size == (12 + 4 * (WIDTH + 12), 12 + 22 + 2 * (HEIGHT + 22 + 12))
+
+
+def test_equal_grids_are_frames_all_the_same() -> None:
+    still = Strip("still", "#009e73", {1: grid(9)})
+    assert len(frames(timelapse.gif([still], [1, 2, 3, 4]))) == 4
+
+
+def test_a_long_name_is_cut_to_the_width_of_its_grid() -> None:
+    long = Strip("a name of sixty letters that does not fit below a small grid", "#009e73", {1: grid(255)})
+    _, picture = frames(timelapse.gif([long, FIRST, SECOND], [1]))[0]
+    between = picture.crop((12 + WIDTH, 40 + HEIGHT, 24 + WIDTH, 54 + HEIGHT)).convert("L")
+    assert between.getextrema() == (255, 255)
+
+
+def test_a_long_training_is_thinned_and_keeps_its_last_epoch() -> None:
+    assert timelapse.shown_epochs([1, 2, 3]) == [1, 2, 3]
+    shown = timelapse.shown_epochs(list(range(1, 251)))
+    assert (len(shown), shown[0], shown[-1]) == (84, 1, 250)
+
+
+def test_a_film_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one epoch and one grid"):
+        timelapse.gif([Strip("first", "#009e73", {})], [1])
