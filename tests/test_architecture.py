@@ -18,7 +18,7 @@ from gan_runtime.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
-CHARTS = ("dashboard/charts.py", "dashboard/health_charts.py", "dashboard/histogram_charts.py")
+CHARTS = ("dashboard/charts.py", "dashboard/health_charts.py", "dashboard/histogram_charts.py", "dashboard/variant_charts.py")
 TENSORFLOW_PACKAGES = {"tensorflow", "tensorflow-tpu", "libtpu"}
 
 

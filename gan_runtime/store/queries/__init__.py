@@ -42,6 +42,15 @@ from gan_runtime.store.queries.studies import (
     study_runs,
 )
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
+from gan_runtime.store.queries.variants import (
+    ComparableSet,
+    Parity,
+    Variants,
+    comparable_sets,
+    parity,
+    variant_medians,
+    variant_profiles,
+)
 
 __all__ = [
     "ACCURACIES",
@@ -53,14 +62,18 @@ __all__ = [
     "SCORES",
     "SPREADS",
     "UPDATE_RATIOS",
+    "ComparableSet",
+    "Parity",
     "PeakMemory",
     "Progress",
     "RunRow",
     "SampleGrid",
     "StudyProgress",
     "StudyRow",
+    "Variants",
     "XAxis",
     "changing_curves",
+    "comparable_sets",
     "curves",
     "epoch_scores",
     "epoch_times",
@@ -73,6 +86,7 @@ __all__ = [
     "loss_quartiles",
     "loss_ridges",
     "not_finite",
+    "parity",
     "peak_memory",
     "phases",
     "profile",
@@ -90,5 +104,7 @@ __all__ = [
     "study_results",
     "study_runs",
     "typical_images_per_s",
+    "variant_medians",
+    "variant_profiles",
     "worker_times",
 ]
