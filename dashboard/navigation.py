@@ -30,6 +30,8 @@ page = st.navigation(
         ],
         "Studies": [
             st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
+            st.Page(places.XLA, title="XLA", icon=":material/bolt:", url_path="xla"),
+            st.Page(places.PRECISION, title="Precision", icon=":material/straighten:", url_path="precision"),
             st.Page(places.PAPER, title="Paper", icon=":material/menu_book:", url_path="paper"),
         ],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from gan_runtime.break_even import Cost, break_even_steps
 from gan_runtime.journal import ACTIVE
 from gan_runtime.training import stragglers
 
@@ -24,6 +25,13 @@ def duration(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes} m {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} m"
+
+
+def seconds(value: float | None) -> str:
+    """As `duration`, with three digits where things are compared: 41.3 ms · 3.41 s · 128 s; a dash when unknown."""
+    if value is None:
+        return "–"
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s" if value < 999.5 else duration(value)
 
 
 def count(number: float | None) -> str:
@@ -90,3 +98,19 @@ def waiting(compute_s: list[float], wait_share: float) -> str:
     if slowest is None:
         return f"All workers need about the same time for their own part; waiting and transfer take up to {wait_share:.0%} of a step."
     return f"Worker {slowest} is the slowest: the others wait for it {wait_share:.0%} of each step."
+
+
+def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
+    """When a variant has paid back its longer start, in a sentence; (name, what it costs) of both."""
+    name, start, step = other[0], other[1].compile_s - usual[1].compile_s, usual[1].step_s - other[1].step_s
+    begins = f"it compiles {seconds(abs(start))} {'longer' if start > 0 else 'shorter'}"
+    goes_on = f"each step takes {seconds(abs(step))} {'less' if step > 0 else 'more'}"
+    if start > 0 and step <= 0:
+        return f"**{name}** never pays back against {usual[0]}: {begins}, and {goes_on}."
+    if start <= 0 and step >= 0:
+        return f"**{name}** is ahead of {usual[0]} from the first step: {begins}, and {goes_on}."
+    steps = break_even_steps(usual[1], other[1]) or 0.0
+    after = f"after {count(steps)} steps ({duration(usual[1].after(steps))})"
+    if start > 0:
+        return f"**{name}** has paid back its compiling {after} against {usual[0]}: {begins}, and {goes_on}."
+    return f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but {goes_on}."

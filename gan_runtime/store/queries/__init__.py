@@ -44,6 +44,15 @@ from gan_runtime.store.queries.studies import (
     study_runs,
 )
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
+from gan_runtime.store.queries.variants import (
+    ComparableSet,
+    Parity,
+    Variants,
+    comparable_sets,
+    parity,
+    variant_medians,
+    variant_profiles,
+)
 
 __all__ = [
     "ACCURACIES",
@@ -55,14 +64,18 @@ __all__ = [
     "SCORES",
     "SPREADS",
     "UPDATE_RATIOS",
+    "ComparableSet",
+    "Parity",
     "PeakMemory",
     "Progress",
     "RunRow",
     "SampleGrid",
     "StudyProgress",
     "StudyRow",
+    "Variants",
     "XAxis",
     "changing_curves",
+    "comparable_sets",
     "curves",
     "epoch_scores",
     "epoch_times",
@@ -76,6 +89,7 @@ __all__ = [
     "loss_quartiles",
     "loss_ridges",
     "not_finite",
+    "parity",
     "peak_memory",
     "phases",
     "points_each",
@@ -97,5 +111,7 @@ __all__ = [
     "study_results",
     "study_runs",
     "typical_images_per_s",
+    "variant_medians",
+    "variant_profiles",
     "worker_times",
 ]

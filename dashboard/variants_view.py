@@ -1,0 +1,180 @@
+"""The parts of the XLA and the Precision page: runs that differ in one option only, and what each of its values costs."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import charts, option_words, palette, places, variant_charts, widgets, words
+from dashboard.metric_words import METRICS
+from gan_runtime.break_even import Cost
+from gan_runtime.home import command_line
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.queries import ComparableSet, RunRow
+from gan_runtime.store.store import Store
+
+LABELS = {"xla": "XLA", "precision": "precision"}
+TABLE_HELP = (
+    "Medians over the runs of a variant. First call: the first training call, one step long. Compile: what it took beyond a "
+    "steady step. Steady step: median over the later calls."
+)
+
+
+def pick_set(store: Store, option: str) -> ComparableSet | None:
+    """One set of runs that differ in `option` only, from `?run=…` or the newest; None when there is none."""
+    sets = queries.comparable_sets(store, option)
+    if not sets:
+        return None
+    by_oldest = {_oldest(one): one for one in sets}
+    asked = st.query_params.get("run", "")
+    shown = next((oldest for oldest, one in by_oldest.items() if asked in _run_ids(one)), next(iter(by_oldest)))
+    picked = st.selectbox(
+        f"Runs that differ in {LABELS[option]} only",
+        list(by_oldest),
+        index=list(by_oldest).index(shown),
+        format_func=lambda oldest: _set_label(by_oldest[oldest]),
+    )
+    if asked not in _run_ids(by_oldest[picked]):
+        st.query_params["run"] = picked
+    return by_oldest[picked]
+
+
+def how_to_start(runtime: Runtime, option: str) -> None:
+    """Which runs are missing, and the way to start them."""
+    choices = " or ".join(value_name(option, value) for value in RunSpec.options()[option].choices)
+    st.info(
+        f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once with {choices}, everything else "
+        "as it is, the seed too: their times and curves appear here as soon as both have ended."
+    )
+    st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+    ended = queries.runs(runtime.store, status=("finished", "stopped"))
+    if ended:
+        other = next(value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option])
+        st.caption(f"A partner for {ended[0].name}, from the command line:")
+        spec = runtime.home.run_dir(ended[0].run_id).spec_path
+        st.code(f"{command_line()} train --spec {spec} --set {option}={other}", language="bash", wrap_lines=True)
+
+
+def pay_back(store: Store, chosen: ComparableSet) -> None:
+    """When compiling is paid back: lines over the steps, and a sentence for each variant but the first."""
+    medians = queries.variant_medians(store, chosen.variants)
+    names = {value: value_name(chosen.option, value) for value in chosen.runs}
+    times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
+    costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
+    steps = max(queries.progress(store, rows[0].run_id).last_step for rows in chosen.runs.values())
+    st.altair_chart(variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back")
+    first, *others = costs
+    for other in others:
+        st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
+
+
+def table(store: Store, chosen: ComparableSet) -> None:
+    """Start, speed and memory of each variant."""
+    medians = queries.variant_medians(store, chosen.variants)
+    usual = medians["steady_step"].iloc[0]
+    device = medians["device_peak_bytes"].notna().any()
+    shown = pd.DataFrame(
+        {
+            "Variant": [value_name(chosen.option, value) for value in medians["variant"]],
+            "Runs": medians["runs"],
+            **{label: [words.seconds(_known(value)) for value in medians[name]] for name, label in TIMES.items()},
+            "Images/s": [words.count(value) for value in medians["images_per_s"]],
+            "Speed": [f"{usual / value:.2f} ×" for value in medians["steady_step"]],
+            "Memory, peak": [_size(value) for value in medians["process_peak_bytes"]],
+            **({"Device memory, peak": [_size(value) for value in medians["device_peak_bytes"]]} if device else {}),
+        }
+    )
+    st.subheader("What each costs", help=TABLE_HELP)
+    st.dataframe(shown, hide_index=True, key=f"{chosen.option}.table")
+    if medians["runs"].min() < 3:
+        st.caption("Fewer than three runs of a kind: start it again with other seeds, and the medians get steadier.")
+
+
+TIMES = {"trace": "Trace", "first_call": "First call", "compile": "Compile", "steady_step": "Steady step"}
+
+
+def work(store: Store, chosen: ComparableSet) -> None:
+    """Where a step's time goes in each variant that was profiled."""
+    profiles = queries.variant_profiles(store, chosen.variants)
+    if profiles.empty:
+        st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
+        return
+    named = profiles.assign(variant=[value_name(chosen.option, value) for value in profiles["variant"]])
+    widgets.steady_chart(variant_charts.work_bars, named, f"{chosen.option}.work")
+
+
+def losses(store: Store, chosen: ComparableSet) -> None:
+    """Both losses of runs of the same seed laid over each other, and how far they are apart."""
+    st.subheader("Are the losses the same?", help="From the same seed: the same first weights, images and noise, step by step.")
+    pairs = chosen.of_one_seed()
+    if not pairs:
+        st.caption("No two of these runs have the same seed, so their curves cannot be compared step by step.")
+        return
+    names = {row.run_id: value_name(chosen.option, value) for value, row in pairs.items()}
+    all_colors = _colors(chosen)
+    colors = {name: all_colors[name] for name in names.values()}
+    for column, metric in zip(st.columns(2, gap="medium"), queries.LOSSES, strict=True):
+        frame = queries.curves(store, list(names), (metric,))
+        with column:
+            chart = charts.run_curves(frame.assign(run=frame["run_id"].map(names)), colors, "step", METRICS[metric])
+            st.altair_chart(chart, key=f"{chosen.option}.{metric}")
+            for sentence in _parities(store, names, metric):
+                st.caption(sentence)
+
+
+def value_name(option: str, value: str) -> str:
+    """ "XLA off", "float32", "mixed bfloat16"."""
+    return f"XLA {option_words.choice(value)}" if option == "xla" else option_words.choice(value)
+
+
+def _parities(store: Store, names: dict[str, str], metric: str) -> list[str]:
+    first, *others = names
+    found = [(names[other], queries.parity(store, first, other, metric)) for other in others]
+    return [
+        f"{name} against {names[first]}, {words.count(apart.steps)} steps: {apart.mean_difference:.3g} nats apart on average, at most "
+        f"{apart.max_difference:.3g} at step {words.count(apart.at_step)}."
+        for name, apart in found
+        if apart is not None
+    ]
+
+
+def _colors(chosen: ComparableSet) -> dict[str, str]:
+    """Each variant in the colour of the run that stands for it."""
+    rows = {**{value: rows[0] for value, rows in chosen.runs.items()}, **chosen.of_one_seed()}
+    return {value_name(chosen.option, value): palette.run_color(rows[value].color) for value in chosen.runs}
+
+
+def _run_ids(one: ComparableSet) -> list[str]:
+    return [run_id for run_ids in one.variants.values() for run_id in run_ids]
+
+
+def _oldest(one: ComparableSet) -> str:
+    """A name for the set that stays when more runs join it."""
+    return min((row for rows in one.runs.values() for row in rows), key=lambda row: row.created_at).run_id
+
+
+def _set_label(one: ComparableSet) -> str:
+    row = next(iter(one.runs.values()))[0]
+    counts = ", ".join(f"{value_name(one.option, value)} ({len(rows)})" for value, rows in one.runs.items())
+    return f"{counts} · {_settings(row, one.option)}"
+
+
+def _settings(row: RunRow, without: str) -> str:
+    """What the runs of a set have in common, in short."""
+    spec = json.loads(row.spec)
+    devices = f"{row.replicas} {row.accelerator.upper()} replicas" if row.replicas > 1 else row.accelerator.upper()
+    numbers = [value_name(name, spec[name]) for name in ("precision", "xla") if name != without]
+    epochs = f"{row.epochs} epoch{'s' if row.epochs > 1 else ''}"
+    return " · ".join([row.workload, row.dataset, devices, *numbers, f"batch {row.batch_size_global}", epochs])
+
+
+def _known(value: float) -> float | None:
+    return None if pd.isna(value) else float(value)
+
+
+def _size(value: float) -> str:
+    return "–" if pd.isna(value) else words.size(value)

@@ -1,0 +1,89 @@
+"""The XLA and the Precision page on runs that differ in that option only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime import journal
+from gan_runtime.rundir import RunDir
+from tests.pages.test_pages import charts, texts, titles
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+@pytest.fixture
+def measured(trained: Make) -> Make:
+    """A finished run with the phases of an attempt: `measured("quick-0001", compile=2.0, steady=0.1, xla="jit")`."""
+
+    def make(run_id: str, compile: float, steady: float, profiled: bool = False, **options: object) -> RunDir:
+        run = trained(run_id, seconds=float(run_id[-1]), **options)
+        times = {"first_call": compile + steady, "compile": compile, "steady_step": steady}
+        journal.append(run.trainer_journal(), 1, *(journal.Phase(phase=phase, seconds=value) for phase, value in times.items()))
+        if profiled:
+            share = journal.TimeShare(network="generator", category="forward", seconds=1.0, share=1.0)
+            journal.append(run.trainer_journal(), 1, journal.Profile(step=18, steps=5, seconds=1.0, shares=[share]))
+        return run
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"), [("xla", "once with XLA off or XLA jit or XLA autocluster"), ("precision", "once with float32 or")]
+)
+def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence: str) -> None:
+    app = show(page)
+    assert not app.exception
+    assert sentence in texts(app)
+    assert charts(app) == []
+
+
+def test_a_run_without_a_partner_is_told_how_to_get_one(show: Show, measured: Make) -> None:
+    run = measured("quick-0001", compile=1.0, steady=0.1)
+    app = show("xla")
+    assert not app.exception
+    assert app.code[0].value.endswith(f"train --spec {run.spec_path} --set xla=jit")
+
+
+def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> None:
+    measured("quick-0001", compile=1.0, steady=0.1, losses=(0.9, 1.1))
+    measured("quick-0002", compile=3.0, steady=0.05, losses=(0.8, 1.1), xla="jit")
+    app = show("xla")
+    assert not app.exception
+    assert titles(app) == ["When is compiling paid back?", "Generator loss", "Discriminator loss"]
+    assert "**XLA jit** has paid back its compiling after 40 steps (5.0 s) against XLA off" in texts(app)
+    assert app.dataframe[0].value.to_dict("list") == {
+        "Variant": ["XLA off", "XLA jit"],
+        "Runs": [1, 1],
+        "Trace": ["900 ms", "900 ms"],
+        "First call": ["1.1 s", "3.05 s"],
+        "Compile": ["1 s", "3 s"],
+        "Steady step": ["100 ms", "50 ms"],
+        "Images/s": ["320", "640"],
+        "Speed": ["1.00 ×", "2.00 ×"],
+        "Memory, peak": ["–", "–"],
+    }
+    assert "XLA jit against XLA off, 20 steps: 0.1 nats apart on average, at most 0.1 at step 1." in texts(app)
+    assert "'Profile steps' set on Launch" in texts(app)
+
+
+def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make) -> None:
+    measured("quick-0001", compile=1.0, steady=0.1, precision="float32", profiled=True)
+    measured("quick-0002", compile=1.5, steady=0.2, precision="mixed_bfloat16", seed=7)
+    app = show("precision")
+    assert not app.exception
+    assert "**mixed bfloat16** never pays back against float32" in texts(app)
+    assert "Where does a step's time go?" in titles(app)
+    assert "No two of these runs have the same seed" in texts(app)
+
+
+def test_the_address_names_the_set(show: Show, measured: Make) -> None:
+    for number, (replicas, xla) in enumerate([(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1):
+        measured(f"quick-000{number}", compile=1.0, steady=0.1 * number, xla=xla, replicas=replicas)
+    newest, asked = show("xla"), show("xla", run="quick-0002")
+    assert newest.dataframe[0].value["Steady step"].tolist() == ["300 ms", "400 ms"]
+    assert asked.dataframe[0].value["Steady step"].tolist() == ["100 ms", "200 ms"]
+    assert newest.query_params["run"] == "quick-0003"
