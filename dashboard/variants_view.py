@@ -48,9 +48,11 @@ def how_to_start(runtime: Runtime, option: str) -> None:
     choices = " or ".join(value_name(option, value) for value in RunSpec.options()[option].choices)
     st.info(
         f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once with {choices}, everything else "
-        "as it is, the seed too: their times and curves appear here as soon as both have ended."
+        "as it is, the seed too: their times and curves appear here as soon as both have ended. A study queues them for you."
     )
-    st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+    with st.container(horizontal=True):
+        st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+        st.page_link(places.STUDIES, label="Go to Studies", icon=":material/science:")
     ended = queries.runs(runtime.store, status=("finished", "stopped"))
     if ended:
         other = next(value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option])

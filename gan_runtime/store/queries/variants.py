@@ -87,11 +87,11 @@ def variant_medians(store: Store, variants: Variants) -> pd.DataFrame:
             SELECT run_id, max(process_peak_bytes) AS process_peak_bytes, max(device_peak_bytes) AS device_peak_bytes
             FROM memory JOIN newest USING (run_id, attempt) GROUP BY run_id
         )
-        SELECT variant, count(*) AS runs, median(trace) AS trace, median(first_call) AS first_call, median(compile) AS compile,
+        SELECT members.variant, count(*) AS runs, median(trace) AS trace, median(first_call) AS first_call, median(compile) AS compile,
                median(steady_step) AS steady_step,
                median(batch_size_global * coalesce(CAST(spec->>'discriminator_steps' AS INTEGER), 1) / steady_step) AS images_per_s,
                median(process_peak_bytes) AS process_peak_bytes, median(device_peak_bytes) AS device_peak_bytes
-        FROM members JOIN runs USING (run_id) JOIN times USING (run_id) LEFT JOIN peaks USING (run_id) GROUP BY variant
+        FROM members JOIN runs USING (run_id) JOIN times USING (run_id) LEFT JOIN peaks USING (run_id) GROUP BY members.variant
         """,
         _members(variants),
     )
