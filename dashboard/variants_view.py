@@ -96,7 +96,32 @@ def table(store: Store, chosen: ComparableSet) -> None:
         st.caption("Fewer than three runs of a kind: start it again with other seeds, and the medians get steadier.")
 
 
+COUNTS = {
+    "operations": "Operations traced",
+    "kernels_before": "Kernels before XLA",
+    "kernels_after": "Kernels after XLA",
+    "fusions": "Of these, fusions",
+}
+COUNTS_HELP = (
+    "Counted in the traced graph and in XLA's own text of the forward and backward pass. Before: each instruction would be a "
+    "kernel. After: XLA has removed some and put others together into fusions. A dash: XLA compiles nothing."
+)
 TIMES = {"trace": "Trace", "first_call": "First call", "compile": "Compile", "steady_step": "Steady step"}
+
+
+def kernels(store: Store, chosen: ComparableSet) -> None:
+    """How much a step is made of, before and after XLA has put operations together."""
+    counts = queries.variant_kernels(store, chosen.variants)
+    if counts.empty:
+        return
+    shown = pd.DataFrame(
+        {
+            "Variant": [value_name(chosen.option, value) for value in counts["variant"]],
+            **{label: [words.count(_known(value)) for value in counts[name]] for name, label in COUNTS.items()},
+        }
+    )
+    st.subheader("What a step is made of", help=COUNTS_HELP)
+    st.dataframe(shown, hide_index=True, key=f"{chosen.option}.kernels")
 
 
 def work(store: Store, chosen: ComparableSet) -> None:

@@ -13,5 +13,6 @@ if chosen is None:
 
 variants_view.pay_back(runtime.store, chosen)
 variants_view.table(runtime.store, chosen)
+variants_view.kernels(runtime.store, chosen)
 variants_view.work(runtime.store, chosen)
 variants_view.losses(runtime.store, chosen)

@@ -131,7 +131,7 @@ def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None
 
 
 @pytest.mark.parametrize(
-    "path", ["catalog.py", "spec.py", "spec_rules.py", "options.py", "presets.py", "journal.py", "errors.py"]
+    "path", ["catalog.py", "spec.py", "spec_rules.py", "options.py", "presets.py", "journal.py", "records.py", "errors.py"]
 )
 def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
     heavy = {*FRAMEWORKS, "sklearn", "duckdb", "pandas", "numpy"}

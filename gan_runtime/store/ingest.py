@@ -19,7 +19,7 @@ from gan_runtime.store.store import Store, Writer
 
 # Rows beyond the step from which a later attempt goes on: that attempt measures them again.
 _STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples", "profiles", "memory")
-_ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "events", "worker_times", *_STEPPED)
+_ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "kernels", "events", "worker_times", *_STEPPED)
 
 # Dated by what is left of the line, else by the run's submission: a rebuild then gives the same row.
 _TORN = """
@@ -205,6 +205,9 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
             return [("memory", (run_id, attempt, record.step, record.epoch, *process, *device))]
         case journal.Phase():
             return [("phases", (run_id, attempt, record.phase, record.seconds))]
+        case journal.Kernels():
+            counts = (record.operations, record.kernels_before, record.kernels_after, record.fusions)
+            return [("kernels", (run_id, attempt, *counts))]
         case journal.Event():
             return [("events", (run_id, attempt, record.at, record.level, record.topic, record.message))]
 

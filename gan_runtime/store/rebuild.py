@@ -16,7 +16,7 @@ from gan_runtime.home import Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
-VIEWS = ("runs", "scalars", "epochs", "histograms", "samples", "profiles", "memory", "phases", "events")
+VIEWS = ("runs", "scalars", "epochs", "histograms", "samples", "profiles", "memory", "phases", "kernels", "events")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,9 @@ CREATE TABLE IF NOT EXISTS ingest.memory (
     device_bytes BIGINT, device_peak_bytes BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.phases (run_id VARCHAR, attempt INTEGER, phase VARCHAR, seconds DOUBLE);
+CREATE TABLE IF NOT EXISTS ingest.kernels (
+    run_id VARCHAR, attempt INTEGER, operations BIGINT, kernels_before BIGINT, kernels_after BIGINT, fusions BIGINT
+);
 CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
 );
@@ -99,6 +102,8 @@ CREATE OR REPLACE VIEW profiles AS
 CREATE OR REPLACE VIEW memory AS
     SELECT run_id, attempt, step, epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM ingest.memory;
 CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ingest.phases;
+CREATE OR REPLACE VIEW kernels AS
+    SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
 CREATE OR REPLACE VIEW events AS
     SELECT run_id, attempt, logged_at, level, kind, message FROM ingest.events
     UNION ALL

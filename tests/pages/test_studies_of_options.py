@@ -87,3 +87,21 @@ def test_the_address_names_the_set(show: Show, measured: Make) -> None:
     assert newest.dataframe[0].value["Steady step"].tolist() == ["300 ms", "400 ms"]
     assert asked.dataframe[0].value["Steady step"].tolist() == ["100 ms", "200 ms"]
     assert newest.query_params["run"] == "quick-0003"
+
+
+def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(show: Show, measured: Make) -> None:
+    plain = measured("quick-0001", compile=1.0, steady=0.1)
+    jit = measured("quick-0002", compile=3.0, steady=0.05, xla="jit")
+    none = {"kernels_before": None, "kernels_after": None, "fusions": None}
+    journal.append(plain.trainer_journal(), 1, journal.Kernels(operations=1_800, **none))  # type: ignore[arg-type]
+    counts = journal.Kernels(operations=1_900, kernels_before=420, kernels_after=96, fusions=71)
+    journal.append(jit.trainer_journal(), 1, counts)
+    app = show("xla")
+    assert not app.exception
+    assert app.dataframe[1].value.to_dict("list") == {
+        "Variant": ["XLA off", "XLA jit"],
+        "Operations traced": ["1\u2009800", "1\u2009900"],
+        "Kernels before XLA": ["–", "420"],
+        "Kernels after XLA": ["–", "96"],
+        "Of these, fusions": ["–", "71"],
+    }

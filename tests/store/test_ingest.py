@@ -19,6 +19,7 @@ from gan_runtime.journal import (
     Event,
     Histogram,
     HostFacts,
+    Kernels,
     Memory,
     Phase,
     Plan,
@@ -36,6 +37,7 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
 
 NewRun = Callable[..., RunDir]
+KERNELS = Kernels(operations=900, kernels_before=120, kernels_after=40, fusions=30)
 TABLES = (
     "arrivals",
     "created",
@@ -43,6 +45,7 @@ TABLES = (
     "events",
     "histograms",
     "hosts",
+    "kernels",
     "memory",
     "names",
     "offsets",
@@ -97,7 +100,9 @@ def write_everything(run: RunDir) -> None:
     host = HostFacts(facts={"cores": 8})
     plan = Plan(images=128, steps_per_epoch=4, epochs=2)
     started = StatusChange(status="running", reason="training")
-    journal.append(path, 1, host, AttemptStart(resume_step=0), plan, started, scalars(1, 4), profile(4), *epoch_end(1, 4))
+    journal.append(
+        path, 1, host, AttemptStart(resume_step=0), plan, KERNELS, started, scalars(1, 4), profile(4), *epoch_end(1, 4)
+    )
     journal.append(path, 1, scalars(5, 2, epoch=2), profile(6), worker_times(0, 4), worker_times(0, 6))
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
@@ -137,6 +142,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "events": 2,
         "histograms": 2,
         "hosts": 1,
+        "kernels": 1,
         "memory": 2,
         "names": 1,
         "offsets": 3,
@@ -148,6 +154,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "statuses": 4,
         "worker_times": 4,
     }
+    assert store.rows("SELECT * FROM kernels") == [("quick-0001", 1, 900, 120, 40, 30)]
     assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [(0, 4, 1), (0, 8, 2), (1, 4, 1), (1, 8, 2)]
     assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(b"picture of epoch 2", '{"seed": 1}')]
     assert store.rows("SELECT step, steps, network, category, seconds, share FROM profiles ORDER BY share") == [

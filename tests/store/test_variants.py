@@ -140,6 +140,23 @@ def test_without_runs_there_are_no_medians(stored: Stored) -> None:
     assert queries.variant_medians(stored(), {}).empty
 
 
+def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(measured: NewRun, stored: Stored) -> None:
+    for number, operations in ((1, 900), (2, 1_000)):
+        run = measured(f"quick-000{number}", seed=number)
+        counts = {"kernels_before": 100 * number, "kernels_after": 40, "fusions": 30}
+        journal.append(run.trainer_journal(), 1, journal.Kernels(operations=operations, **counts))
+    plain = measured("quick-0003", seed=3)
+    unknown = {"kernels_before": None, "kernels_after": None, "fusions": None}
+    journal.append(plain.trainer_journal(), 1, journal.Kernels(operations=800, **unknown))  # type: ignore[arg-type]
+    measured("quick-0004", seed=4)
+    variants = {"off": ["quick-0003"], "jit": ["quick-0001", "quick-0002", "quick-0004"], "none": ["quick-0004"]}
+    frame = queries.variant_kernels(stored(), variants)
+    assert list(frame.columns) == ["variant", "operations", "kernels_before", "kernels_after", "fusions"]
+    assert frame["variant"].tolist() == ["off", "jit"]
+    assert frame.iloc[1].tolist() == ["jit", 950.0, 150.0, 40.0, 30.0]
+    assert frame["kernels_after"].isna().tolist() == [True, False]
+
+
 # ---- profiles and parity ----------------------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,7 @@ from gan_runtime.store.queries.variants import (
     Variants,
     comparable_sets,
     parity,
+    variant_kernels,
     variant_medians,
     variant_profiles,
 )
@@ -111,6 +112,7 @@ __all__ = [
     "study_results",
     "study_runs",
     "typical_images_per_s",
+    "variant_kernels",
     "variant_medians",
     "variant_profiles",
     "worker_times",

@@ -120,6 +120,24 @@ def variant_profiles(store: Store, variants: Variants) -> pd.DataFrame:
     return _in_order(frame, variants)
 
 
+def variant_kernels(store: Store, variants: Variants) -> pd.DataFrame:
+    """What a step of each variant is made of: medians over its runs that have counted it (docs/metrics.md).
+
+    Columns: variant, operations, kernels_before, kernels_after, fusions (float64; NaN where XLA compiles nothing). In the order
+    of `variants`; variants without such a run are left out.
+    """
+    frame = store.frame(
+        """
+        WITH members AS (SELECT unnest($variants) AS variant, unnest($runs) AS run_id)
+        SELECT variant, median(operations) AS operations, median(kernels_before) AS kernels_before,
+               median(kernels_after) AS kernels_after, median(fusions) AS fusions
+        FROM members JOIN kernels USING (run_id) GROUP BY variant
+        """,
+        _members(variants),
+    )
+    return _in_order(frame.astype(dict.fromkeys(frame.columns[1:], "float64")), variants)
+
+
 def parity(store: Store, run_id: str, other_id: str, metric: str) -> Parity | None:
     """How far a metric of two runs is apart, step by step; None when they share no step with finite values."""
     rows = store.rows(

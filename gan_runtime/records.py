@@ -1,0 +1,244 @@
+"""What stands in the journals: one kind of record for each thing that a run, its trainer or its owner tells. Times are UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
+Level = Literal["info", "warning", "error"]
+ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
+ENDED: tuple[Status, ...] = ("finished", "stopped", "failed", "lost")
+
+
+def now() -> datetime:
+    """The present in UTC."""
+    return datetime.now(UTC)
+
+
+class _Record(BaseModel):
+    # NaN must survive the way to the store: a loss that became NaN is a fact worth keeping.
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
+    attempt: int = 1
+    at: datetime = Field(default_factory=now)
+
+
+class StudyPlace(BaseModel):
+    """A run's place in its study: which variant (in words, and as a number from 0), which repeat (from 1).
+
+    `question`: a key of studies/questions.py. All runs of a study say the same of it, so that it lives as long as one of them.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    study_id: str
+    question: str
+    title: str
+    variant: str
+    variant_index: int
+    repeat: int
+
+
+class Created(_Record):
+    """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty."""
+
+    kind: Literal["created"] = "created"
+    spec: dict[str, Any]
+    accelerator: str
+    color: int
+    preset: str = ""
+    study: StudyPlace | None = None
+
+
+class StatusChange(_Record):
+    """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs."""
+
+    kind: Literal["status"] = "status"
+    status: Status
+    reason: str
+    queue_rank: float | None = None
+
+
+class Renamed(_Record):
+    """A person gave the run another name."""
+
+    kind: Literal["renamed"] = "renamed"
+    name: str
+
+
+class HostFacts(_Record):
+    """The machine and software of an attempt."""
+
+    kind: Literal["host"] = "host"
+    facts: dict[str, Any]
+
+
+class AttemptStart(_Record):
+    """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
+
+    kind: Literal["attempt"] = "attempt"
+    resume_step: int
+
+
+class Plan(_Record):
+    """What the attempt will do: images in the set, steps in an epoch, epochs."""
+
+    kind: Literal["plan"] = "plan"
+    images: int
+    steps_per_epoch: int
+    epochs: int
+
+
+class Scalars(_Record):
+    """Per-step numbers of one host call. Step numbers start at 1; `wall_s`: training seconds at the end of each step."""
+
+    kind: Literal["scalars"] = "scalars"
+    epoch: int
+    first_step: int
+    wall_s: list[float]
+    values: dict[str, list[float]]
+
+
+class WorkerTimes(_Record):
+    """How one of several workers spent a host call, in seconds per step: own work, and time inside collectives.
+
+    The first call of an attempt, which holds the compiling, is left out.
+    """
+
+    kind: Literal["worker_times"] = "worker_times"
+    rank: int
+    epoch: int
+    first_step: int
+    steps: int
+    step_s: float
+    compute_s: float
+    wait_s: float
+
+
+class EpochDone(_Record):
+    """One pass over the data. `seconds`: its training calls alone, without probes and checkpoints."""
+
+    kind: Literal["epoch"] = "epoch"
+    epoch: int
+    step: int
+    seconds: float
+    images: int
+    images_per_s: float
+
+
+class EpochScores(_Record):
+    """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the per-step ones."""
+
+    kind: Literal["epoch_scores"] = "epoch_scores"
+    epoch: int
+    step: int
+    wall_s: float
+    values: dict[str, float]
+
+
+class Histogram(_Record):
+    """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge of the last bin."""
+
+    kind: Literal["histogram"] = "histogram"
+    epoch: int
+    step: int
+    name: str
+    bin_left: list[float]
+    bin_right: float
+    count: list[int]
+
+
+class Sample(_Record):
+    """A grid of generated images; `file` is relative to the run's folder."""
+
+    kind: Literal["sample"] = "sample"
+    epoch: int
+    step: int
+    sample_kind: str
+    file: str
+    meta: dict[str, Any]
+
+
+class TimeShare(BaseModel):
+    """What one kind of work took of the profiled steps. `share`: 0 to 1; `network`: "" where none is known."""
+
+    model_config = ConfigDict(frozen=True)
+    network: str
+    category: str
+    seconds: float
+    share: float
+
+
+class Profile(_Record):
+    """Where the time of `steps` steps went that ran under the profiler, up to and with `step`; the shares add up to 1."""
+
+    kind: Literal["profile"] = "profile"
+    step: int
+    steps: int
+    seconds: float
+    shares: list[TimeShare]
+
+
+class Memory(_Record):
+    """Resident bytes of the trainer's process, and bytes on its fullest device (None where unknown): now, and at most so far."""
+
+    kind: Literal["memory"] = "memory"
+    epoch: int
+    step: int
+    process_bytes: int
+    process_peak_bytes: int
+    device_bytes: int | None
+    device_peak_bytes: int | None
+
+
+class Phase(_Record):
+    """Seconds that one part of the attempt took: build, trace, first_call, compile, steady_step, …"""
+
+    kind: Literal["phase"] = "phase"
+    phase: str
+    seconds: float
+
+
+class Kernels(_Record):
+    """What one training step is made of, counted once an attempt (docs/metrics.md).
+
+    `operations`: of the traced graph. The other three are None where XLA compiles nothing: HLO instructions that do work
+    before and after XLA's optimizing, and how many of the latter are fusions.
+    """
+
+    kind: Literal["kernels"] = "kernels"
+    operations: int
+    kernels_before: int | None
+    kernels_after: int | None
+    fusions: int | None
+
+
+class Event(_Record):
+    """Something worth telling a person."""
+
+    kind: Literal["event"] = "event"
+    level: Level
+    topic: str
+    message: str
+
+
+Record = (
+    Created
+    | StatusChange
+    | Renamed
+    | HostFacts
+    | AttemptStart
+    | Plan
+    | Scalars
+    | WorkerTimes
+    | EpochDone
+    | EpochScores
+    | Histogram
+    | Sample
+    | Profile
+    | Memory
+    | Phase
+    | Kernels
+    | Event
+)
