@@ -162,11 +162,11 @@ def test_the_losses_of_an_epochs_steps_are_counted_into_shares(new_run: NewRun, 
     frame = queries.loss_ridges(stored(), "quick-0001", "loss_generator")
     assert list(frame.columns) == list(COLUMNS)
     shares = by_epoch(frame)
-    assert shares[1] == [0.75, *[0.0] * 10, 0.25]
-    assert shares[2] == [0.5, *[0.0] * 10, 0.5]
+    assert shares[1] == [0.75, *[0.0] * 22, 0.25]
+    assert shares[2] == [0.5, *[0.0] * 22, 0.5]
     # Half a percent is left out at either end, so the last bin ends a little below the highest loss.
     assert (frame["left"].min(), frame["right"].max()) == pytest.approx((0.0, 1.2), abs=0.02)
-    assert np.allclose(frame["right"] - frame["left"], 0.1, atol=0.002)
+    assert np.allclose(frame["right"] - frame["left"], 0.05, atol=0.002)
 
 
 def test_more_steps_give_narrower_bins_and_long_runs_fewer_epochs(new_run: NewRun, stored: Stored) -> None:

@@ -142,7 +142,7 @@ def _step_values(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Da
                    quantile_cont(value, {TAIL}) AS low, quantile_cont(value, {1 - TAIL}) AS high
             FROM wanted GROUP BY run_id, epoch
         ), limits AS (
-            SELECT least({MAX_BINS}, {MAX_ROWS} // greatest(1, count(*)), greatest(12, CAST(4 * sqrt(median(steps)) AS BIGINT))) AS bins,
+            SELECT least({MAX_BINS}, {MAX_ROWS} // greatest(1, count(*)), greatest(24, CAST(6 * sqrt(median(steps)) AS BIGINT))) AS bins,
                    min(low) AS low, greatest(max(high), min(low) + 1e-6) AS high
             FROM sizes
         ), span AS (SELECT bins, low, (high - low) / bins AS width FROM limits),
