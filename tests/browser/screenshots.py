@@ -50,6 +50,7 @@ def main() -> None:
             photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
             photograph(browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark"))
             photograph(browser, dashboard, "samples", f"samples?runs={first},{second}", ("light", "dark"))
+            photograph(browser, dashboard, "histograms", f"histograms?runs={first}", ("light", "dark"))
         finally:
             dashboard.stop()
 

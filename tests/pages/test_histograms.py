@@ -80,3 +80,16 @@ def test_runs_that_end_earlier_are_shown_at_their_last_epoch(show: Show, trained
     journal.append(shorter.trainer_journal(), 1, *(journal.Histogram(name=name, **scores) for name in names))  # type: ignore[arg-type]
     app = show("histograms", runs="quick-0001,quick-0002")
     assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(app)
+
+
+def test_a_run_that_lacks_what_was_picked_shows_its_first(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1], "epoch": 2, "step": 20}
+    journal.append(run.trainer_journal(), 1, journal.Histogram(name="weight/generator/up_1", **bins))  # type: ignore[arg-type]
+    app = show("histograms", runs="quick-0001")
+    app.selectbox(key="histograms.item").set_value("Generator, layer up 1").run()
+    assert titles(app) == ["Weights: generator, layer up 1"]
+    app.multiselect(key="histograms.runs").set_value(["quick-0002"]).run()
+    assert not app.exception
+    assert titles(app) == ["Scores of real images", "Scores of generated images"]

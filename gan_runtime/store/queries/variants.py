@@ -42,7 +42,7 @@ class ComparableSet:
             for row in rows:
                 seeds.setdefault(_options(row)["seed"], {}).setdefault(value, row)
         shared = [found for found in seeds.values() if len(found) > 1]
-        return max(shared, key=lambda found: (len(found), *_newest(found.values())), default={})
+        return max(shared, key=lambda found: (len(found), max(row.created_at for row in found.values())), default={})
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,3 @@ def _alike(row: RunRow, option: str) -> str:
     host = json.loads(row.host) if row.host else {}
     rest = {name: value for name, value in _options(row).items() if name not in (*_FREE, option)}
     return json.dumps([rest, row.accelerator, host.get("cpu_model"), host.get("cores")], sort_keys=True)
-
-
-def _newest(rows: Any) -> tuple[Any, ...]:
-    return (max(row.created_at for row in rows),)
