@@ -9,7 +9,11 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.charts import WORK_NAMES, legend
+from dashboard.metric_words import Metric
 from gan_runtime.break_even import Cost, break_even_steps
+
+DASHES = ([1, 0], [6, 3], [2, 3])
+CANVAS = {"embedOptions": {"renderer": "canvas"}}
 
 
 def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height: int = 300) -> alt.LayerChart:
@@ -43,6 +47,32 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
     title = _title("When is compiling paid back?", "From the medians below; a dot where a variant has caught up with the first.")
     return cast(alt.LayerChart, alt.layer(drawn, dot).properties(title=title, height=height))
+
+
+def loss_curves(frame: pd.DataFrame, colors: dict[str, str], metric: Metric, height: int = 260) -> alt.LayerChart:
+    """A loss of one run of each variant over the steps. `frame` as `queries.curves` gives it, with a column `variant`.
+
+    Equal curves lie on each other: the dashes of the later ones let the first one through.
+    """
+    names = list(colors)
+    base = alt.Chart(frame).encode(
+        x=alt.X("step:Q", title="Step", axis=alt.Axis(grid=False, format=",d"), scale=alt.Scale(zero=False, nice=False)),
+        y=alt.Y("mean:Q", title=metric.axis, scale=alt.Scale(zero=False)),
+        color=alt.Color("variant:N", title=None, legend=legend(), scale=alt.Scale(domain=names, range=list(colors.values()))),
+    )
+    dash = alt.StrokeDash("variant:N", legend=None, scale=alt.Scale(domain=names, range=DASHES[: len(names)]))
+    tooltip = [
+        alt.Tooltip("variant:N", title="Variant"),
+        alt.Tooltip("step:Q", title="Step", format=",d"),
+        alt.Tooltip("mean:Q", title="Loss", format=".4f"),
+    ]
+    line, reader = (
+        base.mark_line(strokeWidth=2).encode(strokeDash=dash),
+        base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip),
+    )
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    layers = alt.layer(line, reader.add_params(zoom))
+    return cast(alt.LayerChart, layers.properties(title=metric.title, height=height, usermeta=CANVAS))
 
 
 def work_bars(frame: pd.DataFrame) -> alt.Chart:

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, option_words, palette, places, variant_charts, widgets, words
+from dashboard import option_words, palette, places, variant_charts, widgets, words
 from dashboard.metric_words import METRICS
 from gan_runtime.break_even import Cost
 from gan_runtime.home import command_line
@@ -147,7 +147,7 @@ def losses(store: Store, chosen: ComparableSet) -> None:
     for column, metric in zip(st.columns(2, gap="medium"), queries.LOSSES, strict=True):
         frame = queries.curves(store, list(names), (metric,))
         with column:
-            chart = charts.run_curves(frame.assign(run=frame["run_id"].map(names)), colors, "step", METRICS[metric])
+            chart = variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, METRICS[metric])
             st.altair_chart(chart, key=f"{chosen.option}.{metric}")
             for sentence in _parities(store, names, metric):
                 st.caption(sentence)

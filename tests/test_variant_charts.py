@@ -1,0 +1,46 @@
+"""What the charts of variants show, as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from dashboard import variant_charts as charts
+from dashboard.metric_words import METRICS
+from gan_runtime.break_even import Cost
+
+COLORS = {"XLA off": "#009E73", "XLA jit": "#CC79A7"}
+OFF, JIT = Cost(1.0, 0.1), Cost(3.0, 0.05)
+
+
+def rows(chart: Any, layer: int) -> list[list[object]]:
+    return chart.layer[layer].data.to_numpy().tolist()
+
+
+def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:
+    chart = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=100)
+    assert rows(chart, 0) == [["XLA off", 0.0, 1.0], ["XLA off", 100.0, 11.0], ["XLA jit", 0.0, 3.0], ["XLA jit", 100.0, 8.0]]
+    assert rows(chart, 1) == [["XLA jit", 40.0, 5.0]]
+
+
+def test_the_lines_go_a_little_beyond_a_meeting_that_the_runs_did_not_reach() -> None:
+    chart = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=20)
+    assert rows(chart, 0)[1][1] == 50.0
+    far = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=5)
+    assert (rows(far, 0)[1][1], rows(far, 1)) == (5.0, [])
+
+
+def test_without_a_meeting_there_is_no_dot() -> None:
+    assert rows(charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100), 1) == []
+
+
+def test_the_work_of_each_variant_is_named() -> None:
+    shares = pd.DataFrame({"variant": ["off", "jit"], "category": ["forward", "idle"], "share": [1.0, 1.0], "runs": [2, 1]})
+    assert charts.work_bars(shares).data["work"].tolist() == ["Forward", "Idle"]
+
+
+def test_equal_curves_are_told_apart_by_dashes() -> None:
+    frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
+    spec = charts.loss_curves(frame, COLORS, METRICS["loss_generator"]).to_dict()
+    assert spec["layer"][0]["encoding"]["strokeDash"]["scale"] == {"domain": list(COLORS), "range": [[1, 0], [6, 3]]}
