@@ -60,6 +60,7 @@ PHRASES = {
     "all_reduce_type": "gradients in {}",
     "sync_every_steps": words.LOCAL_SGD,
     "alarm_action": "on an alarm: {}",
+    "count_kernels": "kernels counted",
     "name": "{}",
 }
 LABEL_LENGTH = 32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven

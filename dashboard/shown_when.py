@@ -52,6 +52,7 @@ SHOWN_WHEN: dict[str, OneOf | Above] = {
     "batch_norm": SEVERAL_REPLICAS,
     "all_reduce_type": SEVERAL_REPLICAS,
     "sync_every_steps": SEVERAL_REPLICAS,
+    "count_kernels": OneOf("xla", ("jit",), "XLA jit"),
     "all_reduce_pack_mb": Above(("workers",), 1, "several workers"),
 }
 

@@ -104,7 +104,7 @@ COUNTS = {
 }
 COUNTS_HELP = (
     "Counted in the traced graph and in XLA's own text of the forward and backward pass. Before: each instruction would be a "
-    "kernel. After: XLA has removed some and put others together into fusions. A dash: XLA compiles nothing."
+    "kernel. After: XLA has removed some and put others together into fusions. A dash: XLA compiles nothing, or 'Count kernels' was not set."
 )
 TIMES = {"trace": "Trace", "first_call": "First call", "compile": "Compile", "steady_step": "Steady step"}
 
@@ -122,6 +122,8 @@ def kernels(store: Store, chosen: ComparableSet) -> None:
     )
     st.subheader("What a step is made of", help=COUNTS_HELP)
     st.dataframe(shown, hide_index=True, key=f"{chosen.option}.kernels")
+    if counts["kernels_after"].isna().all():
+        st.caption("Kernels and fusions are counted in runs with XLA jit and 'Count kernels' set on Launch.")
 
 
 def work(store: Store, chosen: ComparableSet) -> None:

@@ -41,6 +41,7 @@ ENDLESS = [*TINY, "--set", "epochs=10000"]
 WRONG = {
     "name": "a/b",
     "profile_steps": "101",
+    "count_kernels": "maybe",
     "workload": "dcgan_mnits",
     "dataset": "cifar",
     "engine": "torch",

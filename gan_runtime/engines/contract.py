@@ -85,6 +85,16 @@ class ProfiledSteps:
 
 
 @dataclass(frozen=True)
+class StepKernels:
+    """What a step is made of (docs/metrics.md). The last three are None where they were not asked for or XLA compiles nothing."""
+
+    operations: int
+    kernels_before: int | None
+    kernels_after: int | None
+    fusions: int | None
+
+
+@dataclass(frozen=True)
 class DeviceMemory:
     """Bytes that the framework holds on the fullest device, now and at most so far."""
 
@@ -97,6 +107,10 @@ class Engine(Protocol):
 
     def trace(self) -> None:
         """Builds the graph of the training call without running it."""
+        ...
+
+    def kernels(self) -> StepKernels:
+        """Counts what `trace` has built; with the option `count_kernels` it compiles once more for that."""
         ...
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:

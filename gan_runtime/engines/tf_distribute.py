@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines.contract import Arrays, DeviceMemory, ProbeResult, ProfiledSteps, StepNumbers
+from gan_runtime.engines.contract import Arrays, DeviceMemory, ProbeResult, ProfiledSteps, StepKernels, StepNumbers
+from gan_runtime.engines.tf_counts import step_kernels
 from gan_runtime.engines.tf_devices import fullest, make_strategy
 from gan_runtime.engines.tf_input import distributed_batches
 from gan_runtime.engines.tf_optimizers import make_optimizer
@@ -60,7 +61,12 @@ class TfEngine:
 
     def trace(self) -> None:
         """Builds the graph of the training call without running it."""
-        self._call.get_concrete_function(self._batches(), *self._counters(1), self._workers.word(False))
+        self._traced()
+
+    def kernels(self) -> StepKernels:
+        """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
+        asked = self._spec.count_kernels == "yes"
+        return step_kernels(self._traced(), self._step.compiled_texts(self._images.shape[1:]) if asked else ())
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
@@ -158,6 +164,10 @@ class TfEngine:
             return tf.constant(True)
 
         self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+
+    def _traced(self) -> Any:
+        """The graph of the training call; traced once."""
+        return self._call.get_concrete_function(self._batches(), *self._counters(1), self._workers.word(False))
 
     def _settle(self) -> None:
         """Once for everything that an epoch's end wants of the one model: probe, samples, state."""

@@ -86,6 +86,19 @@ class ReplicaStep:
                 found |= tapes[loss].gradient(losses[loss], {name: self._networks[name].trainable_variables for name in networks})
         return found, {**forward.losses, **forward.scalars}
 
+    def compiled_texts(self, image_shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+        """XLA's text of each phase's forward and backward pass on one replica: as handed to XLA, and as optimized by it.
+
+        Compiles each phase once more. Nothing comes without xla=jit.
+        """
+        if self._spec.xla != "jit":
+            return
+        images = tf.zeros([self._spec.batch_size_per_replica // self._parts, *image_shape], tf.uint8)
+        zero, scales = tf.constant(0), {name: tf.constant(1.0) for name in self._optimizers}
+        for gradients in self._gradients:
+            text_of = gradients.experimental_get_compiler_ir(images, zero, zero, zero, scales)  # type: ignore[attr-defined]
+            yield text_of(stage="hlo"), text_of(stage="optimized_hlo")
+
     @contextmanager
     def _tape(self, networks: list[str]) -> Iterator[tf.GradientTape]:
         """Records what depends on the weights of these networks."""

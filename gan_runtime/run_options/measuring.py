@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel
 
 from gan_runtime.options import option
@@ -20,4 +22,13 @@ class MeasuringOptions(BaseModel):
         help="So many steps run once under the profiler, to tell where a step's time goes. They train as all others but count in no time. 0: none.",
         source="CERN's 3DGAN on TPUs: 38 % forward, 61 % backward, 0.7 % idle",
         error="use 0, or a few steps such as 5.",
+    )
+    count_kernels: Literal["no", "yes"] = option(
+        "no",
+        label="Count kernels",
+        group="Run",
+        choices=("no", "yes"),
+        help="With XLA jit: kernels and fusions of a step, before and after XLA's optimizing. Compiles once more at the start, which counts in no time.",
+        source="TensorFlow: experimental_get_compiler_ir",
+        error="use no or yes.",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from gan_runtime import journal
@@ -68,6 +68,7 @@ def train(
     begin = time.perf_counter()
     engine.trace()
     writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
+    writer.write(journal.Kernels(**asdict(engine.kernels())))
     record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank)
     compiled = False
 

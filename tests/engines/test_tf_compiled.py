@@ -35,6 +35,36 @@ def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngin
     assert gradients.experimental_get_tracing_count() == replicas  # not once for each part
 
 
+@pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
+def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: MakeEngine, replicas: int, parts: int) -> None:
+    engine = make(replicas, xla="jit", count_kernels="yes", accumulation_steps=parts)
+    engine.trace()
+    found = engine.kernels()
+    assert found.kernels_before is not None
+    assert found.kernels_after is not None
+    assert found.fusions is not None
+    assert found.operations > 100
+    assert 0 < found.fusions <= found.kernels_after < found.kernels_before
+    engine.run(1)  # counting has changed nothing that training needs
+
+
+def test_the_phases_of_a_step_add_up(make: MakeEngine) -> None:
+    together, in_turn = (
+        make(1, xla="jit", count_kernels="yes", updates=updates).kernels() for updates in ("together", "in_turn")
+    )
+    assert (in_turn.kernels_before or 0) > (together.kernels_before or 0)
+
+
+def test_without_being_asked_only_operations_are_counted(make: MakeEngine) -> None:
+    off, jit = make(1, count_kernels="yes").kernels(), make(1, xla="jit").kernels()
+    assert (
+        (off.kernels_before, off.kernels_after, off.fusions)
+        == (jit.kernels_before, jit.kernels_after, jit.fusions)
+        == (None,) * 3
+    )
+    assert min(off.operations, jit.operations) > 100
+
+
 def weights(state: dict[str, Any]) -> dict[str, Any]:
     return {name: values for name, values in state.items() if name.startswith(("generator/", "discriminator/"))}
 

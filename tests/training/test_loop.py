@@ -21,6 +21,7 @@ from gan_runtime.engines.contract import (
     ProbeResult,
     ProfiledSteps,
     ProfileShare,
+    StepKernels,
     StepNumbers,
     WorkerNews,
 )
@@ -65,6 +66,10 @@ class CountingEngine:
         self.profiled.append((self.step + 1, steps))
         numbers = self.run(steps, stop_wish)
         return ProfiledSteps(replace(numbers, seconds=100.0), (ProfileShare("generator", "forward", 99.0, 1.0),))
+
+    def kernels(self) -> StepKernels:
+        """Few."""
+        return StepKernels(900, 120, 40, 30)
 
     def device_memory(self) -> DeviceMemory:
         """Grows by a byte a step."""
@@ -151,6 +156,7 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
     assert Counter(type(record).__name__ for record in records if not isinstance(record, journal.Scalars)) == {
         "AttemptStart": 1,
         "Plan": 1,
+        "Kernels": 1,
         "StatusChange": 1,
         "EpochDone": 3,
         "EpochScores": 3,
@@ -239,6 +245,12 @@ def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> 
     assert (profile.step, profile.steps, profile.seconds) == (14, 3, 99.0)
     assert profile.shares == [journal.TimeShare(network="generator", category="forward", seconds=99.0, share=1.0)]
     assert steps_recorded(run) == list(range(1, 51))
+
+
+def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
+    train(run, CountingEngine())
+    found = [item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Kernels)]
+    assert [(item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found] == [(900, 120, 40, 30)]
 
 
 def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
