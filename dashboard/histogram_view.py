@@ -68,7 +68,7 @@ def _over_epochs(store: Store, row: RunRow, item: Item, view: str | None) -> Non
             if frame.empty:
                 st.caption(f"{panel.title}: after the first epoch.")
             else:
-                chart = partial(draw, title=panel.title, axis=panel.axis, color=panel.color)
+                chart = partial(draw, title=panel.title, axis=panel.axis, color=panel.color, domain=panel.domain)
                 widgets.steady_chart(chart, frame, f"{view}.{panel.series}.{row.run_id}")
 
 
@@ -83,11 +83,9 @@ def _over_runs(store: Store, rows: list[RunRow], item: Item, epoch: int) -> None
                 st.caption(f"{panel.title}: none of these runs has stored any up to epoch {epoch}.")
                 continue
             present = [name for run_id, name in names.items() if run_id in set(frame["run_id"])]
+            shown = frame.assign(run=frame["run_id"].map(names))
             chart = histogram_charts.run_overlay(
-                frame.assign(run=frame["run_id"].map(names)),
-                {name: colors[name] for name in present},
-                panel.title,
-                panel.axis,
+                shown, {name: colors[name] for name in present}, panel.title, panel.axis, domain=panel.domain
             )
             st.altair_chart(chart, key=f"overlay.{panel.series}")
     _earlier_epochs(pd.concat(frames), names, epoch)

@@ -19,13 +19,14 @@ SCORE_AXIS = "D's score (1 = real)"
 
 @dataclass(frozen=True)
 class Panel:
-    """One distribution. `series`: name of a histogram, or with `of_steps` a metric of the steps."""
+    """One distribution. `series`: name of a histogram, or with `of_steps` a metric of the steps. `domain`: all that it can be."""
 
     series: str
     title: str
     axis: str
     color: str
     of_steps: bool = False
+    domain: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Item:
 
 def items(histograms: list[str], metrics: list[str]) -> list[Item]:
     """Everything that can be shown of runs that have stored these histograms and metrics: scores, losses, then layer by layer."""
-    scores = tuple(Panel(name, title, SCORE_AXIS, color) for name, (title, color) in SCORES.items() if name in histograms)
+    scores = tuple(
+        Panel(name, title, SCORE_AXIS, color, domain=(0.0, 1.0)) for name, (title, color) in SCORES.items() if name in histograms
+    )
     losses = tuple(_loss(metric) for metric in queries.LOSSES if metric in metrics)
     found = [Item("Scores of the discriminator", scores), Item("Losses of the steps", losses)]
     parts = {name.partition("/")[2] for name in histograms if name.partition("/")[0] in KINDS}

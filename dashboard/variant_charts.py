@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.charts import WORK_NAMES, legend
+from dashboard.charts import WORK_NAMES
 from dashboard.metric_words import Metric
 from gan_runtime.break_even import Cost, break_even_steps
 
@@ -36,7 +36,7 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     encoding: dict[str, Any] = {
         "x": alt.X("step:Q", title="Step", axis=alt.Axis(grid=False, format=",d"), scale=alt.Scale(nice=False)),
         "y": alt.Y("seconds:Q", title="Compiling and training (s)"),
-        "color": alt.Color("variant:N", title=None, legend=legend(), scale=scale),
+        "color": alt.Color("variant:N", title=None, legend=_lines(), scale=scale),
         "tooltip": [
             alt.Tooltip("variant:N", title="Variant"),
             alt.Tooltip("step:Q", title="Step", format=",.0f"),
@@ -58,7 +58,7 @@ def loss_curves(frame: pd.DataFrame, colors: dict[str, str], metric: Metric, hei
     base = alt.Chart(frame).encode(
         x=alt.X("step:Q", title="Step", axis=alt.Axis(grid=False, format=",d"), scale=alt.Scale(zero=False, nice=False)),
         y=alt.Y("mean:Q", title=metric.axis, scale=alt.Scale(zero=False)),
-        color=alt.Color("variant:N", title=None, legend=legend(), scale=alt.Scale(domain=names, range=list(colors.values()))),
+        color=alt.Color("variant:N", title=None, legend=_lines(), scale=alt.Scale(domain=names, range=list(colors.values()))),
     )
     dash = alt.StrokeDash("variant:N", legend=None, scale=alt.Scale(domain=names, range=DASHES[: len(names)]))
     tooltip = [
@@ -97,6 +97,11 @@ def work_bars(frame: pd.DataFrame) -> alt.Chart:
         )
         .properties(title="Where does a step's time go?", height=alt.Step(46))
     )
+
+
+def _lines() -> alt.Legend:
+    """A legend of lines."""
+    return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolType="stroke", symbolStrokeWidth=3)
 
 
 def _title(text: str, subtitle: str) -> alt.Title:

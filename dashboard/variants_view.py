@@ -45,10 +45,10 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
 
 def how_to_start(runtime: Runtime, option: str) -> None:
     """Which runs are missing, and the way to start them."""
-    choices = " or ".join(value_name(option, value) for value in RunSpec.options()[option].choices)
+    first, second, *_ = (value_name(option, value) for value in RunSpec.options()[option].choices)
     st.info(
-        f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once with {choices}, everything else "
-        "as it is, the seed too: their times and curves appear here as soon as both have ended. A study queues them for you."
+        f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once with {first} and once with {second}, "
+        "everything else as it is, the seed too: their times and curves appear here as soon as both have ended. A study queues them for you."
     )
     with st.container(horizontal=True):
         st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
@@ -82,7 +82,7 @@ def table(store: Store, chosen: ComparableSet) -> None:
     shown = pd.DataFrame(
         {
             "Variant": [value_name(chosen.option, value) for value in medians["variant"]],
-            "Runs": medians["runs"],
+            "Runs": [str(runs) for runs in medians["runs"]],
             **{label: [words.seconds(_known(value)) for value in medians[name]] for name, label in TIMES.items()},
             "Images/s": [words.count(value) for value in medians["images_per_s"]],
             "Speed": [f"{usual / value:.2f} ×" for value in medians["steady_step"]],

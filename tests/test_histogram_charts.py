@@ -39,6 +39,21 @@ def test_ridges_of_a_thinned_run_are_as_far_apart_as_its_epochs(two_epochs: pd.D
     assert rows["top"].min() == 10 - 2.5 * 10
 
 
+def test_a_ridge_ends_where_its_values_do() -> None:
+    """Else the flat lines of newer epochs would cross the ridges of older ones."""
+    shares = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
+    rows = [("quick-0001", epoch, left, left + 1, share) for epoch in (1, 2) for left, share in enumerate(shares)]
+    drawn_rows = drawn(charts.ridgelines(pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL))
+    assert list(drawn_rows["left"]) == [1, 2, 3, 4, 5] * 2
+
+
+def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) -> None:
+    (item, *_) = items(["score/real"], [])
+    (panel,) = item.panels
+    spec = charts.ridgelines(two_epochs, panel.title, panel.axis, panel.color, domain=panel.domain).to_dict()
+    assert spec["layer"][0]["encoding"]["x"]["scale"] == {"domain": [0.0, 1.0]}
+
+
 def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
     rows = drawn(charts.ridgelines(two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL))
     assert list(rows["top"].round(4)) == [0.1667, -1.5]

@@ -28,7 +28,7 @@ class MeasuringOptions(BaseModel):
         label="Count kernels",
         group="Run",
         choices=("no", "yes"),
-        help="With XLA jit: kernels and fusions of a step, before and after XLA's optimizing. Compiles once more at the start, which counts in no time.",
+        help="With XLA jit: kernels and fusions of a step, before and after XLA's optimizing. Compiles once more at the start: that counts in no time, but in the memory.",
         source="TensorFlow: experimental_get_compiler_ir",
         error="use no or yes.",
     )

@@ -32,7 +32,8 @@ def measured(trained: Make) -> Make:
 
 
 @pytest.mark.parametrize(
-    ("page", "sentence"), [("xla", "once with XLA off or XLA jit or XLA autocluster"), ("precision", "once with float32 or")]
+    ("page", "sentence"),
+    [("xla", "once with XLA off and once with XLA jit"), ("precision", "once with float32 and once with mixed bfloat16")],
 )
 def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence: str) -> None:
     app = show(page)
@@ -57,7 +58,7 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
     assert "**XLA jit** has paid back its compiling after 40 steps (5.0 s) against XLA off" in texts(app)
     assert app.dataframe[0].value.to_dict("list") == {
         "Variant": ["XLA off", "XLA jit"],
-        "Runs": [1, 1],
+        "Runs": ["1", "1"],
         "Trace": ["900 ms", "900 ms"],
         "First call": ["1.1 s", "3.05 s"],
         "Compile": ["1 s", "3 s"],
