@@ -25,11 +25,13 @@ from benchmarks.trial import random_mnist
 from benchmarks.turns import Turn, serve
 from gan_runtime import catalog
 from gan_runtime.data import loading
+from gan_runtime.engines import tf_flags
 from gan_runtime.spec import RunSpec
 
 
 def build(spec: RunSpec) -> Any:
     """The engine of a run, built and traced as a trainer does it."""
+    tf_flags.set_flags(spec, "cpu")
     engine_class = importlib.import_module(catalog.ENGINES[spec.engine].module).ENGINE
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
     engine = engine_class(spec, workload, loading.load(spec.dataset), "cpu")

@@ -30,6 +30,7 @@ page = st.navigation(
         ],
         "Studies": [
             st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
+            st.Page(places.PAPER, title="Paper", icon=":material/menu_book:", url_path="paper"),
         ],
     }
 )

@@ -14,12 +14,18 @@ def variant_points(frame: pd.DataFrame, unit: str, title: str, height: int = 260
     `frame`: variant, variant_index, repeat, run_id, value, color (hex), median, low, high. Values in `unit`.
     """
     order = list(frame.sort_values("variant_index")["variant"].unique())
-    x = alt.X("variant:N", title=None, sort=order, axis=alt.Axis(labelAngle=0, labelLimit=140, grid=False))
+    x = alt.X(
+        "variant:N",
+        title=None,
+        sort=order,
+        axis=alt.Axis(labelAngle=0, labelLimit=140, labelFlush=False, grid=False),
+        scale=alt.Scale(type="point", padding=0.5),
+    )
     y_scale = alt.Scale(zero=False, nice=True)
     base = alt.Chart(frame)
     runs = base.mark_circle(size=70, opacity=0.85).encode(
         x=x,
-        y=alt.Y("value:Q", title=unit, scale=y_scale),
+        y=alt.Y("value:Q", title=None, scale=y_scale),
         color=alt.Color("color:N", scale=None),
         tooltip=[
             alt.Tooltip("variant:N", title="Variant"),
@@ -34,4 +40,4 @@ def variant_points(frame: pd.DataFrame, unit: str, title: str, height: int = 260
     median = base.mark_tick(thickness=3, size=34, color=palette.NEUTRAL).encode(
         x=x, y="median:Q", tooltip=[alt.Tooltip("median:Q", title=f"Median, {unit}", format=".4~g")]
     )
-    return alt.LayerChart(layer=[interval, median, runs]).properties(title=title, height=height)
+    return alt.LayerChart(layer=[interval, median, runs]).properties(title=f"{title} ({unit})" if unit else title, height=height)

@@ -11,6 +11,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 │   ├── StoreDamagedError       it is no DuckDB database
 │   └── QueryError              a person's SQL does not run
 ├── ExportError                 the folder for an export cannot be written
+├── BundleError                 a bundle of runs cannot be written or read
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
@@ -96,6 +97,10 @@ class QueryError(StoreError):
 
 class ExportError(GanRuntimeError):
     """The folder for an export cannot be written."""
+
+
+class BundleError(GanRuntimeError):
+    """A bundle of runs cannot be written, or is none."""
 
 
 class PortError(GanRuntimeError):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from pathlib import Path
 
 from filelock import FileLock
 
-from gan_runtime import commands, hosts, owner
+from gan_runtime import bundles, commands, hosts, owner
 from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -93,6 +94,12 @@ class Runtime:
         runs = commands.submit_study(self.home, design, self.host())
         self.refresh()
         return runs
+
+    def load(self, bundle: Path) -> list[str]:
+        """Loads the runs of a bundle and takes them in; returns the new ids. Raises as `bundles.unpack`."""
+        new = bundles.unpack(bundle, self.home)
+        self.refresh()
+        return new
 
     def stop_all(self, run_ids: list[str]) -> None:
         """Asks those of the runs that wait or train to end, the waiting ones first, so that none of them starts meanwhile."""

@@ -110,7 +110,7 @@ def _in_words(error: Exception, place: Place) -> str:
 def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
     begin = time.perf_counter()
     spec = run.spec()
-    tf_flags.set_flags(spec)  # first of all: reading MNIST may load TensorFlow
+    tf_flags.set_flags(spec, accelerator)  # first of all: reading MNIST may load TensorFlow
     data = loading.load(spec.dataset)
     spec.check_set(len(data.images))
     if data.note:

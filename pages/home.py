@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import actions, home_view, session
+from dashboard import actions, examples, home_view, session
 from gan_runtime.store import queries
 
 head = st.columns([3, 1], vertical_alignment="bottom")
@@ -18,6 +18,7 @@ def overview() -> None:
     rows = queries.runs(runtime.store)
     if not rows:
         home_view.welcome()
+        examples.offer(runtime, "home")
         return
     home_view.training_now(runtime, [row for row in rows if row.is_live and row.status != "queued"])
     home_view.waiting(runtime, queries.queue(runtime.store))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import session, study_form, study_view
+from dashboard import examples, session, study_form, study_view
 from gan_runtime.store import queries
 
 runtime = session.runtime()
@@ -14,6 +14,7 @@ with st.expander("Ask a new question", expanded=study is None, icon=":material/s
     study_form.show(runtime)
 if study is None:
     st.info("No study is stored yet. A study starts several runs that differ in one thing, and says what that thing does.")
+    examples.offer(runtime, "studies")
     st.stop()
 study_id, was_live = study.study_id, study.is_live
 

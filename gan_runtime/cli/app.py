@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gan_runtime import commands, hosts, owner, presets
+from gan_runtime import bundles, commands, hosts, owner, presets
 from gan_runtime.cli import output, record, reports, serving, tables, training
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.errors import GanRuntimeError
@@ -222,6 +222,35 @@ def export(
     if as_json:
         return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})
     return output.say(f"{len(paths)} files are in {to}.")
+
+
+@app.command()
+def bundle(
+    run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of ended runs; `runs` lists them.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")] = "",
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write ended runs into one file to give away: options, numbers, images; no checkpoints, no names of hosts or folders."""
+    chosen = Home.choose(home)
+    size = bundles.pack([chosen.run_dir(run_id) for run_id in dict.fromkeys(run)], to, prefix)
+    if as_json:
+        return output.print_json({"file": to, "bytes": size})
+    return output.say(f"{to} holds {len(set(run))} run(s) in {size / 1e6:.1f} MB.")
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `bundle`.")] = bundles.EXAMPLES,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Load the runs of a bundle; without FILE the example runs. An open dashboard shows them within a moment."""
+    new = bundles.unpack(file, Home.choose(home))
+    if as_json:
+        return output.print_json({"runs": new})
+    return output.say(f"{len(new)} new run(s): {', '.join(new)}." if new else "all runs of the bundle are here already.")
 
 
 @app.command()

@@ -80,5 +80,30 @@ def test_flags_are_set_for_autocluster_alone(
 ) -> None:
     # A copy: what the function sets must not reach the processes that later tests start.
     monkeypatch.setattr(os, "environ", {"TF_XLA_FLAGS": given} if given else {})
-    tf_flags.set_flags(RunSpec.parse({"xla": xla}))
+    tf_flags.set_flags(RunSpec.parse({"xla": xla}), "cpu")
     assert os.environ.get("TF_XLA_FLAGS") == flags
+
+
+@pytest.mark.parametrize(
+    ("options", "accelerator", "threads"),
+    [
+        ({"replicas": 4}, "cpu", ("1", "4")),
+        ({"replicas": 8}, "cpu", ("1", "4")),
+        ({"replicas": 2}, "cpu", (None, None)),
+        ({"replicas": 8}, "gpu", (None, None)),
+        ({"workers": 8}, "cpu", (None, None)),  # the launcher shares the cores out among processes
+    ],
+)
+def test_as_many_replicas_as_cores_get_one_thread_an_operation(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, int], accelerator: str, threads: tuple[str | None, str | None]
+) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    tf_flags.set_flags(RunSpec.parse(options), accelerator)
+    assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
+
+
+def test_threads_that_a_person_has_set_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"TF_NUM_INTRAOP_THREADS": "3"})
+    tf_flags.set_flags(RunSpec.parse({"replicas": 256}), "cpu")
+    assert os.environ["TF_NUM_INTRAOP_THREADS"] == "3"

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import study_view
+from dashboard import study_words
 from gan_runtime import commands, journal
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -66,7 +66,7 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert list(table["Runs"]) == [3, 3]
     assert list(table["Time per epoch (s)"]) == ["4 (4 to 4)", "3 (3 to 3)"]
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
-    assert [chart["title"] for chart in charts(app)] == ["Time per epoch", "Spread of images"]
+    assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Spread of images (real ones = 1)"]
 
 
 def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
@@ -93,7 +93,7 @@ def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Ho
 def test_too_few_repeats_are_said_to_be_too_few() -> None:
     effect = difference({1: 3.0, 2: 3.3}, {1: 4.0, 2: 4.0})
     assert effect is not None
-    assert study_view.sentence("batch 128", "batch 64", effect) == (
+    assert study_words.sentence("batch 128", "batch 64", effect) == (
         "**batch 128** takes 21 % less time per epoch than batch 64 (× 0.79, 0.75 to 0.82): 2 repeats: too few to tell from noise."
     )
 
@@ -103,6 +103,6 @@ def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
         {"variant": "a", "variant_index": 0, "repeat": 1, "run_id": "x", "epoch_seconds": 2.0},
         {"variant": "a", "variant_index": 0, "repeat": 2, "run_id": "y", "epoch_seconds": float("nan")},
     ]
-    points = study_view.points(pd.DataFrame(rows), "epoch_seconds")
+    points = study_words.points(pd.DataFrame(rows), "epoch_seconds")
     assert list(points["run_id"]) == ["x"]
     assert list(points["median"]) == [2.0]

@@ -1,0 +1,125 @@
+"""A home as it looks after months of work: hundreds of ended runs, millions of numbers, written as journals.
+
+The numbers are random walks; nothing is trained. A share of the runs belongs to studies of four variants.
+"""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from gan_runtime import journal
+from gan_runtime.home import Home
+from gan_runtime.journal import StudyPlace
+from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.spec import RunSpec
+
+METRICS = ("loss_generator", "loss_discriminator", "d_real", "d_fake", "learning_rate_generator", "learning_rate_discriminator")
+EPOCH_METRICS = ("spread_real", "spread_fake", "d_accuracy_real", "d_accuracy_fake")
+HISTOGRAMS = (
+    "score/real",
+    "score/fake",
+    "weight/generator",
+    "weight/discriminator",
+    "gradient/generator",
+    "gradient/discriminator",
+)
+EPOCHS = 30
+STEPS_PER_CALL = 50
+BATCHES = (64, 128, 256, 512)
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def write(home: Home, runs: int, rows: int) -> None:
+    """`runs` finished runs with about `rows` step numbers in all."""
+    home.prepare()
+    random = np.random.default_rng(1)
+    steps = max(1, rows // runs // len(METRICS) // EPOCHS)  # of an epoch
+    picture = _picture(random)
+    for number in range(1, runs + 1):
+        _write_run(home, number, steps, random, picture, in_study=number <= runs // 2)
+
+
+def _write_run(home: Home, number: int, steps: int, random: np.random.Generator, picture: bytes, in_study: bool) -> None:
+    run = RunDir(home.runs / f"run-{number:04d}")
+    run.samples.mkdir(parents=True)
+    variant = number % len(BATCHES)
+    spec = RunSpec.parse({"batch_size_global": BATCHES[variant], "epochs": EPOCHS, "seed": number}).model_dump()
+    write_json(run.spec_path, spec)
+    at = BEGIN + timedelta(minutes=20 * number)
+    place = StudyPlace(
+        study_id=f"study-{(number - 1) // 8 + 1:04d}",
+        question="batch_size",
+        title="Batch size",
+        variant=f"batch {BATCHES[variant]}",
+        variant_index=variant,
+        repeat=1 + (number - 1) % 8 // 4,
+    )
+    created = journal.Created(at=at, spec=spec, accelerator="cpu", color=number % 8, study=place if in_study else None)
+    journal.append(
+        run.supervisor_journal,
+        1,
+        created,
+        journal.StatusChange(at=at, status="queued", reason="waiting", queue_rank=float(number)),
+        journal.StatusChange(at=at, status="starting", reason="starting a trainer on cpu"),
+    )
+    journal.append(run.trainer_journal(), 1, *_records(at, steps, random))
+    for epoch in range(1, EPOCHS + 1):
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(picture)
+
+
+def _records(at: datetime, steps: int, random: np.random.Generator) -> list[journal.Record]:
+    records: list[journal.Record] = [
+        journal.AttemptStart(at=at, resume_step=0),
+        journal.Plan(at=at, images=64 * steps, steps_per_epoch=steps, epochs=EPOCHS),
+        journal.StatusChange(at=at, status="running", reason="training"),
+    ]
+    for epoch in range(1, EPOCHS + 1):
+        records += _epoch(at, epoch, steps, random)
+    records += [journal.Phase(at=at, phase=name, seconds=1.0) for name in ("trace", "first_call", "compile")]
+    records += [
+        journal.Phase(at=at, phase="steady_step", seconds=0.01),
+        journal.StatusChange(at=at + timedelta(minutes=15), status="finished", reason=f"all {EPOCHS} epochs done"),
+    ]
+    return records
+
+
+def _epoch(at: datetime, epoch: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
+    first, last = (epoch - 1) * steps + 1, epoch * steps
+    found: list[journal.Record] = []
+    for begin in range(first, last + 1, STEPS_PER_CALL):
+        count = min(STEPS_PER_CALL, last - begin + 1)
+        values = {metric: (1.0 + 0.1 * random.standard_normal(count)).tolist() for metric in METRICS}
+        wall_s = (0.01 * np.arange(begin, begin + count)).tolist()
+        found.append(journal.Scalars(at=at, epoch=epoch, first_step=begin, wall_s=wall_s, values=values))
+    scores = {metric: float(random.uniform(0.2, 0.8)) for metric in EPOCH_METRICS}
+    edges = np.linspace(0.0, 1.0, 31)[:-1].tolist()
+    found.append(journal.EpochDone(at=at, epoch=epoch, step=last, seconds=0.01 * steps, images=64 * steps, images_per_s=6400.0))
+    found.append(journal.EpochScores(at=at, epoch=epoch, step=last, wall_s=0.01 * last, values=scores))
+    found += [
+        journal.Histogram(
+            at=at, epoch=epoch, step=last, name=name, bin_left=edges, bin_right=1.0, count=random.integers(0, 99, 30).tolist()
+        )
+        for name in HISTOGRAMS
+    ]
+    file = f"samples/epoch-{epoch:05d}.png"
+    found.append(journal.Sample(at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={}))
+    return found
+
+
+def _picture(random: np.random.Generator) -> bytes:
+    """A grid of noise: PNG cannot make it small, as it cannot with early samples."""
+    kept = io.BytesIO()
+    Image.fromarray(random.integers(0, 255, (232, 232), dtype=np.uint8)).save(kept, "PNG")
+    return kept.getvalue()
+
+
+def folder(path: Path, runs: int, rows: int) -> Home:
+    """A new home in `path`."""
+    home = Home(path)
+    write(home, runs, rows)
+    return home

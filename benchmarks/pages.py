@@ -1,0 +1,86 @@
+"""How long each page takes to answer on a large store: the script of the page, run in the process that holds the store.
+
+take_in_s   from journals to results.duckdb, once; rows, megabytes: how large the store is
+pages       page → seconds of the second visit of a session; cold → of the first one
+
+python -m benchmarks.pages [--runs 200] [--rows 5000000]        prints one JSON line
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import large_home
+
+COMPARED = 4
+
+
+def measure(runs: int, rows: int) -> dict[str, Any]:
+    """Writes the home, takes it in, visits every page twice."""
+    with tempfile.TemporaryDirectory() as place:
+        home = large_home.folder(Path(place), runs, rows)
+        os.environ["GAN_RUNTIME_HOME"] = str(home.path)
+        from dashboard import session
+
+        begin = time.perf_counter()
+        store = session.runtime().store
+        take_in_s = time.perf_counter() - begin
+        stored = store.rows("SELECT count(*) FROM scalars")[0][0]
+        cold, warm = {}, {}
+        for page, query in visits(runs).items():
+            cold[page], warm[page] = visit(page, query)
+        megabytes = home.database.stat().st_size / 1e6
+        session.close()
+    return {"runs": runs, "rows": stored, "take_in_s": take_in_s, "megabytes": megabytes, "cold": cold, "pages": warm}
+
+
+def visits(runs: int) -> dict[str, dict[str, str]]:
+    """Page → its address, each with as much on it as a person would look at."""
+    some = ",".join(f"run-{number:04d}" for number in range(runs - COMPARED + 1, runs + 1))
+    one = f"run-{runs:04d}"
+    return {
+        "home": {},
+        "launch": {},
+        "live": {"run": one},
+        "runs": {},
+        "compare": {"runs": some},
+        "samples": {"runs": some},
+        "histograms": {"runs": one},
+        "studies": {"study": "study-0001"},
+        "paper": {},
+    }
+
+
+def visit(page: str, query: dict[str, str]) -> tuple[float, float]:
+    """Seconds of the first run of the page's script and of the second. A page that fails raises."""
+    from streamlit.testing.v1 import AppTest
+
+    from dashboard import places
+    from gan_runtime.home import REPOSITORY
+
+    app = AppTest.from_file(str(REPOSITORY / "dashboard" / "navigation.py"), default_timeout=300)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.switch_page(str(getattr(places, page.upper())))
+    seconds = []
+    for _ in range(2):
+        begin = time.perf_counter()
+        app.run()
+        seconds.append(time.perf_counter() - begin)
+        if app.exception:
+            raise RuntimeError(f"{page}: {app.exception[0].value}")
+    return seconds[0], seconds[1]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Times every page on a large store.")
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    given = parser.parse_args()
+    print(json.dumps(measure(given.runs, given.rows)))

@@ -1,0 +1,51 @@
+"""Numbers that others have published, to stand beside our own. Literal tables with their source; nothing here is ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PAPER = "Ravikumar and Sriraman 2023"
+CERN = "CERN 3DGAN on Google Cloud (Cardoso), seconds per epoch of 124 987 events, best input pipeline"
+KIT = "KIT, Pix2Pix flow simulation (Lehmann et al. 2024), average training time over 45 epochs"
+
+# The paper, abstract and sections 5.3 and 5.4. It gives these numbers in its text; its figures have no tables.
+PAPER_TIME_SAVED = 0.79  # of the training time, batch 512 against 64
+PAPER_XLA_SPEEDUP = 1.15
+PAPER_FASTER_THAN = {"CPU": 0.562, "GPU": 0.197, "TPU, serial": 0.246}  # eight TPU cores at batch 32, share of time
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds on so many devices (`devices`: GPUs or TPU cores) with so many images each (`batch_per_device`)."""
+
+    system: str
+    devices: int
+    batch_per_device: int
+    seconds: float
+
+
+CERN_EPOCHS = (
+    *(
+        Measured("V100 GPUs", devices, 96, seconds)
+        for devices, seconds in (
+            (2, 1779.3),
+            (4, 899.0),
+            (8, 453.1),
+            (16, 227.6),
+            (32, 115.0),
+            (64, 59.4),
+            (128, 34.9),
+        )
+    ),
+    Measured("TPU v2 cores", 8, 128, 1058.9),
+    Measured("TPU v2 cores", 32, 128, 261.3),
+    Measured("TPU v3 cores", 8, 128, 416.3),
+    Measured("TPU v3 cores", 32, 128, 103.2),
+)
+# Batch size → seconds, by device. Dashes of the source are left out.
+KIT_SECONDS = {
+    "A6000 GPU": {8: 3451.0, 16: 3385.0, 32: 3133.0, 64: 2790.0},
+    "TPU v2-8": {8: 2518.0, 16: 1525.0},
+    "TPU v3-8": {8: 2383.0, 16: 1438.0},
+    "TPU v4-8": {8: 2130.0, 16: 1369.0, 32: 1092.0, 64: 1077.0},
+}

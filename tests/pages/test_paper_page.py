@@ -1,0 +1,102 @@
+"""The Paper page: each figure beside what the paper says, every sentence computed from stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import paper_words
+from gan_runtime import commands, journal
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.studies import paper
+from gan_runtime.studies.design import StudyDesign
+from tests.pages.test_pages import charts, texts, titles
+from tests.studies.hand_written import train
+
+Show = Callable[..., AppTest]
+BASE = {"workload": "dcgan_mnist", "epochs": 3}
+
+
+@pytest.fixture
+def at() -> Callable[[float], datetime]:
+    """So many seconds after now."""
+    begin = journal.now() + timedelta(minutes=1)
+    return lambda seconds: begin + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def studies(home: Home, host: Host, at: Callable[[float], datetime]) -> None:
+    """Batch 64 and 512, XLA off and jit, twice each. Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s."""
+    batches = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host)
+    compiled = commands.submit_study(home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host)
+    for number, run in enumerate(batches):
+        train(run, at, 100.0 * number, 4.0 if number % 2 == 0 else 3.0)
+    for number, run in enumerate(compiled):
+        train(run, at, 1000.0 + 100.0 * number, 4.0 if number % 2 == 0 else 5.0)
+
+
+def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: Show) -> None:
+    app = show("paper")
+    assert not app.exception
+    assert "No batch-size study is stored here yet" in texts(app)
+    assert "No XLA study is stored here yet" in texts(app)
+    assert titles(app) == ["How does it scale?"]
+    assert len(app.dataframe) == 2  # CERN's and KIT's tables
+
+
+@pytest.mark.usefixtures("studies")
+def test_each_figure_stands_beside_what_the_paper_says(show: Show) -> None:
+    app = show("paper")
+    assert not app.exception
+    text = texts(app)
+    assert [f"Fig. {number} ·" in text for number in (5, 6, 7, 8, 9, 10, 12, 13)] == [True] * 8
+    assert "An epoch of batch 512 takes 25 % less time than one of batch 64 (× 0.75 to 0.75: 2 repeats: too few" in text
+    assert "Less is saved than in the paper" in text
+    assert "the epochs of a run differ by 0 % from the fastest to the slowest" in text
+    assert "batch 64: G 3.00, D 1.50; batch 512: G 3.00, D 1.50" in text
+    assert "With XLA a steady step runs 0.80 times as fast as without" in text
+    assert "No run on GPU or TPU is stored here" in text
+    assert all(chart.get("layer") or chart.get("mark") for chart in charts(app))
+
+
+def test_one_button_queues_the_studies_of_the_paper_and_says_what_is_reduced(
+    show: Show, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None)
+    monkeypatch.setattr("dashboard.paper_view._dataset", lambda: "digits")
+    app = show("paper")
+    assert "A reduced form for this host (8 CPU cores, no GPU or TPU): 4 epochs instead of 30, 2 repeats" in texts(app)
+    app.button(key="paper.start").click().run()
+    assert len(home.run_dirs()) == 16
+    assert {run.spec().dataset for run in home.run_dirs()} == {"digits"}
+
+
+def test_a_host_with_a_tpu_runs_the_paper_in_full(host: Host) -> None:
+    tpu = host.devices["cpu"].model_copy(update={"count": 8, "name": "TPU v3"})
+    plan = paper.plan(host.model_copy(update={"devices": {**host.devices, "tpu": tpu}}), "mnist")
+    spec = plan.studies[0].runs[0].spec
+    assert (spec.accelerator, spec.replicas, spec.epochs, spec.dataset, plan.reduced) == ("tpu", 8, 30, "mnist", "")
+    assert plan.runs == 24
+
+
+def test_rates_that_rise_abruptly_are_counted() -> None:
+    constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
+    cycles = pd.DataFrame({"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]})
+    assert paper_words.rates(pd.concat([constant, cycles])) == "a: constant 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
+
+
+def test_concentration_compares_the_first_epoch_with_the_last() -> None:
+    frame = pd.DataFrame({"variant": ["a", "a", "b"], "epoch": [1, 2, 1], "width": [0.5, 0.25, 9.0]})
+    assert paper_words.concentration(frame).endswith("a: from 0.50 to 0.25.")
+    assert "Not measured here yet" in paper_words.concentration(frame[frame["variant"] == "b"])
+
+
+def test_a_study_without_a_second_variant_says_nothing() -> None:
+    rows = [{"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}]
+    assert paper_words.time_by_batch(pd.DataFrame(rows), "cpu") == paper_words.NOT_YET
+    assert "Not measured here yet" in paper_words.xla(pd.DataFrame(rows))
