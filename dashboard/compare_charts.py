@@ -26,6 +26,7 @@ Smoothing = Literal["none", "light", "strong"]
 YScale = Literal["auto", "linear", "log"]
 SMOOTHED_SHARES: dict[Smoothing, float] = {"none": 0.0, "light": 0.02, "strong": 0.1}  # of a curve's points
 FADED = 0.15  # what is not picked
+SOLID, DASHED = [1, 0], [5, 3]
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,9 @@ def _overlaid(
     smooth = base.transform_window(smoothed="mean(mean)", frame=[-window + 1, 0], groupby=["run"], sort=[alt.SortField("x")])
     band = base.mark_area(line=False).encode(y=y("low"), y2="high:Q", opacity=_unless_picked(pick, 0.14))
     raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=_unless_picked(pick, 0.35 if window > 1 else 0.0))
-    bold = smooth.mark_line(strokeWidth=2.5).encode(y=y("smoothed"), opacity=_unless_picked(pick, 1.0))
+    bold = smooth.mark_line(strokeWidth=2.5).encode(
+        y=y("smoothed"), opacity=_unless_picked(pick, 1.0), strokeDash=dash_of("run", colors)
+    )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     layers = alt.layer(band, raw, bold, points.encode(y=y("mean"), tooltip=tooltip).add_params(zoom, pick))
@@ -149,6 +152,13 @@ def _y_title(title: str, log: bool) -> str:
 def color_of(field: str, colors: dict[str, str]) -> alt.Color:
     """Name → colour. The page has one legend for all charts, which wraps where there are many runs."""
     return alt.Color(f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values())))
+
+
+def dash_of(field: str, colors: dict[str, str]) -> alt.StrokeDash:
+    """Name → dash: lines whose colour another one has are dashed."""
+    again = palette.repeated(colors)
+    dashes = [DASHED if name in again else SOLID for name in colors]
+    return alt.StrokeDash(f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=dashes))
 
 
 def _x_axis(x: str) -> alt.Axis:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, grouping, option_words, places
+from dashboard import compare_charts, grouping, option_words, palette, places
 from dashboard.compare_charts import Look, Smoothing, YScale
 from dashboard.grouping import Series
 from dashboard.metric_words import METRICS
@@ -92,10 +92,16 @@ def series(rows: list[RunRow], by: str) -> list[Series]:
 
 def legend(drawn: list[Series], by: str) -> None:
     """The colours of all charts of the page, once."""
-    entries = "".join(f"<span><b style='color:{one.color}'>■</b>&nbsp;{html.escape(one.name)}</span>" for one in drawn)
+    again = palette.repeated({one.name: one.color for one in drawn})
+    entries = "".join(f"<span>{_line(one, one.name in again)}{html.escape(one.name)}</span>" for one in drawn)
     st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
     if by != grouping.EACH_RUN:
         st.caption("Line: mean of the runs of a group. Band: from its lowest to its highest run.")
+
+
+def _line(one: Series, dashed: bool) -> str:
+    form = f"border-top:3px {'dashed' if dashed else 'solid'} {one.color}"
+    return f"<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;vertical-align:middle;{form}'></span>"
 
 
 def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:

@@ -35,3 +35,9 @@ def run_color(index: int) -> str:
 def group_color(index: int) -> str:
     """The colour of the group at this place."""
     return GROUPS[index % len(GROUPS)]
+
+
+def repeated(colors: dict[str, str]) -> set[str]:
+    """The names whose colour a name before them has: where there are more runs than colours, these are dashed or hollow."""
+    first: dict[str, str] = {}
+    return {name for name, color in colors.items() if first.setdefault(color, name) != name}

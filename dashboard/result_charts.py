@@ -31,14 +31,17 @@ def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], re
         alt.Tooltip("on_front:N", title="Pareto front"),
     ]
     named = frame.assign(on_front=frame["run"].isin(front["run"]).map({True: "on it", False: "beaten by another run"}))
+    named = named.assign(hollow=named["series"].isin(palette.repeated(colors)))  # its colour is that of another series
     points = (
         alt.Chart(named)
-        .mark_circle(size=190)
+        .mark_circle(size=190, strokeWidth=3)
         .encode(
             x=x,
             y=y,
             tooltip=tooltip,
             color=compare_charts.color_of("series", colors),
+            stroke=alt.Stroke("series:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values()))),
+            fillOpacity=alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1)),
             opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.25)),
         )
         .add_params(pick)
@@ -69,7 +72,8 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     y = alt.Y("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(crossings).encode(x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N")
     faded = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.12))
-    lines = base.mark_line(strokeWidth=2.5).encode(opacity=faded, tooltip=alt.Tooltip("run:N", title="Run"))
+    dash = compare_charts.dash_of("series", colors)
+    lines = base.mark_line(strokeWidth=2.5).encode(opacity=faded, strokeDash=dash, tooltip=alt.Tooltip("run:N", title="Run"))
     tooltip = [alt.Tooltip("run:N", title="Run"), alt.Tooltip("axis:N", title="Axis"), alt.Tooltip("text:N", title="Value")]
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
     ends = pd.DataFrame([{"axis": name, "place": 0.0, "top": 1.0} for name in order])

@@ -78,6 +78,13 @@ def test_a_click_tells_the_name_of_the_run() -> None:
     assert {param["name"]: param["select"].get("fields") for param in params}["pick"] == ["run"]
 
 
+def test_where_colours_run_out_the_next_lines_are_dashed() -> None:
+    colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73", "fourth": "#009E73"}
+    assert palette.repeated(colors) == {"third", "fourth"}
+    bold = compare_charts.run_curves(curve(0.5), colors, "step", LOSS, Look()).to_dict()["layer"][2]
+    assert bold["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [5, 3], [5, 3]]
+
+
 # ---- groups -----------------------------------------------------------------------------------------------------------------
 
 

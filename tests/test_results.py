@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from dashboard import parallel, result_words
+from dashboard import parallel, result_charts, result_words
 from dashboard.parallel import Axis
 
 
@@ -53,6 +53,18 @@ def test_results_in_words() -> None:
     ]
     assert found == ["56.2 %", "1 m 42 s", "12\u2009345", "0.123"]
     assert result_words.text("seconds", math.nan) == "–"
+
+
+def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_run_out() -> None:
+    frame = measured("score_gap_best", (10.0, 0.4), (20.0, 0.5), (30.0, 0.1)).assign(
+        run=["first", "second", "third"], series=["first", "second", "third"], text="–"
+    )
+    front = result_words.front(frame, "score_gap_best")
+    colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73"}
+    result = result_words.RESULTS["score_gap_best"]
+    points = result_charts.scatter(frame, front, colors, result, "score_gap_best").layer[2].data
+    assert list(points["on_front"]) == ["on it", "beaten by another run", "on it"]
+    assert list(points["hollow"]) == [False, False, True]
 
 
 # ---- parallel coordinates ---------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     expect(page.get_by_text("All 3 epochs done ·")).to_be_visible(timeout=120_000)
     page.goto(f"{dashboard.address}/compare?runs={run_id},{other}")
     settled(page)
-    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas")).to_have_count(2)  # generator loss, discriminator loss
+    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas")).to_have_count(4)  # two losses, a result, the options
     expect(page.get_by_text("What differs")).to_be_visible()
     expect(page.get_by_test_id("stImage")).to_have_count(2)
     page.close()

@@ -73,7 +73,7 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Sho
     assert not app.exception
     spec = json.loads(spec_of(app, "Generator loss"))
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["replicas 1 (2 runs)", "replicas 2 (1 run)"]
-    assert "&nbsp;replicas 1 (2 runs)</span>" in texts(app)
+    assert "</span>replicas 1 (2 runs)</span>" in texts(app)
     assert "Band: from its lowest to its highest run." in texts(app)
 
 
