@@ -31,6 +31,7 @@ EFFECTIVE: dict[str, dict[str, Any]] = {
     "all_reduce_type": {"replicas": 2},
     "sync_every_steps": {"workers": 2},
     "all_reduce_pack_mb": {"workers": 2},
+    "count_kernels": {"xla": "jit"},
 }
 
 
