@@ -53,6 +53,8 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "samples": {"runs": some},
         "histograms": {"runs": one},
         "studies": {"study": "study-0001"},
+        "xla": {},
+        "precision": {},
         "paper": {},
     }
 

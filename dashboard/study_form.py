@@ -98,6 +98,18 @@ def _fields() -> Asked:
         key=f"{PREFIX}values.{question}",
         help="Two or more, with commas between them. One run for each of them and each repeat.",
     )
+    base, epochs, repeats = _size(str(question), "seed" in chosen.options)
+    sets = st.text_input(
+        "Further options",
+        key=f"{PREFIX}sets",
+        placeholder="such as replicas=2 precision=float32",
+        help="Any option of a run as key=value, with spaces between them; the names stand in docs/training.md and in `train --help`.",
+    )
+    return Asked(str(question), base, values, repeats, epochs, sets)
+
+
+def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int]:
+    """The preset to start from, epochs, repeats."""
     first, second, third = st.columns(3)
     base = first.selectbox(
         "Starting from",
@@ -114,18 +126,12 @@ def _fields() -> Asked:
         "Repeats",
         1,
         MAX_REPEATS,
-        1 if "seed" in chosen.options else 3,
+        1 if asks_for_seeds else 3,
         key=f"{PREFIX}repeats.{question}",
-        disabled="seed" in chosen.options,
+        disabled=asks_for_seeds,
         help="Each repeat has another seed. From three repeats on, the report can tell an effect from noise.",
     )
-    sets = st.text_input(
-        "Further options",
-        key=f"{PREFIX}sets",
-        placeholder="such as replicas=2 precision=float32",
-        help="Any option of a run as key=value, with spaces between them; the names stand in docs/training.md and in `train --help`.",
-    )
-    return Asked(str(question), base, values, int(repeats), int(epochs), sets)
+    return base, int(epochs), int(repeats)
 
 
 def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
