@@ -45,7 +45,7 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     }
     drawn = alt.Chart(lines).mark_line(strokeWidth=2.5).encode(**encoding)
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
-    title = _title("When is compiling paid back?", "From the medians below; a dot where a variant has caught up with the first.")
+    title = _title("When is compiling paid back?", "A dot: it has caught up with the first.")
     return cast(alt.LayerChart, alt.layer(drawn, dot).properties(title=title, height=height))
 
 

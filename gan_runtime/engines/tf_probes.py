@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,13 +93,19 @@ class Probes:
         return self._histograms("weight", weights)
 
     def _histograms(self, kind: str, values: dict[str, list[tf.Tensor]]) -> Found:
-        """Of each network as a whole and of each of its layers; `values` by network, in the order of its trainable variables."""
-        found: Found = {}
-        for name, tensors in values.items():
-            found[f"{kind}/{name}"] = histograms.ranged(tensors, WEIGHT_BINS)
-            for layer, places in _places(self._networks[name]).items():
-                found[f"{kind}/{name}/{layer}"] = histograms.ranged([tensors[place] for place in places], WEIGHT_BINS)
-        return found
+        """Of each network as a whole and of each of its layers; `values` by network, in the order of its trainable variables.
+
+        Zeros on all replicas but the first, whose numbers are the ones that are read: all have the same values.
+        """
+        wanted = {
+            f"{kind}/{part}": [tensors[place] for place in places]
+            for name, tensors in values.items()
+            for part, places in _parts(name, self._networks[name]).items()
+        }
+        return _on_the_first_replica(
+            lambda: {part: histograms.ranged(tensors, WEIGHT_BINS) for part, tensors in wanted.items()},
+            dict.fromkeys(wanted, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
+        )
 
     def _spreads(self, images: tf.Tensor, latents: tf.Tensor) -> Numbers:
         """Mean over the pixels of their variance within a batch: of real images, and of as many generated ones.
@@ -144,11 +151,22 @@ def _score_histograms(scores: Numbers) -> Found:
     }
 
 
-def _places(network: Any) -> dict[str, list[int]]:
-    """Where the variables of each layer stand among the trainable variables of its network; layers without any are left out."""
+def _on_the_first_replica(make: Callable[[], Found], nothing: Found) -> Found:
+    """What `make` gives, on the first replica; `nothing` on the others. A TPU learns only when it runs which replica it is."""
+    known = tf.get_static_value(replica_id())
+    if known is None:
+        return dict(tf.cond(tf.equal(replica_id(), 0), make, lambda: nothing))
+    return make() if known == 0 else nothing
+
+
+def _parts(name: str, network: Any) -> dict[str, list[int]]:
+    """Where the variables of a network and of each of its layers stand among its trainable ones: "generator/dense" → [0].
+
+    Layers without any are left out.
+    """
     order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
-    places = {layer.name: [order[id(variable)] for variable in layer.trainable_variables] for layer in network.layers}
-    return {layer: found for layer, found in places.items() if found}
+    layers = {f"{name}/{layer.name}": [order[id(one)] for one in layer.trainable_variables] for layer in network.layers}
+    return {name: list(order.values()), **{layer: places for layer, places in layers.items() if places}}
 
 
 def _accuracies(scores: Numbers) -> Numbers:

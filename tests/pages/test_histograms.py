@@ -12,6 +12,7 @@ from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
+ENDED = journal.StatusChange(status="stopped", reason="stopped on request")
 
 
 def test_an_empty_page_says_what_to_do(show: Show) -> None:
@@ -21,7 +22,8 @@ def test_an_empty_page_says_what_to_do(show: Show) -> None:
 
 
 def test_a_run_before_its_first_numbers_says_what_will_appear(show: Show, new_run: Make) -> None:
-    new_run("quick-0001")
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, ENDED)  # else the page's runtime would start a trainer
     app = show("histograms", runs="quick-0001")
     assert not app.exception
     assert "histograms are made after each epoch" in texts(app)
@@ -77,7 +79,7 @@ def test_runs_that_end_earlier_are_shown_at_their_last_epoch(show: Show, trained
     shorter = new_run("quick-0002", seconds=10, epochs=1)
     scores = {"bin_left": [0.0, 0.5], "bin_right": 1.0, "count": [1, 3], "epoch": 1, "step": 10}
     names = ("score/real", "score/fake")
-    journal.append(shorter.trainer_journal(), 1, *(journal.Histogram(name=name, **scores) for name in names))  # type: ignore[arg-type]
+    journal.append(shorter.trainer_journal(), 1, ENDED, *(journal.Histogram(name=name, **scores) for name in names))  # type: ignore[arg-type]
     app = show("histograms", runs="quick-0001,quick-0002")
     assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(app)
 
