@@ -26,6 +26,7 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervisor import Supervisor
 from gan_runtime.training import checkpoints
+from tests.trainers import end_trainers
 
 STEPS_PER_EPOCH = 28  # 1,797 digits in batches of 64
 SHORT = {"workload": "mlp_gan", "replicas": 2, "batch_size_global": 64, "epochs": 3, "precision": "float32"}
@@ -40,15 +41,8 @@ def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
-    kill_trainers(home)
+    end_trainers(home)
     opened.close()
-
-
-def kill_trainers(home: Home) -> None:
-    for run in home.run_dirs():
-        identity = run.process()
-        if identity and psutil.pid_exists(identity["pid"]):
-            os.killpg(identity["pid"], signal.SIGKILL)
 
 
 def status(runtime: Runtime, run: RunDir) -> str:
@@ -134,7 +128,7 @@ def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
         wait_until(lambda: status(runtime, run) == "stopped", "the run is killed", 20)
         assert "ended without saving" in queries.run(runtime.store, run.run_id).note
     finally:
-        kill_trainers(home)
+        end_trainers(home)
         runtime.close()
 
 
@@ -217,7 +211,7 @@ def test_training_goes_on_while_the_dashboard_is_closed_and_opened_again(home: H
         assert (pid(run), queries.run(second.store, run.run_id).attempt) == (trainer, 1)
         assert every_step_once(second, run, 60 * STEPS_PER_EPOCH)
     finally:
-        kill_trainers(home)
+        end_trainers(home)
         second.close()
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from gan_runtime.home import Home
 from tests.browser.dashboard_process import Dashboard, chromium
+from tests.trainers import end_trainers
 
 expect.set_options(timeout=60_000)
 
@@ -26,3 +28,4 @@ def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
     started = Dashboard(tmp_path / "home", tmp_path / "dashboard.log")
     yield started
     started.stop()
+    end_trainers(Home(tmp_path / "home"))

@@ -116,7 +116,7 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
 
 def test_zoom_survives_the_live_refresh(browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]) -> None:
     page = open_page(browser, dashboard.address)
-    launch(page, dashboard, epochs=60, replicas=1, workload="Fully connected GAN")
+    launch(page, dashboard, epochs=600, replicas=1, workload="Fully connected GAN")  # more than this test ever sees
     losses = chart(page, "Generator and discriminator loss")
     expect(losses).to_be_visible()
     wait_until(lambda: step(page) > 300, "enough steps to zoom into")

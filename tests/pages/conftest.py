@@ -35,7 +35,11 @@ SCORES = {
 
 @pytest.fixture
 def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one."""
+    """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one.
+
+    Waiting runs keep waiting: a trainer would live on after the test and slow down all others.
+    """
+    monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None)
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     st.cache_resource.clear()

@@ -67,7 +67,6 @@ def test_each_figure_stands_beside_what_the_paper_says(show: Show) -> None:
 def test_one_button_queues_the_studies_of_the_paper_and_says_what_is_reduced(
     show: Show, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None)
     monkeypatch.setattr("dashboard.paper_view._dataset", lambda: "digits")
     app = show("paper")
     assert "A reduced form for this host (8 CPU cores, no GPU or TPU): 4 epochs instead of 30, 2 repeats" in texts(app)

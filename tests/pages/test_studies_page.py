@@ -69,10 +69,7 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Spread of images (real ones = 1)"]
 
 
-def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
-    show: Show, home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None, raising=True)
+def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: Home, host: Host) -> None:
     commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"]), host)
     app = show("studies")
     assert "0 of 2 runs are finished" in str([item.proto for item in app.get("progress")])
@@ -82,8 +79,7 @@ def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
     assert {commands.latest_status(run).status for run in home.run_dirs()} == {"queued"}
 
 
-def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None, raising=True)
+def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Host) -> None:
     commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
     text = texts(show("home"))
     assert "Queue (1)" in text
