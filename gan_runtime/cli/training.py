@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
+from collections.abc import Sequence
 from types import FrameType
 
 from gan_runtime import commands, hosts, owner
@@ -104,10 +105,8 @@ def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapsho
     with Supervision(home) as supervision, StopWish() as stop_wish:
         runs = commands.submit_study(home, design, host)
         for number, run in enumerate(runs, 1):
-            ends.append(_to_the_end(home, run, supervision, stop_wish, report))
+            ends.append(_to_the_end(home, run, supervision, stop_wish, report, runs[number:]))
             if stop_wish.is_made:
-                for waiting in reversed(runs[number:]):  # the last first, so that none starts meanwhile
-                    commands.stop(waiting)
                 break
     return ends
 
@@ -122,7 +121,10 @@ def resume(home: Home, run_id: str, report: Report) -> Snapshot:
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 
-def _to_the_end(home: Home, run: RunDir, supervision: Supervision, stop_wish: StopWish, report: Report) -> Snapshot:
+def _to_the_end(
+    home: Home, run: RunDir, supervision: Supervision, stop_wish: StopWish, report: Report, waiting: Sequence[RunDir] = ()
+) -> Snapshot:
+    """Follows a run. A wish to stop is also one of the runs that wait behind it: they go first, so that none starts meanwhile."""
     asked, trouble = False, ""
     for snapshot in follow(home, run):
         report.show(snapshot)
@@ -131,8 +133,9 @@ def _to_the_end(home: Home, run: RunDir, supervision: Supervision, stop_wish: St
             output.notes().print(
                 f"stopping {run.run_id}: it saves and ends after the steps now under way (Ctrl-C again leaves at once)"
             )
-            with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
-                commands.stop(run)
+            for each in (*reversed(waiting), run):
+                with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
+                    commands.stop(each)
             asked = True
         if supervision.trouble and supervision.trouble != trouble:
             trouble = supervision.trouble
