@@ -1,0 +1,60 @@
+"""The example runs that come with the project: what they are, and that every page has something to show of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime import bundles
+from gan_runtime.home import Home
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from tests.pages.test_pages import charts, texts
+
+Show = Callable[..., AppTest]
+
+
+@pytest.fixture
+def examples(home: Home) -> list[str]:
+    """Loaded into the home of the test; their ids."""
+    return bundles.unpack(bundles.EXAMPLES, home)
+
+
+def test_the_bundle_is_small_and_holds_what_the_paper_varies(examples: list[str], home: Home) -> None:
+    assert bundles.EXAMPLES.stat().st_size < 10_000_000
+    assert len(examples) >= 12
+    store = Store()
+    Ingestor(home, store).catch_up()
+    rows = queries.runs(store)
+    assert {row.status for row in rows} == {"finished"}
+    assert {row.dataset for row in rows} == {"mnist"}
+    assert {row.batch_size_global for row in rows} == {64, 128, 256, 512}
+    assert {row.precision for row in rows} == {"float32", "mixed_bfloat16"}
+    assert store.rows("SELECT DISTINCT xla FROM runs ORDER BY 1") == [("jit",), ("off",)]
+    assert store.rows("SELECT DISTINCT seed FROM runs ORDER BY 1") == [(1,), (2,)]
+    assert sorted(row.question for row in queries.studies(store)) == ["batch_size", "precision", "xla"]
+
+
+def test_one_press_loads_them(show: Show, home: Home) -> None:
+    app = show("home")
+    assert home.run_dirs() == []
+    app.button(key="examples.home").click().run()
+    assert not app.exception
+    assert len(home.run_dirs()) >= 12
+    assert "finished" in texts(app)
+
+
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize(
+    "page", ["home", "live", "runs", "compare", "samples", "histograms", "studies", "xla", "precision", "paper"]
+)
+def test_every_page_shows_them(show: Show, home: Home, page: str) -> None:
+    some = ",".join(run.run_id for run in home.run_dirs()[:2])
+    app = show(page, runs=some)
+    assert not app.exception
+    assert not app.error
+    if page not in ("home", "runs", "samples"):
+        assert charts(app)
