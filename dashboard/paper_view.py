@@ -147,11 +147,16 @@ def xla_figure(store: Store, study: StudyRow | None) -> None:
         _variant_points(results, "steady_step", "compile")
 
 
-def accelerator_figure(store: Store) -> None:
-    """Figure 13."""
+def devices(store: Store) -> None:
+    """Figure 13, and how our runs scale beside those of others."""
+    rates = queries.rates_by_device(store, "dcgan_mnist")
+    _accelerator_figure(rates)
+    _scaling(rates)
+
+
+def _accelerator_figure(rates: pd.DataFrame) -> None:
     says = ", ".join(f"{share * 100:.1f} % faster than a {name}" for name, share in references.PAPER_FASTER_THAN.items())
     with _figure("13", "CPU, GPU, TPU", f"Eight TPU cores, batch 32: {says}."):
-        rates = queries.rates_by_device(store, "dcgan_mnist")
         if rates.empty:
             st.caption("No finished run of the paper's network is stored here yet.")
             return
@@ -171,13 +176,13 @@ def accelerator_figure(store: Store) -> None:
         )
 
 
-def scaling(store: Store) -> None:
-    """How our runs scale, beside the tables that CERN and KIT have published."""
+def _scaling(rates: pd.DataFrame) -> None:
+    """Beside the tables that CERN and KIT have published."""
     st.subheader("Scaling, beside what others have published")
     st.caption(
         f"Dashed: {references.CERN}. Those are GPUs and TPU cores; simulated CPU cores share the same processor and cannot get faster."
     )
-    widgets.steady_chart(paper_charts.speed_up, _speed_ups(store), "paper.scaling")
+    widgets.steady_chart(paper_charts.speed_up, _speed_ups(rates), "paper.scaling")
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**CERN, 3DGAN: seconds per epoch**")
@@ -199,9 +204,8 @@ def scaling(store: Store) -> None:
         st.caption(f"{references.KIT}. A dash: not published.")
 
 
-def _speed_ups(store: Store) -> pd.DataFrame:
+def _speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
     """Our fastest steady rates by number of devices, and CERN's, each against its own fewest devices."""
-    rates = queries.rates_by_device(store, "dcgan_mnist")
     ours = rates.groupby(["accelerator", "devices"], as_index=False)["images_per_s"].max()
     rows = [(f"Here, {row.accelerator.upper()}", int(row.devices), float(row.images_per_s), True) for row in ours.itertuples()]
     rows += [(f"CERN, {one.system}", one.devices, 1.0 / one.seconds, False) for one in references.CERN_EPOCHS]

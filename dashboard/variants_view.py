@@ -24,6 +24,21 @@ TABLE_HELP = (
 )
 
 
+def show(runtime: Runtime, option: str) -> None:
+    """The whole page: which runs, when compiling is paid back, what each variant costs and is made of, whether the losses agree."""
+    store = runtime.store
+    chosen = pick_set(store, option)
+    if chosen is None:
+        how_to_start(runtime, option)
+        return
+    medians = queries.variant_medians(store, chosen.variants)
+    pay_back(store, chosen, medians)
+    table(chosen, medians)
+    kernels(store, chosen)
+    work(store, chosen)
+    losses(store, chosen)
+
+
 def pick_set(store: Store, option: str) -> ComparableSet | None:
     """One set of runs that differ in `option` only, from `?run=…` or the newest; None when there is none."""
     sets = queries.comparable_sets(store, option)
@@ -61,9 +76,8 @@ def how_to_start(runtime: Runtime, option: str) -> None:
         st.code(f"{command_line()} train --spec {spec} --set {option}={other}", language="bash", wrap_lines=True)
 
 
-def pay_back(store: Store, chosen: ComparableSet) -> None:
+def pay_back(store: Store, chosen: ComparableSet, medians: pd.DataFrame) -> None:
     """When compiling is paid back: lines over the steps, and a sentence for each variant but the first."""
-    medians = queries.variant_medians(store, chosen.variants)
     names = {value: value_name(chosen.option, value) for value in chosen.runs}
     times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
     costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
@@ -74,9 +88,8 @@ def pay_back(store: Store, chosen: ComparableSet) -> None:
         st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
 
 
-def table(store: Store, chosen: ComparableSet) -> None:
-    """Start, speed and memory of each variant."""
-    medians = queries.variant_medians(store, chosen.variants)
+def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
+    """Start, speed and memory of each variant. `medians` as `queries.variant_medians` gives them."""
     usual = medians["steady_step"].iloc[0]
     device = medians["device_peak_bytes"].notna().any()
     shown = pd.DataFrame(

@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import words
+from dashboard import places, words
 from gan_runtime.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
@@ -87,6 +87,23 @@ def runs_picker(store: Store, key: str) -> list[RunRow]:
     if picked != asked:
         st.query_params["runs"] = ",".join(picked)
     return [rows[run_id] for run_id in picked]
+
+
+def newest_or_picked(store: Store, key: str, first: str, pick: str) -> list[RunRow]:
+    """As `runs_picker`, beginning with the newest run. Ends the page with the sentence `first` where no run is stored, and with
+    `pick` where none is picked."""
+    newest = queries.runs(store)
+    if not newest:
+        st.info(f"No run is stored yet. Start one on the Launch page; {first}")
+        st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+        st.stop()
+    if "runs" not in st.query_params:
+        st.query_params["runs"] = newest[0].run_id
+    rows = runs_picker(store, key)
+    if not rows:
+        st.info(pick)
+        st.stop()
+    return rows
 
 
 def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -> None:

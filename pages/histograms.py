@@ -2,20 +2,14 @@
 
 import streamlit as st
 
-from dashboard import histogram_view, places, session, widgets
-from gan_runtime.store import queries
+from dashboard import histogram_view, session, widgets
 
 st.title("Histograms")
 store = session.runtime().store
-newest = queries.runs(store)
-if not newest:
-    st.info("No run is stored yet. Start one on the Launch page; its first histograms come after its first epoch.")
-    st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
-    st.stop()
-if "runs" not in st.query_params:
-    st.query_params["runs"] = newest[0].run_id
-rows = widgets.runs_picker(store, key="histograms.runs")
-if not rows:
-    st.info("Pick one run above to see its epochs, or several to lay them over each other at one epoch.")
-    st.stop()
+rows = widgets.newest_or_picked(
+    store,
+    "histograms.runs",
+    first="its first histograms come after its first epoch.",
+    pick="Pick one run above to see its epochs, or several to lay them over each other at one epoch.",
+)
 histogram_view.show(store, rows)

@@ -20,5 +20,4 @@ if batches is None:
 else:
     paper_view.batch_figures(runtime.store, batches)
 paper_view.xla_figure(runtime.store, compiled)
-paper_view.accelerator_figure(runtime.store)
-paper_view.scaling(runtime.store)
+paper_view.devices(runtime.store)

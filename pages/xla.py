@@ -5,14 +5,4 @@ import streamlit as st
 from dashboard import session, variants_view
 
 st.title("XLA")
-runtime = session.runtime()
-chosen = variants_view.pick_set(runtime.store, "xla")
-if chosen is None:
-    variants_view.how_to_start(runtime, "xla")
-    st.stop()
-
-variants_view.pay_back(runtime.store, chosen)
-variants_view.table(runtime.store, chosen)
-variants_view.kernels(runtime.store, chosen)
-variants_view.work(runtime.store, chosen)
-variants_view.losses(runtime.store, chosen)
+variants_view.show(session.runtime(), "xla")

@@ -32,6 +32,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, queries
 from gan_runtime.store.store import Store
 from tests import local_server
+from tests.commands_in_processes import starting
 
 TINY = ["--set", "workload=mlp_gan", "--set", "batch_size_global=256", "--set", "precision=float32"]
 STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
@@ -107,19 +108,8 @@ def known_host(monkeypatch: pytest.MonkeyPatch, host: Host) -> None:
 @pytest.fixture
 def start(place: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts commands as processes; none of them, and no trainer, outlives the test."""
-    started: list[subprocess.Popen[str]] = []
-
-    def begin(*words: str) -> subprocess.Popen[str]:
-        line = [sys.executable, "-m", "gan_runtime", *words, "--home", str(place)]
-        started.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-        return started[-1]
-
-    yield begin
-    for run in Home(place).run_dirs():
-        run.request_stop()
-    for process in started:
-        process.kill()
-        process.communicate()
+    with starting(place) as begin:
+        yield begin
 
 
 @pytest.fixture(scope="module")

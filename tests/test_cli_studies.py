@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from gan_runtime.cli.app import app
 from gan_runtime.home import HOME_VARIABLE, Home
+from tests.commands_in_processes import starting
 
 TINY = ["--set", "workload=mlp_gan", "--set", "precision=float32", "--set", "epochs=1"]
 
@@ -34,19 +35,8 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
 @pytest.fixture
 def start(place: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts a command in a process of its own; what it trains is stopped afterwards."""
-    started: list[subprocess.Popen[str]] = []
-
-    def begin(*words: str) -> subprocess.Popen[str]:
-        line = [sys.executable, "-m", "gan_runtime", *words, "--home", str(place)]
-        started.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-        return started[-1]
-
-    yield begin
-    for run in Home(place).run_dirs():
-        run.request_stop()
-    for process in started:
-        process.kill()
-        process.communicate()
+    with starting(place) as begin:
+        yield begin
 
 
 def answer(result: Result) -> Any:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import paper_words
-from gan_runtime import commands, journal
+from gan_runtime import commands
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.studies import paper
 from gan_runtime.studies.design import StudyDesign
 from tests.pages.test_pages import charts, texts, titles
-from tests.studies.hand_written import train
+from tests.studies.hand_written import At, from_now, train
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "dcgan_mnist", "epochs": 3}
 
 
 @pytest.fixture
-def at() -> Callable[[float], datetime]:
-    """So many seconds after now."""
-    begin = journal.now() + timedelta(minutes=1)
-    return lambda seconds: begin + timedelta(seconds=seconds)
+def at() -> At:
+    """See `from_now`."""
+    return from_now()
 
 
 @pytest.fixture
-def studies(home: Home, host: Host, at: Callable[[float], datetime]) -> None:
+def studies(home: Home, host: Host, at: At) -> None:
     """Batch 64 and 512, XLA off and jit, twice each. Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s."""
     batches = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host)
     compiled = commands.submit_study(home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host)

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import study_words
-from gan_runtime import commands, journal
+from gan_runtime import commands
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference
 from tests.pages.test_pages import charts, texts
-from tests.studies.hand_written import train
+from tests.studies.hand_written import At, from_now, train
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "mlp_gan", "epochs": 3}
 
 
 @pytest.fixture
-def at() -> Callable[[float], datetime]:
-    """So many seconds after now."""
-    begin = journal.now() + timedelta(minutes=1)
-    return lambda seconds: begin + timedelta(seconds=seconds)
+def at() -> At:
+    """See `from_now`."""
+    return from_now()
 
 
 @pytest.fixture
-def study(home: Home, host: Host, at: Callable[[float], datetime]) -> list[RunDir]:
+def study(home: Home, host: Host, at: At) -> list[RunDir]:
     """Batch 64 and 128, three times each, finished: batch 128 takes 3 s an epoch instead of 4 s."""
     runs = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host)
     for number, run in enumerate(runs):

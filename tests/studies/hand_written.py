@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gan_runtime import journal
 from gan_runtime.rundir import RunDir
 
 At = Callable[[float], datetime]
+
+
+def from_now() -> At:
+    """So many seconds after a study was queued, which happens now."""
+    begin = journal.now() + timedelta(minutes=1)
+    return lambda seconds: begin + timedelta(seconds=seconds)
 
 
 def train(run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, end: str = "finished") -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import timedelta
 
 import pytest
 
-from gan_runtime import commands, journal
+from gan_runtime import commands
 from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -22,7 +21,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
-from tests.studies.hand_written import At, train
+from tests.studies.hand_written import At, from_now, train
 
 BASE = {"workload": "mlp_gan", "epochs": 3}
 
@@ -40,9 +39,8 @@ def study(home: Home, host: Host) -> list[RunDir]:
 
 @pytest.fixture
 def at() -> At:
-    """So many seconds after the study was queued, which happens now."""
-    begin = journal.now() + timedelta(minutes=1)
-    return lambda seconds: begin + timedelta(seconds=seconds)
+    """See `from_now`."""
+    return from_now()
 
 
 @pytest.fixture

@@ -1,0 +1,31 @@
+"""Commands of the command line in processes of their own, and none of them left afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gan_runtime.home import Home
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@contextmanager
+def starting(place: Path) -> Iterator[Start]:
+    """Starts commands on the home `place`; what they train is stopped in the end."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str) -> subprocess.Popen[str]:
+        line = [sys.executable, "-m", "gan_runtime", *words, "--home", str(place)]
+        started.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield begin
+    for run in Home(place).run_dirs():
+        run.request_stop()
+    for process in started:
+        process.kill()
+        process.communicate()
