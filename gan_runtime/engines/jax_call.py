@@ -8,19 +8,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
 
 from gan_runtime.engines.jax_model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax_step import AXIS, Numbers, ReplicaStep
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 
+LANES = 128  # bytes that stand side by side in a TPU's memory
 EVERYWHERE = PartitionSpec()
 SHARED = PartitionSpec(None, None, AXIS)
 
@@ -29,7 +33,7 @@ SHARED = PartitionSpec(None, None, AXIS)
 class TrainingCall:
     """`function(state, pixels, rows, first_step, steps)` → (state, float32 (most_steps, metrics)).
 
-    `pixels`: uint8 (images, height · width · channels), the whole set on every device; flat, since a TPU pads the last axis.
+    `pixels`: uint8 (images, width of a row), the whole set on every device, see `flat_pixels`.
     `rows`: int32 (most_steps, batches of real images per step, batch_size_global), which images each step sees.
     `first_step`: int32, steps done before. `steps`: int32, how many to make, up to most_steps; later rows of the numbers are 0.
     `arguments`: shapes and shardings of these; `donated`: which of them the call may overwrite. `metrics`: of the columns.
@@ -50,8 +54,8 @@ def training_call(spec: RunSpec, workload: Workload, mesh: Mesh, images_shape: t
     arguments = _arguments(spec, model, mesh, images_shape)
 
     def one_step(state: State, pixels: jax.Array, rows: jax.Array, number: jax.Array) -> tuple[State, Numbers]:
-        images = jnp.take(pixels, rows.reshape(-1), axis=0, mode="clip").reshape(*rows.shape, *images_shape[1:])
-        return step(state, images, number)
+        flat = jnp.take(pixels, rows.reshape(-1), axis=0, mode="clip")[:, : math.prod(images_shape[1:])]
+        return step(state, flat.reshape(*rows.shape, *images_shape[1:]), number)
 
     def on_replica(
         state: State, pixels: jax.Array, rows: jax.Array, first_step: jax.Array, steps: jax.Array
@@ -82,12 +86,24 @@ def most_steps(spec: RunSpec) -> int:
     return max(spec.steps_per_loop, spec.profile_steps)
 
 
+def flat_pixels(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(N, height, width, channels) → one row an image, filled up with zeros to whole lanes.
+
+    A TPU would pad a last axis of one channel to 128, and turn over the whole set in each call if rows were not whole lanes.
+    """
+    rows = images.reshape(len(images), -1)
+    return np.pad(rows, ((0, 0), (0, _row_width(images.shape) - rows.shape[1])))
+
+
+def _row_width(images_shape: tuple[int, ...]) -> int:
+    return -(-math.prod(images_shape[1:]) // LANES) * LANES
+
+
 def _arguments(spec: RunSpec, model: Model, mesh: Mesh, images_shape: tuple[int, int, int, int]) -> tuple[Any, ...]:
     def shaped(shape: tuple[int, ...], dtype: Any, spread: PartitionSpec = EVERYWHERE) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spread))
 
     state = {name: shaped(array.shape, array.dtype) for name, array in model.initial().items()}
-    count, *shape = images_shape
-    pixels = shaped((count, shape[0] * shape[1] * shape[2]), jnp.uint8)
+    pixels = shaped((images_shape[0], _row_width(images_shape)), jnp.uint8)
     rows = shaped((most_steps(spec), spec.discriminator_steps, spec.batch_size_global), jnp.int32, SHARED)
     return state, pixels, rows, shaped((), jnp.int32), shaped((), jnp.int32)
