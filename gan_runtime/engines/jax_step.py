@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.jax_kernels import JaxKernels
+from gan_runtime.engines.jax_kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax_model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.objective import objective_of
@@ -25,12 +25,13 @@ Numbers = dict[str, jax.Array]
 
 
 class ReplicaStep:
-    """What a step does to the state of a run. `replicas`: over how many the batch is shared."""
+    """What a step does to the state of a run. `replicas`: over how many devices of `platform` (cpu, …) the batch is shared."""
 
-    def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int) -> None:
+    def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int, platform: str) -> None:
         self._spec, self._model, self._replicas = spec, model, replicas
         self._parts = spec.accumulation_steps
-        self._kernels = JaxKernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
+        kernels = CpuKernels if platform == "cpu" else JaxKernels
+        self._kernels = kernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
         self.phases = workload.phases(objective_of(spec))
 
     def __call__(self, state: State, images: jax.Array, step: jax.Array) -> tuple[State, Numbers]:
