@@ -18,7 +18,7 @@ from gan_runtime.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
-TENSORFLOW_PACKAGES = {"tensorflow", "tensorflow-tpu", "libtpu"}
+TENSORFLOW_PACKAGES = {"tensorflow", "tensorflow-tpu", "libtpu", "jax", "jaxlib"}  # a TPU driven by TensorFlow needs another libtpu
 
 
 def python_files(*places: str) -> list[Path]:
@@ -164,7 +164,7 @@ def pins(file: str) -> dict[str, str]:
     """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
-    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)", line) for line in wanted]
+    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted]
     assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
     return {match[1]: match[2] for match in found if match}
 
