@@ -19,7 +19,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from gan_runtime.engines.jax_model import RATE_FACTOR, Model, State
+from gan_runtime.engines.jax_model import Model, State
 from gan_runtime.engines.jax_step import AXIS, Numbers, ReplicaStep
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
