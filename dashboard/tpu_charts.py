@@ -9,13 +9,11 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.charts import legend
-
-PREDICTED, PUBLISHED = "Predicted here", "The paper, measured"
-KINDS = {"weights, optimizer and images": 0, "needed during a step": 1, "program": 2}
+from dashboard.tpu_frames import MEMORY, PARTS, PREDICTED, PUBLISHED
 
 
 def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Training time per epoch over the batch size, the smallest batch being 1. `frame`: batch, relative, seconds (NaN: not told), who."""
+    """Training time per epoch over the batch size, the smallest batch being 1. `frame`: see `tpu_frames`."""
     who = alt.Color(
         "who:N",
         title=None,
@@ -50,8 +48,8 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
 
 
 def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Seconds per epoch over the number of cores, stacked by what they go to. `frame`: devices, part, seconds, total."""
-    order = ["computing", "exchange", "host overhead"]
+    """Seconds per epoch over the number of cores, stacked by what they go to. `frame`: see `tpu_frames`."""
+    order = list(PARTS)
     bars = (
         alt.Chart(frame)
         .transform_calculate(place=f"indexof({order}, datum.part)")
@@ -85,8 +83,8 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
 
 
 def memory_bar(frame: pd.DataFrame, height: int = 46) -> alt.Chart:
-    """Memory of one core: what is needed, of what is there. `frame`: part, bytes, place, share; the part "free" last."""
-    parts = [*KINDS, "free"]
+    """Memory of one core: what is needed, of what is there. `frame`: see `tpu_frames`."""
+    parts = list(MEMORY)
     colors = [palette.RUNS[0], palette.WORK["forward"], palette.WORK["optimizer"], palette.WAITING]
     chart = (
         alt.Chart(frame)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import option_words
+from dashboard import actions, option_words
 from gan_runtime import catalog
-from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import command_line
 from gan_runtime.presets import PRESETS, parse_assignments, preset
 from gan_runtime.tpu import plan as planning
@@ -46,14 +45,13 @@ class Asked:
         return f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
 
 
-def ask() -> tuple[Asked, Plan | None]:
-    """The fields, and the plan they make; None after saying what is wrong with them."""
+def ask() -> tuple[Asked, Plan]:
+    """The fields, and the plan they make. Ends the page after saying what is wrong with them."""
     asked = _fields()
-    try:
-        return asked, asked.plan()
-    except GanRuntimeError as error:
-        st.error(option_words.plain(str(error)), icon=":material/error:")
-        return asked, None
+    plan = actions.attempt(asked.plan)
+    if plan is None:
+        st.stop()
+    return asked, plan
 
 
 def _fields() -> Asked:

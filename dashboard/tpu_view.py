@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, tpu_charts, tpu_words, words
+from dashboard import actions, tpu_charts, tpu_frames, tpu_words, words
 from dashboard.tpu_desk import Desk
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -49,7 +49,7 @@ def how_far(plan: Plan, progress: Progress) -> None:
         current = next((_in_words(point) for point in plan.points if point not in known), "")
         text = tpu_words.waiting(len(progress.answers), progress.points, current)
         st.progress(len(progress.answers) / progress.points, text=text)
-    elif progress.trouble and progress.trouble != "not started.":
+    elif progress.trouble:
         st.warning(f"The check ended early: {progress.trouble}", icon=":material/error:")
 
 
@@ -83,10 +83,10 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
         ("Epoch, est.", words.seconds(epoch), f"{plan.images:,} images, exchange and the assumed host overhead included."),
         (
             "Of the peak rate",
-            "–" if one.share_of_peak is None else f"{one.share_of_peak:.0%}",
+            words.share(one.share_of_peak),
             "Arithmetic of the step by what the chip could do in the same time.",
         ),
-        ("Memory", f"{one.share_of_memory:.1%}", "Of what one core has; the bar below says for what."),
+        ("Memory", words.share(one.share_of_memory, 1), "Of what one core has; the bar below says for what."),
     ]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
@@ -115,57 +115,24 @@ def predictions(plan: Plan, progress: Progress) -> float:
 
 
 def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
-    same = [one for one in progress.answers if one.compiled and _of(one.point) == _of(plan.point)]
-    found = {one.point.batch_size_global: one.epoch_s(plan.images, plan.spec.steps_per_loop, overhead_s) for one in same}
-    if len(found) < 2:
+    frame = tpu_frames.by_batch(plan, progress.answers, overhead_s)
+    if frame.empty:
         st.caption("The time over the batch size appears here when a second batch size is compiled.")
         return
-    smallest = found[min(found)]
-    rows = [
-        (batch, found[batch] / smallest, found[batch], tpu_charts.PREDICTED, words.seconds(found[batch]))
-        for batch in sorted(found)
-    ]
-    left = 1.0 - references.PAPER_TIME_SAVED
-    if min(found) == planning.BATCHES[0]:
-        rows += [(batch, share, None, tpu_charts.PUBLISHED, f"{share:.0%}") for batch, share in ((64, 1.0), (512, left))]
-    frame = pd.DataFrame(rows, columns=["batch", "relative", "seconds", "who", "label"])
     st.altair_chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
-        f"The paper: {references.PAPER_TIME_SAVED:.0%} less time with batch 512 than with 64, everything included. It prints these two "
-        "ends only; the line between them is drawn."
+        f"The paper: {words.share(references.PAPER_TIME_SAVED)} less time with batch 512 than with 64, everything included. It prints "
+        "these two ends only; the line between them is drawn."
     )
-
-
-def _of(point: Point) -> tuple[int, str]:
-    return point.devices, point.precision
 
 
 def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
-    at = plan.point
-    same = [
-        one
-        for one in progress.answers
-        if one.compiled and (one.point.batch_size_global, one.point.precision) == (at.batch_size_global, at.precision)
-    ]
-    if len(same) < 2:
+    frame = tpu_frames.by_devices(plan, progress.answers, overhead_s)
+    if frame.empty:
         st.caption("The time over the number of cores appears here when a second number is compiled.")
         return
-    rows = [
-        (one.point.devices, part, seconds, one.epoch_s(plan.images, plan.spec.steps_per_loop, overhead_s))
-        for one in sorted(same, key=lambda one: one.point.devices)
-        for part, seconds in _parts(plan, one, overhead_s).items()
-    ]
-    st.altair_chart(
-        tpu_charts.by_devices(pd.DataFrame(rows, columns=["devices", "part", "seconds", "total"])), key="tpu.by_devices"
-    )
-    st.caption(f"Batch {at.batch_size_global} shared by so many cores of one TPU. {report.EXCHANGE_ESTIMATE.capitalize()}.")
-
-
-def _parts(plan: Plan, one: StepEstimate, overhead_s: float) -> dict[str, float]:
-    steps = plan.images // one.point.batch_size_global
-    computing, exchange = steps * one.step_s, steps * one.exchange_s
-    whole = one.epoch_s(plan.images, plan.spec.steps_per_loop, overhead_s)
-    return {"computing": computing, "exchange": exchange, "host overhead": whole - computing - exchange}
+    st.altair_chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
+    st.caption(f"Batch {plan.point.batch_size_global} shared by so many cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}.")
 
 
 def step_in_words(one: StepEstimate) -> None:
@@ -178,23 +145,15 @@ def step_in_words(one: StepEstimate) -> None:
 
 def _memory(one: StepEstimate) -> None:
     there = one.topology.chip.device_memory_bytes
-    parts = [one.memory.arguments, one.memory.temporary + one.memory.outputs, one.memory.program]
-    named = [*zip(tpu_charts.KINDS, parts, strict=True), ("free", max(0.0, there - sum(parts)))]
-    rows = [(name, size, place, words.size(size)) for place, (name, size) in enumerate(named)]
-    frame = pd.DataFrame(rows, columns=["part", "bytes", "place", "size"])
     st.markdown(f"**Memory of a core**: {words.size(one.memory.total)} needed of {words.size(there)}.")
-    st.altair_chart(tpu_charts.memory_bar(frame), key="tpu.memory")
+    st.altair_chart(tpu_charts.memory_bar(tpu_frames.memory(one)), key="tpu.memory")
 
 
 def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
     st.subheader("The ten dearest operations of a step")
-    rows = [
-        (operation.layer or "not named by the compiler", operation.opcode, operation.cycles, operation.cycles / one.cycles)
-        for operation in one.dearest
-    ]
     st.dataframe(
-        pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"]),
+        tpu_frames.dearest(one),
         hide_index=True,
         key="tpu.dearest",
         column_config={
@@ -236,15 +195,9 @@ def how_good(store: Store, plan: Plan) -> None:
         key="tpu.how_good",
         column_config={"Error": st.column_config.NumberColumn(format="percent")},
     )
-    rates = queries.rates_by_device(store, plan.spec.workload)
-    real = rates[rates["accelerator"] == "tpu"]
+    real = tpu_frames.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
         st.caption("No finished run on a real TPU is stored here; when there is one, its speed stands here.")
         return
-    shown = real.assign(seconds=plan.images / real["images_per_s"])[
-        ["devices", "precision", "batch_size_global", "runs", "seconds"]
-    ]
     st.markdown("Measured on a real TPU, stored here:")
-    st.dataframe(
-        shown.set_axis(["Cores", "Precision", "Batch", "Runs", "Seconds per epoch"], axis=1), hide_index=True, key="tpu.real"
-    )
+    st.dataframe(real, hide_index=True, key="tpu.real")

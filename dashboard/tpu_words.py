@@ -50,7 +50,7 @@ def arithmetic(one: StepEstimate) -> str:
         return "With gradient accumulation the compiler does not count the operations, so the share of the peak rate is unknown."
     return (
         f"**Arithmetic**: {one.flops / 1e9:.3g} billion operations a step and core take at least {words.seconds(one.floor_s)} at the "
-        f"documented peak rate; the estimate is {words.seconds(one.step_s)}, so the matrix units work {one.share_of_peak:.0%} of the time."
+        f"documented peak rate; the estimate is {words.seconds(one.step_s)}, so the matrix units work {words.share(one.share_of_peak)} of the time."
     )
 
 
@@ -80,7 +80,7 @@ def precision(first: StepEstimate, other: StepEstimate) -> str:
 
 
 def _change(ratio: float) -> str:
-    return f"{abs(1 - ratio):.0%} {'less' if ratio < 1 else 'more'}"
+    return f"{words.share(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
 
 
 def refused(one: StepEstimate) -> str:

@@ -11,8 +11,6 @@ st.caption(
 )
 runtime = session.runtime()
 asked, plan = tpu_form.ask()
-if plan is None:
-    st.stop()
 check = desk().of(runtime.home, plan)
 was_running = check.progress().running
 

@@ -50,7 +50,7 @@ class TrainingCall:
 def training_call(spec: RunSpec, workload: Workload, mesh: Mesh, images_shape: tuple[int, int, int, int]) -> TrainingCall:
     """The call of a run on images uint8 (images, height, width, channels). Makes the networks, on the host."""
     model = Model(spec, workload, images_shape[0])
-    step = ReplicaStep(spec, workload, model, mesh.size)
+    step = ReplicaStep(spec, workload, model, mesh.size, mesh.devices.flat[0].platform)
     arguments = _arguments(spec, model, mesh, images_shape)
 
     def one_step(state: State, pixels: jax.Array, rows: jax.Array, number: jax.Array) -> tuple[State, Numbers]:

@@ -140,7 +140,9 @@ class JaxEngine:
         before, self._marked = self._marked, {}
         now = self._weights() if before else {}
         return {
-            f"update_ratio_{network}": float(_norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names]))
+            f"update_ratio_{network}": float(
+                _norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names])
+            )
             for network, names in self._model.trainable.items()
             if before
         }

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from gan_runtime.engines.jax_kernels import JaxKernels
 from gan_runtime.engines.jax_model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax_noise import StepNoise
+from gan_runtime.engines.jax_tpu_kernels import TpuKernels
 from gan_runtime.engines.objective import objective_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Forward, Phase, Workload
@@ -25,12 +26,13 @@ Numbers = dict[str, jax.Array]
 
 
 class ReplicaStep:
-    """What a step does to the state of a run. `replicas`: over how many the batch is shared."""
+    """What a step does to the state of a run. `replicas`: over how many the batch is shared; `platform`: cpu, gpu or tpu."""
 
-    def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int) -> None:
+    def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int, platform: str) -> None:
         self._spec, self._model, self._replicas = spec, model, replicas
         self._parts = spec.accumulation_steps
-        self._kernels = JaxKernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
+        kernels = TpuKernels if platform == "tpu" else JaxKernels
+        self._kernels = kernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
         self.phases = workload.phases(objective_of(spec))
 
     def __call__(self, state: State, images: jax.Array, step: jax.Array) -> tuple[State, Numbers]:

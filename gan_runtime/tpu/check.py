@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a check is. `answers` in the order of the plan, as far as known; `trouble`: why it ended early, "" if it did not."""
+    """How far a check is. `answers` in the order of the plan, as far as known; `trouble`: why it ended early, "" if it did not or has not begun."""
 
     answers: tuple[StepEstimate, ...]
     points: int
@@ -61,8 +60,7 @@ class Check:
         self._keys = {point: planning.key(plan.spec, point) for point in plan.points}
         self._child: subprocess.Popen[bytes] | None = None
         self._log: Path | None = None
-        self._cancelled = False
-        self.began = time.monotonic()
+        self._trouble = ""
 
     def start(self) -> Check:
         """Begins to compile what is not known yet.
@@ -99,28 +97,27 @@ class Check:
     def progress(self) -> Progress:
         """How far it is now."""
         running = self._child is not None and self._child.poll() is None
-        answers = [answer for one in self.plan.points if (answer := kept(self._folder, self._keys[one]))]
-        trouble = "" if running or len(answers) == len(self.plan.points) else self._trouble()
-        if not running and self._log is not None:
-            self._log.unlink(missing_ok=True)
-        return Progress(tuple(answers), len(self.plan.points), running, trouble)
+        answers = tuple(answer for one in self.plan.points if (answer := kept(self._folder, self._keys[one])))
+        if not running and self._log is not None and self._log.exists():
+            self._trouble = self._trouble or self._last_words(self._log)
+            self._log.unlink()
+        return Progress(answers, len(self.plan.points), running, "" if running or self._done(answers) else self._trouble)
 
     def cancel(self) -> None:
         """Ends the child; what it has answered stays."""
-        self._cancelled = True
         if self._child is not None and self._child.poll() is None:
+            self._trouble = "cancelled; what was compiled by then is kept."
             os.killpg(self._child.pid, signal.SIGKILL)  # it leads its own group, and holds nothing that could be lost
             self._child.wait()
 
     def _unknown(self) -> list[Point]:
         return [one for one in self.plan.points if kept(self._folder, self._keys[one]) is None]
 
-    def _trouble(self) -> str:
-        if self._cancelled:
-            return "cancelled; what was compiled by then is kept."
-        if self._log is None or not self._log.exists():
-            return "not started."
-        last = ([line for line in self._log.read_text(errors="replace").splitlines() if line.strip()] or ["no message"])[-1]
+    def _done(self, answers: tuple[StepEstimate, ...]) -> bool:
+        return len(answers) == len(self.plan.points)
+
+    def _last_words(self, log: Path) -> str:
+        last = ([line for line in log.read_text(errors="replace").splitlines() if line.strip()] or ["no message"])[-1]
         code = self._child.returncode if self._child else None
         return f"the compiler's process ended with {code}: {last[:300]}"
 
