@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from gan_runtime import bundles, commands, hosts, owner, presets
-from gan_runtime.cli import output, record, reports, serving, tables, training
+from gan_runtime.cli import descent, output, record, reports, serving, tables, training
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import HOME_VARIABLE, Home, command_line
@@ -25,6 +25,7 @@ from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
+from gan_runtime.surface.runner import SIZE
 
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
 SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
@@ -251,6 +252,21 @@ def import_(
     if as_json:
         return output.print_json({"runs": new})
     return output.say(f"{len(new)} new run(s): {', '.join(new)}." if new else "all runs of the bundle are here already.")
+
+
+@app.command()
+def surface(
+    run: RunArgument,
+    size: Annotated[int, typer.Option(min=5, max=41, help="Points along each side of the grid.")] = SIZE,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute the loss surfaces along a run's descent, from its weight snapshots. The Paper page draws them as Fig. 11."""
+    run_dir = Home.choose(home).run_dir(run)
+    descent.compute(run_dir, size)
+    if as_json:
+        return output.print_json({"run_id": run, "journal": run_dir.surface_journal})
+    return output.say(f"the loss surfaces of {run} are computed: an open dashboard draws them as Fig. 11 of its Paper page.")
 
 
 @app.command()
