@@ -61,6 +61,7 @@ PHRASES = {
     "sync_every_steps": words.LOCAL_SGD,
     "alarm_action": "on an alarm: {}",
     "count_kernels": "kernels counted",
+    "weight_snapshots": "weights kept",
     "name": "{}",
 }
 LABEL_LENGTH = 32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven

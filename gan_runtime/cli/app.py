@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from gan_runtime import bundles, commands, hosts, owner, presets
-from gan_runtime.cli import output, record, reports, serving, tables, tpu_checks, training
+from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
 from gan_runtime.cli.arguments import (
     SETTABLE,
     AssignmentsOption,
@@ -34,8 +34,7 @@ from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
-from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.check import document
+from gan_runtime.surface.runner import SIZE
 from gan_runtime.tpu.chips import TOPOLOGIES
 
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
@@ -258,15 +257,24 @@ def tpu_check(
     as_json: JsonOption = False,
 ) -> None:
     """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
-    base = {**presets.preset(preset).values, **presets.parse_assignments(assignments or [])}
-    plan = planning.make(base, topology, sweep)
-    progress = tpu_checks.follow(Home.choose(home), plan)
-    if as_json:
-        output.print_json(document(plan, progress))
-    elif progress.first is not None:
-        output.answers().print(*tpu_checks.answer(plan, progress), sep="\n")
-    if progress.trouble or progress.first is None or not progress.first.compiled:
+    values = {**presets.preset(preset).values, **presets.parse_assignments(assignments or [])}
+    if not tpu_checks.check(Home.choose(home), values, topology, sweep, as_json):
         raise typer.Exit(1)
+
+
+@app.command()
+def surface(
+    run: RunArgument,
+    size: Annotated[int, typer.Option(min=5, max=41, help="Points along each side of the grid.")] = SIZE,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute the loss surfaces along a run's descent, from its weight snapshots. The Paper page draws them as Fig. 11."""
+    run_dir = Home.choose(home).run_dir(run)
+    descent.compute(run_dir, size)
+    if as_json:
+        return output.print_json({"run_id": run, "journal": run_dir.surface_journal})
+    return output.say(f"the loss surfaces of {run} are computed: an open dashboard draws them as Fig. 11 of its Paper page.")
 
 
 @app.command()

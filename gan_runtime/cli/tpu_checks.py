@@ -8,28 +8,41 @@ from typing import Any
 
 from rich.table import Table
 
+from gan_runtime.cli import output
 from gan_runtime.cli.tables import table
 from gan_runtime.home import Home
+from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
-from gan_runtime.tpu.check import Check, Progress
+from gan_runtime.tpu.check import Check, Progress, document
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
 
 POLL_SECONDS = 0.3
 
 
+def check(home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool) -> bool:
+    """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `Check.start`."""
+    plan = planning.make(values, topology, sweep)
+    progress = follow(home, plan)
+    if as_json:
+        output.print_json(document(plan, progress))
+    elif progress.first is not None:
+        output.answers().print(*answer(plan, progress), sep="\n")
+    return not progress.trouble and progress.first is not None and progress.first.compiled
+
+
 def follow(home: Home, plan: Plan) -> Progress:
     """Runs a check to its end, telling on stderr what has come. Ctrl-C ends it. Raises as `Check.start`."""
-    check, told = Check(home, plan), 0
+    asked, told = Check(home, plan), 0
     try:
-        progress = check.start().progress()
+        progress = asked.start().progress()
         while progress.running:
             told = _tell(progress, told)
             time.sleep(POLL_SECONDS)
-            progress = check.progress()
+            progress = asked.progress()
     except KeyboardInterrupt:
-        check.cancel()
-        progress = check.progress()
+        asked.cancel()
+        progress = asked.progress()
     _tell(progress, told)
     if progress.trouble:
         print(progress.trouble, file=sys.stderr)
