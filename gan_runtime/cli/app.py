@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from gan_runtime import bundles, commands, hosts, owner, presets
 from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
@@ -26,7 +25,7 @@ from gan_runtime.cli.arguments import (
     RunArgument,
 )
 from gan_runtime.cli.follow import Snapshot
-from gan_runtime.errors import GanRuntimeError
+from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.home import Home, command_line
 from gan_runtime.spec import RunSpec, read_values
 from gan_runtime.store import export as exporting
@@ -40,19 +39,8 @@ from gan_runtime.tpu.chips import TOPOLOGIES
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
 
 
-class _OneSentence(TyperGroup):
-    """Shows an error that a person can cause as its sentence instead of a traceback."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except GanRuntimeError as error:
-            print(error, file=sys.stderr)
-            raise typer.Exit(2) from None
-
-
 app = typer.Typer(
-    cls=_OneSentence,
+    cls=OneSentence,
     help="Launch, watch and compare GAN training from a terminal.",
     no_args_is_help=True,
     add_completion=False,
