@@ -21,6 +21,7 @@ from gan_runtime.home import Home
 from gan_runtime.rundir import write_json
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
+from gan_runtime.tpu.advice import advice
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
 
@@ -29,6 +30,7 @@ FOLDER = "tpu-checks"
 ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
     "KERAS_BACKEND": "jax",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # beside another check, or a training on this host's TPU: it touches no device
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_ACCELERATOR_TYPE": "v3-8",
@@ -119,7 +121,7 @@ class Check:
     def _last_words(self, log: Path) -> str:
         last = ([line for line in log.read_text(errors="replace").splitlines() if line.strip()] or ["no message"])[-1]
         code = self._child.returncode if self._child else None
-        return f"the compiler's process ended with {code}: {last[:300]}"
+        return f"the compiler's process ended with {code}: {advice(last) or last[:300]}"
 
 
 def kept(folder: Path, name: str) -> StepEstimate | None:

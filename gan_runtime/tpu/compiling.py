@@ -25,19 +25,27 @@ LONGEST_REASON = 600
 
 
 def estimate(spec: RunSpec, point: Point) -> StepEstimate:
-    """What the compiler makes of `spec` at this point. A refusal is an answer too, and raises nothing."""
-    begin = time.monotonic()
+    """What the compiler makes of `spec` at this point. A refusal is an answer too, and raises nothing.
+
+    Raises:
+        RuntimeError: the compiler itself does not start; advice.py knows the usual messages.
+    """
+    begin, devices = time.monotonic(), described(point)
     try:
-        compiled = compile_call(spec, point)
+        compiled = compile_call(spec, point, devices)
     except Exception as error:  # whatever the compiler or the tracing raises is the answer
         return StepEstimate(point, refused=_reason(error), compile_seconds=time.monotonic() - begin)
     return read(compiled, spec, point, time.monotonic() - begin)
 
 
-def compile_call(spec: RunSpec, point: Point) -> Any:
-    """The program of a host call of `spec` on the first devices of the topology."""
-    described = topologies.get_topology_desc(topology_name=point.topology, platform="tpu")
-    mesh = Mesh(np.array(described.devices[: point.devices]), (AXIS,))
+def described(point: Point) -> list[Any]:
+    """The devices of a point, which are not there."""
+    return list(topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[: point.devices])
+
+
+def compile_call(spec: RunSpec, point: Point, devices: list[Any] | None = None) -> Any:
+    """The program of a host call of `spec` on `devices` (None: those of the point)."""
+    mesh = Mesh(np.array(devices or described(point)), (AXIS,))
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
     images_shape = (catalog.DATASETS[spec.dataset].images, *workload.image_shape)
     call = training_call(spec, workload, mesh, images_shape)

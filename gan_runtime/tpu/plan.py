@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ CODE = (
 # Options that change nothing about the program of a step.
 WITHOUT_EFFECT = frozenset(
     {"name", "engine", "accelerator", "tpu_address", "xla", "seed", "workers", "epochs", "samples_from", "alarm_action"}
-    | {"collapse_share", "d_wins_score", "keep_checkpoints", "count_kernels", "all_reduce_pack_mb"}
+    | {"collapse_share", "d_wins_score", "keep_checkpoints", "count_kernels", "all_reduce_pack_mb", "weight_snapshots"}
 )
 
 
@@ -104,6 +105,7 @@ def missing_library() -> str:
     )
 
 
+@cache
 def versions() -> dict[str, str]:
     """Of the compiler and what feeds it, without loading it."""
     return {name: _version(name) for name in LIBRARIES}
@@ -123,8 +125,9 @@ def key(spec: RunSpec, point: Point) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
+@cache
 def code_version() -> str:
-    """Of the files that decide over a program and over how it is read."""
+    """Of the files that decide over a program and over how it is read, as they were when this process first asked."""
     digest = hashlib.sha256()
     for place in CODE:
         path = PACKAGE / place
