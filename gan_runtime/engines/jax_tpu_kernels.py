@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.engines.jax_kernels import LAYOUT, JaxKernels
+from gan_runtime.engines.jax_kernels import LAYOUT, JaxKernels, convolution
 
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
 BLOCK = 4  # output pixels of a block, each way
@@ -38,18 +38,13 @@ class TpuKernels(JaxKernels):
 # ---- convolutions -------------------------------------------------------------------------------------------------
 
 
-def plain(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
-    """The "same" convolution of which everything here is a part."""
-    return jax.lax.conv_general_dilated(images, kernel, (stride, stride), "SAME", dimension_numbers=LAYOUT)
-
-
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _convolution(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
-    return plain(images, kernel, stride)
+    return convolution(images, kernel, stride)
 
 
 def _convolution_forward(images: jax.Array, kernel: jax.Array, stride: int) -> tuple[jax.Array, Residuals]:
-    return plain(images, kernel, stride), (images, kernel)
+    return convolution(images, kernel, stride), (images, kernel)
 
 
 def _convolution_backward(stride: int, kept: Residuals, upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -71,7 +66,7 @@ def _transposed_forward(images: jax.Array, kernel: jax.Array, stride: int) -> tu
 
 def _transposed_backward(stride: int, kept: Residuals, upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
     images, kernel = kept
-    return plain(upstream, kernel, stride), by_kernel(upstream, images, kernel.shape, stride)
+    return convolution(upstream, kernel, stride), by_kernel(upstream, images, kernel.shape, stride)
 
 
 _transposed.defvjp(_transposed_forward, _transposed_backward)
@@ -79,7 +74,9 @@ _transposed.defvjp(_transposed_forward, _transposed_backward)
 
 def by_kernel(images: jax.Array, upstream: jax.Array, shape: tuple[int, ...], stride: int) -> jax.Array:
     """Gradient of a convolution's kernel, of that `shape`."""
-    of_kernel = jax.linear_transpose(lambda kernel: plain(images, kernel, stride), jax.ShapeDtypeStruct(shape, images.dtype))
+    of_kernel = jax.linear_transpose(
+        lambda kernel: convolution(images, kernel, stride), jax.ShapeDtypeStruct(shape, images.dtype)
+    )
     return of_kernel(upstream)[0]
 
 
@@ -89,7 +86,7 @@ def by_images(upstream: jax.Array, kernel: jax.Array, stride: int, size: int) ->
     if wanted:
         return _one_channel(upstream, kernel)
     shape = jax.ShapeDtypeStruct((upstream.shape[0], size, size, kernel.shape[2]), upstream.dtype)
-    return jax.linear_transpose(lambda images: plain(images, kernel, stride), shape)(upstream)[0]
+    return jax.linear_transpose(lambda images: convolution(images, kernel, stride), shape)(upstream)[0]
 
 
 def _one_channel(upstream: jax.Array, kernel: jax.Array) -> jax.Array:
