@@ -60,15 +60,6 @@ def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(checked: Ca
 
 
 @compiles
-def test_a_batch_that_does_not_fit_is_refused_with_the_compilers_reason(checked: Callable[..., Progress]) -> None:
-    progress = checked("v2:2x2", workload="dcgan_mnist", batch_size_global=65_536)
-    assert progress.first is not None
-    assert not progress.first.compiled
-    assert "RESOURCE_EXHAUSTED" in progress.first.refused
-    assert "hbm" in progress.first.refused.lower()
-
-
-@compiles
 def test_a_cancelled_check_ends_at_once_and_says_so(home: Home) -> None:
     check = Check(home, planning.make(SMALL, "v3:2x2")).start()
     assert check.progress().running
