@@ -61,6 +61,7 @@ PHRASES = {
     "sync_every_steps": words.LOCAL_SGD,
     "alarm_action": "on an alarm: {}",
     "count_kernels": "kernels counted",
+    "weight_snapshots": "weights kept",
     "name": "{}",
 }
 # What stands in the record of a run whose option was left at auto, where that is the usual thing.

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, histogram_charts, palette, paper_charts, paper_words, places, study_points, widgets
+from dashboard import actions, histogram_charts, palette, paper_charts, paper_words, places, study_points, surface_view, widgets
 from gan_runtime.data import loading
 from gan_runtime.errors import DatasetError
 from gan_runtime.runtime import Runtime
@@ -134,6 +134,14 @@ def _rate_and_optimisation(store: Store, found: Batches) -> None:
     with _figure("10", "Loss optimisation", "The losses are optimised best with batch 256 and 512."):
         st.markdown(paper_words.lowest(found.results))
         _variant_points(found.results, "loss_generator", "loss_discriminator")
+
+
+def descent_figure(runtime: Runtime) -> None:
+    """Figure 11."""
+    with _figure(
+        "11", "Descent path", "The generator minimizes and the discriminator maximizes along a path on the loss surface."
+    ):
+        surface_view.descent(runtime)
 
 
 def xla_figure(store: Store, study: StudyRow | None) -> None:

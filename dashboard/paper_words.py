@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dashboard.study_words import against_first
+from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies.references import PAPER_TIME_SAVED, PAPER_XLA_SPEEDUP
 from gan_runtime.studies.statistics import Difference
 
@@ -82,6 +83,16 @@ def lowest(results: pd.DataFrame) -> str:
         f"In the last epoch {best_g} has the lowest loss of G ({means['loss_generator'].min():.2f}) and {best_d} the lowest of D "
         f"({means['loss_discriminator'].min():.2f}). A low loss of one network mostly means that the other one is weak."
     )
+
+
+def descent(surfaces: list[SurfaceRow]) -> str:
+    """Fig. 11: how the loss changes along each path, and how much of the movement the picture shows."""
+    parts = [
+        f"{one.network}: from {one.path_loss[0]:.2f} to {one.path_loss[-1]:.2f} nats, with "
+        f"{(one.share_x + one.share_y) * 100:.0f} % of its movement in this plane"
+        for one in surfaces
+    ]
+    return f"Loss along each path, from before the first epoch to after epoch {surfaces[0].path_epoch[-1]}. {'; '.join(parts)}."
 
 
 def xla(results: pd.DataFrame) -> str:

@@ -22,11 +22,15 @@ PORTS = range(20_000, 32_000)  # Linux gives those from 32768 to outgoing connec
 
 @dataclass(frozen=True)
 class Place:
-    """Worker `rank` of `workers`. `on_cluster`: started by Slurm, Kubernetes or by hand with TF_CONFIG, not by our launcher."""
+    """Worker `rank` of `workers`. `on_cluster`: started by Slurm, Kubernetes or by hand with TF_CONFIG, not by our launcher.
+
+    `chiefs`: how many of them TensorFlow counts as "chief", before those that it counts as "worker".
+    """
 
     rank: int = 0
     workers: int = 1
     on_cluster: bool = False
+    chiefs: int = 0
 
     @property
     def name(self) -> str:
@@ -40,7 +44,8 @@ class Place:
     def lost_in(self, error: Exception) -> str | None:
         """Whom this worker could not reach, such as "worker 1 of 2" or "another worker"; None when the error means something else."""
         kind = type(error).__name__
-        tasks = {int(task) for task in re.findall(r"/job:(?!localhost)\w+/replica:\d+/task:(\d+)", str(error))} - {self.rank}
+        named = re.findall(r"/job:(?!localhost)(\w+)/replica:\d+/task:(\d+)", str(error))
+        tasks = {int(task) + (self.chiefs if job == "worker" else 0) for job, task in named} - {self.rank}
         if self.workers == 1 or not (kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks)):
             return None
         return f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}" if tasks else "another worker"

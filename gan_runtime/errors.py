@@ -15,6 +15,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
+├── SurfaceError                a loss surface could not be computed
 ├── CheckpointError             no checkpoint can be read
 ├── NonFiniteError              a loss became NaN or infinite; names metric and step
 └── AlarmError                  a training went wrong again after every roll-back
@@ -113,6 +114,10 @@ class UnknownRunError(GanRuntimeError):
 
 class RunStateError(GanRuntimeError):
     """The run's state does not allow what was asked."""
+
+
+class SurfaceError(GanRuntimeError):
+    """A loss surface could not be computed."""
 
 
 class CheckpointError(GanRuntimeError):

@@ -21,9 +21,11 @@ from gan_runtime import jax_host
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
+from gan_runtime.tpu.advice import advice
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
+NO_CORE = "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
 CPU_INFO = Path("/proc/cpuinfo")
 ARITHMETIC = ("sse4", "avx", "amx", "fma", "f16c", "asimd", "sve", "bf16")  # beginnings of processor flags
 LIBRARIES = ("tensorflow", "keras", "jax", "jaxlib", "numpy", "ml_dtypes", "safetensors", "psutil", "pydantic")
@@ -127,7 +129,7 @@ def probe() -> Host:
             env=environment,
             check=False,
         )
-        return Host.model_validate_json(child.stdout.strip().splitlines()[-1])
+        return explained(Host.model_validate_json(child.stdout.strip().splitlines()[-1]), child.stderr)
     except subprocess.TimeoutExpired:
         raise AcceleratorError(
             f"TensorFlow did not start within {PROBE_SECONDS:.0f} s: another process may hold the accelerator."
@@ -135,6 +137,17 @@ def probe() -> Host:
     except (IndexError, ValidationError):
         last = (child.stderr.strip().splitlines() or ["no message"])[-1]
         raise AcceleratorError(f"TensorFlow cannot be loaded ({last[:200]}): run `make setup` again.") from None
+
+
+def explained(host: Host, said: str) -> Host:
+    """The host with a better reason for a TPU that is there and cannot be used, where what libtpu `said` tells one."""
+    tpu = host.devices["tpu"]
+    why = advice(said) if tpu.reason == NO_CORE else ""
+    return (
+        host.model_copy(update={"devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}})
+        if why
+        else host
+    )
 
 
 def look() -> Host:
@@ -201,10 +214,7 @@ def _tpu(tf: Any | None) -> Device:
         return Device(available=False, count=0, name="", reason=reason)
     cores = len(tf.config.list_logical_devices("TPU")) if tf else 0
     if cores == 0:
-        reason = (
-            "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
-        )
-        return Device(available=False, count=0, name="", reason=reason)
+        return Device(available=False, count=0, name="", reason=NO_CORE)
     return Device(available=True, count=cores, name="TPU")
 
 

@@ -38,7 +38,10 @@ def ask(accelerator: str) -> Reached | None:
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=ASK_SECONDS, check=False)
         return Reached.model_validate_json(child.stdout.strip().splitlines()[-1])
-    except (subprocess.TimeoutExpired, IndexError, ValidationError):
+    except subprocess.TimeoutExpired:
+        return None
+    except (IndexError, ValidationError):
+        print(child.stderr, file=sys.stderr)  # `hosts.explained` reads there why a TPU does not start
         return None
 
 

@@ -13,9 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-import psutil
-
-from gan_runtime import cluster, journal
+from gan_runtime import cluster, journal, processes
 from gan_runtime.cluster import Place
 from gan_runtime.journal import StatusChange
 from gan_runtime.rundir import RunDir
@@ -47,8 +45,8 @@ def launch(run: RunDir, attempt: int, accelerator: str) -> int:
     # loading inherits that and does not die of it before it can listen.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator)
-    started = [identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
-    run.write_process(identity(os.getpid()) | {"attempt": attempt, "workers": started})
+    started = [processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
+    run.write_process(processes.identity(os.getpid()) | {"attempt": attempt, "workers": started})
     first = _first_to_end_badly(workers)
     if first is None:
         return 0
@@ -143,8 +141,3 @@ def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
     if code == FAILED:
         return None  # it failed as all did, and the first worker has said why
     return StatusChange(status="failed", reason=f"{guilty.in_words} ended with code {code} without a word; the log may say why")
-
-
-def identity(pid: int) -> dict[str, int | float]:
-    """How process.json names a process: a pid alone may be given to another one later."""
-    return {"pid": pid, "started": psutil.Process(pid).create_time()}

@@ -40,7 +40,14 @@ PRESETS: dict[str, Preset] = {
     "paper": Preset(
         title="Paper: Table 1 on MNIST, 30 epochs, 8 cores",
         summary="The study's setting: eight cores, bfloat16, Adam(1e-4). Batch 64, 128, 256 or 512.",
-        values={"workload": "dcgan_mnist", "dataset": "mnist", "replicas": 8, "batch_size_global": 64, "epochs": 30},
+        values={
+            "workload": "dcgan_mnist",
+            "dataset": "mnist",
+            "replicas": 8,
+            "batch_size_global": 64,
+            "epochs": 30,
+            "weight_snapshots": "yes",
+        },
         suggestions={"batch_size_global": (64, 128, 256, 512)},
     ),
 }

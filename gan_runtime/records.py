@@ -214,6 +214,27 @@ class Kernels(_Record):
     fusions: int | None
 
 
+class Surface(_Record):
+    """The loss of a network in nats on the plane of its weights' path (surface/plane.py), and the path itself.
+
+    `loss`: row after row, `x` fastest, on the grid of `x` and `y`; `path_loss`: at the points of the path, as they lie in the
+    plane. `share_x`, `share_y`: of all squared movement of the weights, along each axis. `images`: real ones looked at.
+    """
+
+    kind: Literal["surface"] = "surface"
+    network: str
+    x: list[float]
+    y: list[float]
+    loss: list[float]
+    path_epoch: list[int]
+    path_x: list[float]
+    path_y: list[float]
+    path_loss: list[float]
+    share_x: float
+    share_y: float
+    images: int
+
+
 class Event(_Record):
     """Something worth telling a person."""
 
@@ -240,5 +261,6 @@ Record = (
     | Memory
     | Phase
     | Kernels
+    | Surface
     | Event
 )

@@ -6,7 +6,8 @@ journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other w
 journal-launcher.jsonl     which of several workers ended, and how
 process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
 STOP                       a request to stop; anyone may write it
-samples/ checkpoints/ log.txt
+surface.json               how far the job is that computes its loss surface; journal-surface.jsonl: what it found
+samples/ checkpoints/ snapshots/ log.txt
 """
 
 from __future__ import annotations
@@ -76,6 +77,26 @@ class RunDir:
     def checkpoints(self) -> Path:
         """Training state, newest last."""
         return self.path / "checkpoints"
+
+    @property
+    def snapshots(self) -> Path:
+        """Weights alone, one file an epoch, where they were asked for."""
+        return self.path / "snapshots"
+
+    @property
+    def surface_journal(self) -> Path:
+        """Loss surfaces that were computed from the snapshots."""
+        return self.path / "journal-surface.jsonl"
+
+    @property
+    def surface_file(self) -> Path:
+        """How far the job is that computes them."""
+        return self.path / "surface.json"
+
+    @property
+    def surface_lock(self) -> Path:
+        """Held by that job as long as it lives."""
+        return self.path / ".surface.lock"
 
     def trainer_journal(self, rank: int = 0) -> Path:
         """What worker `rank` measured."""

@@ -23,6 +23,8 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.supervisor import GRACE_SECONDS, Supervisor
+from gan_runtime.surface import runner, snapshots
+from gan_runtime.surface.progress import SurfaceProgress
 
 TICK_SECONDS = 0.25
 log = logging.getLogger("gan_runtime")
@@ -141,6 +143,22 @@ class Runtime:
         """See `commands.swap_in_queue`."""
         commands.swap_in_queue(*([self.home.run_dir(run_id) for run_id in run_ids] for run_ids in (earlier, later)))
         self.refresh()
+
+    def draw_descent(self, run_id: str) -> None:
+        """Starts computing the loss surfaces of an ended run, unless that is under way. Raises as `runner.start`."""
+        runner.start(self.home.run_dir(run_id))
+
+    def can_draw_descent(self, run_id: str) -> bool:
+        """Whether the run's folder holds enough weight snapshots; those of an imported run stayed where it was trained."""
+        return len(snapshots.epochs(self.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
+
+    def stop_descent(self, run_id: str) -> None:
+        """See `runner.stop`."""
+        runner.stop(self.home.run_dir(run_id))
+
+    def descent_progress(self, run_id: str) -> SurfaceProgress | None:
+        """How far that is; None when it was never started."""
+        return SurfaceProgress.read(self.home.run_dir(run_id))
 
     def refresh(self) -> None:
         """Acts now instead of at the next tick, so that a page shows the effect of its own button."""

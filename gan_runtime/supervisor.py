@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from gan_runtime import cluster, journal
+from gan_runtime import cluster, journal, processes
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.journal import ACTIVE, StatusChange
 from gan_runtime.rundir import RunDir
@@ -28,7 +28,6 @@ from gan_runtime.store.store import Store
 GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
 INTRODUCTION_SECONDS = 20.0  # until a started trainer has written process.json
 SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
-CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 
 
 @dataclass(frozen=True)
@@ -186,10 +185,4 @@ def _is_elsewhere(identity: dict[str, Any]) -> bool:
 
 
 def _process(identity: dict[str, Any]) -> psutil.Process | None:
-    """The process of that pid and start time; None when it is gone, a zombie, or another process has taken its pid."""
-    try:
-        process = psutil.Process(identity["pid"])
-        same = abs(process.create_time() - identity["started"]) < CLOCK_TOLERANCE_S
-        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-    except psutil.NoSuchProcess:
-        return None
+    return processes.alive(identity["pid"], identity["started"])

@@ -15,6 +15,7 @@ import os
 import platform
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, cluster, hosts, journal, launcher
+from gan_runtime import catalog, cluster, hosts, journal, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
@@ -83,7 +84,7 @@ def _place(run: RunDir, rank: int | None) -> Place | None:
 
 def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
     """Tells who trains. A run that a cluster starts may have a spec.json only: then its history begins here."""
-    identity = launcher.identity(os.getpid()) | {"attempt": attempt}
+    identity = processes.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
         run.write_process(identity)
         return
@@ -132,11 +133,13 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
 
 
 if __name__ == "__main__":
-    try:
-        code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:5]))
-    except GanRuntimeError as problem:  # this process has no place in the run, and so no journal
-        code = launcher.FAILED
-        print(problem)
+    with tempfile.TemporaryDirectory(prefix="gan-worker-") as scratch:
+        tempfile.tempdir = scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
+        try:
+            code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:5]))
+        except GanRuntimeError as problem:  # this process has no place in the run, and so no journal
+            code = launcher.FAILED
+            print(problem)
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for seconds more.

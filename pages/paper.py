@@ -19,5 +19,6 @@ if batches is None:
     examples.offer(runtime, "paper")
 else:
     paper_view.batch_figures(runtime.store, batches)
+paper_view.descent_figure(runtime)
 paper_view.xla_figure(runtime.store, compiled)
 paper_view.devices(runtime.store)

@@ -43,6 +43,7 @@ WRONG = {
     "name": "a/b",
     "profile_steps": "101",
     "count_kernels": "maybe",
+    "weight_snapshots": "maybe",
     "workload": "dcgan_mnits",
     "dataset": "cifar",
     "engine": "torch",

@@ -27,7 +27,7 @@ for case in sys.stdin.read().splitlines():
     os.environ.update(variables)
     try:
         place = tf_cluster.place(workers)
-        print(json.dumps([place.rank, place.workers, json.loads(os.environ["TF_CONFIG"])["cluster"]]))
+        print(json.dumps([place.rank, place.workers, place.chiefs, json.loads(os.environ["TF_CONFIG"])["cluster"]]))
     except AcceleratorError as error:
         print(json.dumps(str(error)))
 """
@@ -70,6 +70,12 @@ def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(rank: i
     assert Place().lost_in(error) is None
 
 
+def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
+    place = Place(rank=0, workers=3, chiefs=1)
+    assert place.lost_in(UnavailableError("/job:worker/replica:0/task:1 is gone")) == "worker 2 of 3"
+    assert Place(rank=2, workers=3, chiefs=1).lost_in(UnavailableError("/job:chief/replica:0/task:0")) == "worker 0 of 3"
+
+
 def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
     with_chief = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": 1}}
     slurm = {
@@ -86,11 +92,11 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
         (slurm, 4),
         ({**slurm, "SLURM_PROCID": "0"}, 2),
     )
-    assert found[0] == [1, 2, {"worker": ["a:1", "b:2"]}]
-    assert found[1][:2] == [2, 3]
+    assert found[0] == [1, 2, 0, {"worker": ["a:1", "b:2"]}]
+    assert found[1][:3] == [2, 3, 1]
     assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
     assert "TF_CONFIG does not say which worker this is" in found[3]
-    assert found[4] == [2, 4, {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}]
+    assert found[4] == [2, 4, 0, {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}]
     assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
 

@@ -11,7 +11,7 @@ import pytest
 from gan_runtime import commands, hosts
 from gan_runtime.errors import AcceleratorError, SpecError
 from gan_runtime.home import Home
-from gan_runtime.hosts import Device, Host
+from gan_runtime.hosts import NO_CORE, Device, Host
 from gan_runtime.spec import RunSpec
 
 CPU_INFO = """processor	: 0
@@ -37,6 +37,25 @@ def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
     assert "jax" not in versions, "jax is not imported here, whether installed or not"
     assert facts["cores"] == os.cpu_count()
     assert facts["uncommitted_changes"] in (True, False, None)
+
+
+def with_tpu(host: Host, reason: str) -> Host:
+    absent = Device(available=False, count=0, name="", reason=reason)
+    return host.model_copy(update={"devices": {**host.devices, "tpu": absent}})
+
+
+def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host) -> None:
+    said = (
+        "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to load libtpu.so in this process."
+    )
+    found = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
+    assert found.reason.startswith("another process holds the TPU, and only one can")
+    assert hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
+
+
+def test_a_host_without_a_tpu_keeps_its_reason_whatever_is_printed(host: Host) -> None:
+    there = with_tpu(host, "this host has no TPU.")
+    assert hosts.explained(there, "libtpu said something") == there
 
 
 # ---- which engine trains ------------------------------------------------------------------------------------------------

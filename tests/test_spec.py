@@ -20,6 +20,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         101,
         "profile_steps is 101, but allowed is a whole number from 0 to 100: use 0, or a few steps such as 5.",
     ),
+    ("weight_snapshots", "1", "weight_snapshots is '1', but allowed is no, yes: use no or yes."),
     ("count_kernels", "on", "count_kernels is 'on', but allowed is no, yes: use no or yes."),
     ("epochs", 0, "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", 10_001, "epochs is 10001, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
@@ -454,6 +455,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "d_wins_score": 0.01,
         "keep_checkpoints": 3,
         "profile_steps": 0,
+        "weight_snapshots": "no",
         "count_kernels": "no",
     }
 

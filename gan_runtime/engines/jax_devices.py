@@ -13,6 +13,7 @@ from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.engines.jax_step import AXIS
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
+from gan_runtime.tpu.advice import cause
 
 
 def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
@@ -24,9 +25,8 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
     try:
         devices = jax.devices("cuda" if accelerator == "gpu" else accelerator)
     except RuntimeError as error:  # JAX's word for a platform that is not there
-        first = (str(error).splitlines() or [""])[0][:160]
         raise AcceleratorError(
-            f"JAX cannot use the {accelerator.upper()} ({first}): use engine=tensorflow, or accelerator=cpu."
+            f"JAX cannot use the {accelerator.upper()} ({cause(str(error))}): use engine=tensorflow, or accelerator=cpu."
         ) from None
     if len(devices) < spec.replicas:
         raise AcceleratorError(

@@ -19,7 +19,7 @@ class JaxKernels:
 
     def convolution(self, images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
         """See `step_context.Kernels`."""
-        return _convolution(images, kernel, stride)
+        return convolution(images, kernel, stride)
 
     def transposed_convolution(self, images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
         """See `step_context.Kernels`."""
@@ -56,7 +56,8 @@ class CpuKernels(JaxKernels):
         return _transposed_written_out(images, kernel, stride)
 
 
-def _convolution(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
+def convolution(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
+    """Padding "same"; what the others here are made of."""
     return jax.lax.conv_general_dilated(images, kernel, (stride, stride), "SAME", dimension_numbers=LAYOUT)
 
 
@@ -78,7 +79,7 @@ def filter_gradient(images: jax.Array, upstream: jax.Array, size: int, stride: i
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _written_out(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
-    return _convolution(images, kernel, stride)
+    return convolution(images, kernel, stride)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
@@ -88,17 +89,17 @@ def _transposed_written_out(images: jax.Array, kernel: jax.Array, stride: int) -
 
 def _backward(stride: int, kept: tuple[jax.Array, jax.Array], upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
     images, kernel = kept
-    (by_images,) = jax.vjp(lambda images: _convolution(images, kernel, stride), images)[1](upstream)
+    (by_images,) = jax.vjp(lambda images: convolution(images, kernel, stride), images)[1](upstream)
     return by_images, filter_gradient(images, upstream, kernel.shape[0], stride)
 
 
 def _transposed_backward(stride: int, kept: tuple[jax.Array, jax.Array], upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Input and output change their places."""
     images, kernel = kept
-    return _convolution(upstream, kernel, stride), filter_gradient(upstream, images, kernel.shape[0], stride)
+    return convolution(upstream, kernel, stride), filter_gradient(upstream, images, kernel.shape[0], stride)
 
 
-_written_out.defvjp(lambda images, kernel, stride: (_convolution(images, kernel, stride), (images, kernel)), _backward)
+_written_out.defvjp(lambda images, kernel, stride: (convolution(images, kernel, stride), (images, kernel)), _backward)
 _transposed_written_out.defvjp(
     lambda images, kernel, stride: (_transposed(images, kernel, stride), (images, kernel)), _transposed_backward
 )

@@ -8,6 +8,8 @@ estimate). That one gives other numbers on another kind of device.
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
@@ -39,8 +41,25 @@ class StepNoise:
             return values
         words = jax.random.bits(jax.random.fold_in(self._step_key(), self._share), (4,), jnp.uint32)
         _, levels = jax.lax.rng_bit_generator(words, values.shape, jnp.uint8)
-        return jnp.where(levels < kept_levels, values * jnp.asarray(LEVELS / kept_levels, values.dtype), 0)
+        return _thinned(values, jax.lax.optimization_barrier(levels), kept_levels)
 
     def _step_key(self) -> jax.Array:
         self._streams += 1
         return jax.random.fold_in(jax.random.fold_in(jax.random.key(self._seed), self._streams), self._step)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _thinned(values: jax.Array, levels: jax.Array, kept_levels: int) -> jax.Array:
+    return jnp.where(levels < kept_levels, values * jnp.asarray(LEVELS / kept_levels, values.dtype), 0)
+
+
+def _forward(values: jax.Array, levels: jax.Array, kept_levels: int) -> tuple[jax.Array, jax.Array]:
+    return _thinned(values, levels, kept_levels), levels
+
+
+def _backward(kept_levels: int, levels: jax.Array, upstream: jax.Array) -> tuple[jax.Array, None]:
+    """Compares again: left alone, a TPU's compiler packs the mask into bits for the way back, which takes longer."""
+    return _thinned(upstream, jax.lax.optimization_barrier(levels), kept_levels), None
+
+
+_thinned.defvjp(_forward, _backward)

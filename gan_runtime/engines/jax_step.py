@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from gan_runtime.engines.jax_kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax_model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax_noise import StepNoise
+from gan_runtime.engines.jax_tpu_kernels import TpuKernels
 from gan_runtime.engines.objective import objective_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Forward, Phase, Workload
@@ -25,12 +26,12 @@ Numbers = dict[str, jax.Array]
 
 
 class ReplicaStep:
-    """What a step does to the state of a run. `replicas`: over how many devices of `platform` (cpu, …) the batch is shared."""
+    """What a step does to the state of a run. `replicas`: over how many the batch is shared; `platform`: cpu, gpu or tpu."""
 
     def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int, platform: str) -> None:
         self._spec, self._model, self._replicas = spec, model, replicas
         self._parts = spec.accumulation_steps
-        kernels = CpuKernels if platform == "cpu" else JaxKernels
+        kernels = {"cpu": CpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
         self._kernels = kernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
         self.phases = workload.phases(objective_of(spec))
 

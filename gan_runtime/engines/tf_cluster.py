@@ -22,7 +22,7 @@ def place(workers: int) -> Place:
     """
     source = "TF_CONFIG" if "TF_CONFIG" in os.environ else "Slurm"
     try:
-        rank, addresses = _from_tf_config() if source == "TF_CONFIG" else _from_slurm()
+        rank, addresses, chiefs = _from_tf_config() if source == "TF_CONFIG" else _from_slurm()
     except (KeyError, ValueError, TypeError, RuntimeError) as error:
         raise AcceleratorError(f"{source} does not say which worker this is ({error!r}): see docs/cluster.md.") from None
     if len(addresses) != workers:
@@ -31,10 +31,11 @@ def place(workers: int) -> Place:
         )
     if source == "Slurm":
         os.environ["TF_CONFIG"] = cluster.tf_config(addresses, rank)
-    return Place(rank, workers, on_cluster=True)
+    return Place(rank, workers, on_cluster=True, chiefs=chiefs)
 
 
-def _from_tf_config() -> tuple[int, list[str]]:
+def _from_tf_config() -> tuple[int, list[str], int]:
+    """Rank, addresses in the order of the ranks, and how many of these are chiefs."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     jobs = resolver.cluster_spec().as_dict()
     before = sum(len(jobs.get(job, ())) for job in JOBS[: JOBS.index(resolver.task_type)])
@@ -42,10 +43,11 @@ def _from_tf_config() -> tuple[int, list[str]]:
     rank = before + int(resolver.task_id)
     if rank >= len(addresses):
         raise ValueError(f"task {resolver.task_type} {resolver.task_id} is not in the cluster")
-    return rank, addresses
+    return rank, addresses, len(jobs.get("chief", ()))
 
 
-def _from_slurm() -> tuple[int, list[str]]:
+def _from_slurm() -> tuple[int, list[str], int]:
+    """As `_from_tf_config`."""
     # Which GPUs a task may see is Slurm's own business (--gpus-per-task). The resolver would deal them out itself and
     # cannot without any, so it is told of one per task and to leave CUDA_VISIBLE_DEVICES alone.
     tasks = int(os.environ["SLURM_STEP_NUM_TASKS"])
@@ -53,4 +55,4 @@ def _from_slurm() -> tuple[int, list[str]]:
         port_base=FIRST_PORT, gpus_per_node=tasks, gpus_per_task=1, auto_set_gpu=False
     )
     addresses = list(resolver.cluster_spec().as_dict()["worker"])
-    return int(resolver.task_id), addresses
+    return int(resolver.task_id), addresses, 0

@@ -23,6 +23,15 @@ class MeasuringOptions(BaseModel):
         source="CERN's 3DGAN on TPUs: 38 % forward, 61 % backward, 0.7 % idle",
         error="use 0, or a few steps such as 5.",
     )
+    weight_snapshots: Literal["no", "yes"] = option(
+        "no",
+        label="Weight snapshots",
+        group="Run",
+        choices=("no", "yes"),
+        help="Keeps the weights of both networks after each epoch, in half precision, so that the descent on the loss surface can be drawn: about 4 MB an epoch for the DCGAN.",
+        source="paper, Fig. 11",
+        error="use no or yes.",
+    )
     count_kernels: Literal["no", "yes"] = option(
         "no",
         label="Count kernels",

@@ -16,7 +16,7 @@ import duckdb
 from gan_runtime.errors import ExportError
 from gan_runtime.store.store import Store
 
-VIEWS = ("runs", "scalars", "epochs", "histograms", "profiles", "memory", "phases", "kernels", "events")
+VIEWS = ("runs", "scalars", "epochs", "histograms", "profiles", "memory", "phases", "kernels", "surfaces", "events")
 Format = Literal["csv", "parquet"]
 
 

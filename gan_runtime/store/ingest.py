@@ -19,7 +19,20 @@ from gan_runtime.store.store import Store, Writer
 
 # Rows beyond the step from which a later attempt goes on: that attempt measures them again.
 _STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples", "profiles", "memory")
-_ALL = ("offsets", "created", "statuses", "names", "hosts", "plans", "phases", "kernels", "events", "worker_times", *_STEPPED)
+_ALL = (
+    "offsets",
+    "created",
+    "statuses",
+    "names",
+    "hosts",
+    "plans",
+    "phases",
+    "kernels",
+    "events",
+    "worker_times",
+    "surfaces",
+    *_STEPPED,
+)
 
 # Dated by what is left of the line, else by the run's submission: a rebuild then gives the same row.
 _TORN = """
@@ -208,6 +221,12 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
         case journal.Kernels():
             counts = (record.operations, record.kernels_before, record.kernels_after, record.fusions)
             return [("kernels", (run_id, attempt, *counts))]
+        case journal.Surface():
+            path = (record.path_epoch, record.path_x, record.path_y, record.path_loss)
+            grid = (record.x, record.y, record.loss)
+            return [
+                ("surfaces", (run_id, record.at, record.network, *grid, *path, record.share_x, record.share_y, record.images))
+            ]
         case journal.Event():
             return [("events", (run_id, attempt, record.at, record.level, record.topic, record.message))]
 

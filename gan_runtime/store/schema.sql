@@ -42,6 +42,10 @@ CREATE TABLE IF NOT EXISTS ingest.phases (run_id VARCHAR, attempt INTEGER, phase
 CREATE TABLE IF NOT EXISTS ingest.kernels (
     run_id VARCHAR, attempt INTEGER, operations BIGINT, kernels_before BIGINT, kernels_after BIGINT, fusions BIGINT
 );
+CREATE TABLE IF NOT EXISTS ingest.surfaces (
+    run_id VARCHAR, computed_at TIMESTAMPTZ, network VARCHAR, x DOUBLE[], y DOUBLE[], loss DOUBLE[], path_epoch BIGINT[],
+    path_x DOUBLE[], path_y DOUBLE[], path_loss DOUBLE[], share_x DOUBLE, share_y DOUBLE, images BIGINT
+);
 CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
 );
@@ -104,6 +108,8 @@ CREATE OR REPLACE VIEW memory AS
 CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ingest.phases;
 CREATE OR REPLACE VIEW kernels AS
     SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
+CREATE OR REPLACE VIEW surfaces AS
+    SELECT * FROM ingest.surfaces QUALIFY row_number() OVER (PARTITION BY run_id, network ORDER BY computed_at DESC) = 1;
 CREATE OR REPLACE VIEW events AS
     SELECT run_id, attempt, logged_at, level, kind, message FROM ingest.events
     UNION ALL

@@ -45,7 +45,11 @@ def plan(host: Host, dataset: str) -> Plan:
     }
     studies = (
         StudyDesign.parse(
-            "batch_size", {**base, "epochs": size["epochs"]}, [64, 128, 256, 512], size["repeats"], "Paper - batch size"
+            "batch_size",
+            {**base, "epochs": size["epochs"], "weight_snapshots": "yes"},
+            [64, 128, 256, 512],
+            size["repeats"],
+            "Paper - batch size",
         ),
         StudyDesign.parse("xla", {**base, "epochs": COMPARED_EPOCHS}, ["off", "jit"], size["repeats"], "Paper - XLA"),
         StudyDesign.parse("precision", {**base, "epochs": COMPARED_EPOCHS}, None, size["repeats"], "Paper - precision"),

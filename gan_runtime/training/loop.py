@@ -55,8 +55,8 @@ def train(
     last_step = spec.epochs * steps_per_epoch
     step, wall_s = _restore(engine, run, writer)
     watch = Watch(spec, writer, rank)
-    if spec.alarm_action == "roll_back" and step == 0:
-        watch.save(engine, run, step, wall_s, {})  # to roll back to
+    if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes"):
+        watch.save(engine, run, step, wall_s, {}, epoch=0)  # to roll back to, and where the descent begins
     writer.write(
         journal.AttemptStart(resume_step=step),
         journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
@@ -100,7 +100,7 @@ def train(
             if alarm and spec.alarm_action == "roll_back":
                 record.go_back(*watch.roll_back(engine, run, alarm))
                 continue
-            watch.save(engine, run, record.step, record.wall_s, scores)
+            watch.save(engine, run, record.step, record.wall_s, scores, record.epochs_done if scores else None)
             if alarm and spec.alarm_action == "stop":
                 record.summary()
                 return Outcome("stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}")

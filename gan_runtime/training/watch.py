@@ -8,6 +8,7 @@ from gan_runtime.errors import AlarmError, NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.surface import snapshots
 from gan_runtime.training import alarms, checkpoints
 from gan_runtime.training.alarms import Alarm
 
@@ -63,12 +64,17 @@ class Watch:
         self._writer.write(journal.Event(level="warning", topic="roll_back", message=message))
         return checkpoint.step, checkpoint.wall_s
 
-    def save(self, engine: Engine, run: RunDir, step: int, wall_s: float, scores: dict[str, float]) -> None:
-        """Saves the state. `scores`: those of the epoch that has just ended, empty within an epoch."""
+    def save(
+        self, engine: Engine, run: RunDir, step: int, wall_s: float, scores: dict[str, float], epoch: int | None = None
+    ) -> None:
+        """Saves the state. `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its number, 0
+        before training, None within one."""
         gap = abs(scores["probe_score_real"] - scores["probe_score_fake"]) if scores else None
         state = engine.state()  # asked of all workers: they average what has drifted apart
         if self._rank == 0:
             checkpoints.save(run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, gap)
+            if epoch is not None and self._spec.weight_snapshots == "yes":
+                snapshots.save(run.snapshots, state, epoch)
         self._since_save = 0
 
     def _note(self, alarm: Alarm) -> None:

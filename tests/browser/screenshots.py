@@ -1,6 +1,6 @@
 """Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for the README.
 
-make screenshots            trains two short runs and a third one that is photographed while it trains
+make screenshots            trains two short runs and a third one that is photographed while it trains; loads the example runs
 docs/screenshots/<page>-<light|dark>[-narrow].png
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from gan_runtime import bundles
 from gan_runtime.commands import submit
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import probe
@@ -21,6 +22,7 @@ from tests.browser.dashboard_process import Dashboard, chromium, open_page, sett
 
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
+TALL = 6400
 TRAINING_SECONDS = 400_000.0
 
 
@@ -51,6 +53,7 @@ def main() -> None:
             photograph(browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark"))
             photograph(browser, dashboard, "samples", f"samples?runs={first},{second}", ("light", "dark"))
             photograph(browser, dashboard, "histograms", f"histograms?runs={first}", ("light", "dark"))
+            examples(browser, dashboard, home)
         finally:
             dashboard.stop()
 
@@ -62,11 +65,29 @@ def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
     page.close()
 
 
-def photograph(browser: Browser, dashboard: Dashboard, name: str, path: str, themes: tuple[str, ...]) -> None:
-    """One page in some themes, wide and narrow."""
+def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
+    """The pages about many runs, with the example runs that come with the project; the Paper page in its whole length."""
+    runs = bundles.unpack(bundles.EXAMPLES, home)
+    page = open_page(browser, f"{dashboard.address}/runs")
+    expect(page.get_by_text(runs[0]).first).to_be_visible(timeout=30_000)
+    page.close()
+    both = ("light", "dark")
+    compiled, precise = (next(run for run in runs if f"-{question}-" in run) for question in ("xla", "precision"))
+    photograph(browser, dashboard, "compare-examples", f"compare?runs={','.join(runs[:4])}", both)
+    photograph(browser, dashboard, "studies", "studies", both)
+    photograph(browser, dashboard, "paper", "paper", both, height=TALL)
+    photograph(browser, dashboard, "xla", f"xla?run={compiled}", both)
+    photograph(browser, dashboard, "precision", f"precision?run={precise}", both)
+
+
+def photograph(
+    browser: Browser, dashboard: Dashboard, name: str, path: str, themes: tuple[str, ...], height: int | None = None
+) -> None:
+    """One page in some themes, wide and narrow. `height`: of the wide window, where the page is to be seen further down."""
     for theme in themes:
-        for width, height in (WIDE, NARROW):
-            page = open_page(browser, f"{dashboard.address}/{path}", width=width, height=height, theme=theme)
+        for width, usual in (WIDE, NARROW):
+            tall = height if height and width == WIDE[0] else usual
+            page = open_page(browser, f"{dashboard.address}/{path}", width=width, height=tall, theme=theme)
             complete(page)
             page.screenshot(path=TARGET / f"{name}-{theme}{'' if width == WIDE[0] else '-narrow'}.png")
             page.close()

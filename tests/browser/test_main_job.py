@@ -67,7 +67,7 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
 ) -> None:
     page = open_page(browser, dashboard.address)
     expect(page.get_by_role("button", name="Start a quick run")).to_be_visible()
-    run_id = launch(page, dashboard, epochs=8, replicas=2)
+    run_id = launch(page, dashboard, epochs=6, replicas=2)
     expect(page.get_by_text("running", exact=False).first).to_be_visible()
 
     # Curves, epoch bars and samples appear and move, without the chart being made anew.
@@ -102,7 +102,7 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     expect(page.get_by_text("After epoch 1,")).to_be_visible()
 
     expect(page.get_by_text("finished").first).to_be_visible(timeout=120_000)
-    expect(page.get_by_text("All 8 epochs done ·")).to_be_visible()
+    expect(page.get_by_text("All 6 epochs done ·")).to_be_visible()
 
     other = launch(page, dashboard, epochs=3, replicas=1, workload="Fully connected GAN")
     expect(page.get_by_text("All 3 epochs done ·")).to_be_visible(timeout=120_000)

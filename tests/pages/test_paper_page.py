@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import paper_words
-from gan_runtime import commands
+from gan_runtime import commands, journal
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
+from gan_runtime.rundir import RunDir
 from gan_runtime.studies import paper
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.surface import snapshots
 from tests.pages.test_pages import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
+from tests.surface.test_surfaces_query import surface
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "dcgan_mnist", "epochs": 3}
@@ -97,3 +101,31 @@ def test_a_study_without_a_second_variant_says_nothing() -> None:
     rows = [{"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}]
     assert paper_words.time_by_batch(pd.DataFrame(rows), "cpu") == paper_words.NOT_YET
     assert "Not measured here yet" in paper_words.xla(pd.DataFrame(rows))
+
+
+def test_the_descent_is_drawn_beside_sentences_computed_from_it(show: Show, trained: Callable[..., RunDir]) -> None:
+    run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
+    journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
+    app = show("paper")
+    assert not app.exception
+    text = texts(app)
+    assert "from before the first epoch to after epoch 3. generator: from 2.50 to 0.50 nats, with 88 % of its movement" in text
+    assert titles(app)[:2] == ["Generator", "Discriminator"]
+    assert all(button.key != "paper.11.start" for button in app.button)  # the snapshots are not in this home
+
+
+def test_the_loss_surface_of_a_run_is_computed_at_a_press(show: Show, trained: Callable[..., RunDir]) -> None:
+    run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
+    for epoch in range(3):
+        snapshots.save(run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
+    app = show("paper")
+    app.button(key="paper.11.start").click().run()
+    assert not app.exception
+    assert "This goes on when the page is closed." in app.get("progress")[0].proto.text
+    app.button(key="paper.11.stop").click().run()
+    assert "No surface was computed: stopped on request." in [warning.value for warning in app.warning]
+
+
+def test_without_kept_weights_the_page_says_how_to_keep_them(show: Show, trained: Callable[..., RunDir]) -> None:
+    trained("paper-0001")
+    assert "No run here has kept its weights. Start one with the option 'Weight snapshots' on" in texts(show("paper"))

@@ -29,6 +29,7 @@ from gan_runtime.journal import (
     Sample,
     Scalars,
     StatusChange,
+    Surface,
     TimeShare,
     WorkerTimes,
 )
@@ -55,6 +56,7 @@ TABLES = (
     "samples",
     "scalars",
     "statuses",
+    "surfaces",
     "worker_times",
 )
 
@@ -110,8 +112,19 @@ def write_everything(run: RunDir) -> None:
     journal.append(path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed."))
     journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
+    journal.append(run.surface_journal, 1, surface([0, 1, 2]))
     journal.append(run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6))
     journal.append(run.trainer_journal(1), 2, AttemptStart(resume_step=4), worker_times(1, 8))
+
+
+def surface(epochs: list[int]) -> Surface:
+    """A surface of two by two points and a path on its diagonal."""
+    places = [float(epoch) for epoch in epochs]
+    grid, path = (
+        {"x": [0.0, 2.0], "y": [0.0, 1.0]},
+        {"path_epoch": epochs, "path_x": places, "path_y": places, "path_loss": places},
+    )
+    return Surface(network="generator", **grid, loss=[1.0, 2.0, 3.0, 4.0], **path, share_x=0.75, share_y=0.125, images=256)
 
 
 def worker_times(rank: int, step: int) -> WorkerTimes:
@@ -145,16 +158,20 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "kernels": 1,
         "memory": 2,
         "names": 1,
-        "offsets": 3,
+        "offsets": 4,
         "phases": 2,
         "plans": 2,
         "profiles": 2,  # those of step 6 are void
         "samples": 2,
         "scalars": 8,
         "statuses": 4,
+        "surfaces": 1,
         "worker_times": 4,
     }
     assert store.rows("SELECT * FROM kernels") == [("quick-0001", 1, 900, 120, 40, 30)]
+    assert store.rows("SELECT network, x, loss, path_y, share_x, images FROM surfaces") == [
+        ("generator", [0.0, 2.0], [1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.75, 256)
+    ]
     assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [(0, 4, 1), (0, 8, 2), (1, 4, 1), (1, 8, 2)]
     assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(b"picture of epoch 2", '{"seed": 1}')]
     assert store.rows("SELECT step, steps, network, category, seconds, share FROM profiles ORDER BY share") == [

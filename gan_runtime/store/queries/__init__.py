@@ -43,6 +43,7 @@ from gan_runtime.store.queries.studies import (
     study_results,
     study_runs,
 )
+from gan_runtime.store.queries.surfaces import SurfaceRow, runs_with_descent, surfaces
 from gan_runtime.store.queries.timeline import epoch_times, events, phases, worker_times
 from gan_runtime.store.queries.variants import (
     ComparableSet,
@@ -73,6 +74,7 @@ __all__ = [
     "SampleGrid",
     "StudyProgress",
     "StudyRow",
+    "SurfaceRow",
     "Variants",
     "XAxis",
     "changing_curves",
@@ -103,6 +105,7 @@ __all__ = [
     "run",
     "run_table",
     "runs",
+    "runs_with_descent",
     "same_latents",
     "sample",
     "sample_epochs",
@@ -111,6 +114,7 @@ __all__ = [
     "study_progress",
     "study_results",
     "study_runs",
+    "surfaces",
     "typical_images_per_s",
     "variant_kernels",
     "variant_medians",

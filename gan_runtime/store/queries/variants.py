@@ -15,7 +15,7 @@ from gan_runtime.store.store import Store
 
 # Options that may differ within a set: repeats differ in their seed, and profiling and counting count in no time. `accelerator` is
 # compared as it was resolved, not as it was asked for.
-_FREE = ("name", "seed", "profile_steps", "count_kernels", "accelerator")
+_FREE = ("name", "seed", "profile_steps", "count_kernels", "weight_snapshots", "accelerator")
 
 Variants = Mapping[str, Sequence[str]]  # what a variant is called → its runs
 

@@ -1,0 +1,46 @@
+"""How far a job is, in a small file of the run's folder: surface.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from gan_runtime import processes
+from gan_runtime.rundir import RunDir, write_json
+
+
+@dataclass
+class SurfaceProgress:
+    """`done` of `total` losses; `total` is 0 before the job knows. `ended`: by itself, and with `reason` in vain."""
+
+    pid: int
+    started: float
+    total: int = 0
+    done: int = 0
+    ended: bool = False
+    reason: str = ""
+
+    @classmethod
+    def of(cls, pid: int) -> SurfaceProgress:
+        """Of a process that has only begun."""
+        return cls(pid, processes.identity(pid)["started"])
+
+    @classmethod
+    def read(cls, run: RunDir) -> SurfaceProgress | None:
+        """As last written; None when no job was ever started. A job that is gone without an end is told as failed."""
+        try:
+            found = cls(**json.loads(run.surface_file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        if not found.ended and processes.alive(found.pid, found.started) is None:
+            found.ended, found.reason = True, "the process was ended before it was done; start it again."
+        return found
+
+    def write(self, run: RunDir) -> None:
+        """Makes it known."""
+        write_json(run.surface_file, asdict(self))
+
+    def end(self, run: RunDir, reason: str = "") -> None:
+        """The last word: done, or the reason why not."""
+        self.ended, self.reason = True, reason
+        self.write(run)

@@ -1,0 +1,46 @@
+"""Weights of the networks as they were before training and after each epoch, without optimizers: half-precision files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from gan_runtime.engines.contract import Arrays
+
+Weights = dict[str, NDArray[np.float32]]
+
+FEWEST = 3  # a plane needs three points
+MOST = 60  # that are read again; of more, as many are taken evenly
+_NAME = re.compile(r"epoch-(\d+)\.safetensors")
+_NO_WEIGHTS = ("optimizer_", "average/")
+
+
+def save(folder: Path, state: Arrays, epoch: int) -> Path:
+    """Writes `epoch-00003.safetensors` from an engine's state; epoch 0 is the untrained network."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"epoch-{epoch:05d}.safetensors"
+    weights = {name: array.astype(np.float16) for name, array in state.items() if array.ndim and not name.startswith(_NO_WEIGHTS)}
+    aside = path.with_suffix(".part")
+    save_file(weights, aside)
+    aside.replace(path)
+    return path
+
+
+def epochs(folder: Path) -> list[int]:
+    """The epochs of which snapshots are there, in their order; empty without the folder."""
+    return sorted(int(found[1]) for path in folder.glob("epoch-*") if (found := _NAME.fullmatch(path.name)))
+
+
+def load(folder: Path) -> dict[int, Weights]:
+    """Epoch → named float32 arrays; the first and the last epoch, and evenly between them at most MOST in all."""
+    there = epochs(folder)
+    places = np.linspace(0, max(0, len(there) - 1), min(MOST, len(there))).round().astype(int)
+    return {there[place]: _read(folder / f"epoch-{there[place]:05d}.safetensors") for place in places}
+
+
+def _read(path: Path) -> Weights:
+    return {name: array.astype(np.float32) for name, array in load_file(path).items()}

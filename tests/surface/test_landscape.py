@@ -1,0 +1,38 @@
+"""The losses that a surface is made of, on real networks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.surface.landscape import Landscape
+from gan_runtime.workloads import dcgan_mnist, mlp_gan
+
+IMAGES = np.random.RandomState(0).randint(0, 256, (16, 28, 28, 1)).astype(np.uint8)
+
+
+def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
+    land = Landscape(dcgan_mnist.WORKLOAD, IMAGES)
+    assert land.filter_axes("generator") == {
+        "generator/generator/dense/kernel": -1,
+        "generator/generator/up_1/kernel": -2,
+        "generator/generator/up_2/kernel": -2,
+        "generator/generator/up_3/kernel": -2,
+    }
+    assert set(land.filter_axes("discriminator").values()) == {-1}
+
+
+def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
+    land = Landscape(mlp_gan.WORKLOAD, IMAGES)
+    silent = {f"discriminator/{one.path}": np.zeros(one.shape, np.float32) for one in land.networks["discriminator"].variables}
+    land.place(silent)
+    assert land.loss("generator") == pytest.approx(np.log(2.0), abs=1e-6)
+    assert land.loss("discriminator") == pytest.approx(2.0 * np.log(2.0), abs=1e-6)
+
+
+def test_moving_one_network_leaves_the_other_where_it_was() -> None:
+    land = Landscape(mlp_gan.WORKLOAD, IMAGES)
+    before = [variable.numpy() for variable in land.networks["discriminator"].variables]
+    land.place({f"generator/{one.path}": one.numpy() + 1.0 for one in land.networks["generator"].variables})
+    for variable, value in zip(land.networks["discriminator"].variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)

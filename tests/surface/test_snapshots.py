@@ -1,0 +1,38 @@
+"""Weight snapshots of a run: what is kept, and what is read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gan_runtime.surface import snapshots
+
+STATE = {
+    "generator/dense/kernel": np.full((2, 3), 1.0 / 3.0, np.float32),
+    "optimizer_generator/dense_kernel_momentum": np.ones((2, 3), np.float32),
+    "average/dense/kernel": np.ones((2, 3), np.float32),
+    "rate_factor": np.asarray(1.0, np.float32),
+    "step": np.asarray(7),
+}
+
+
+def test_weights_alone_are_kept_in_half_precision(tmp_path: Path) -> None:
+    snapshots.save(tmp_path / "snapshots", STATE, 3)
+    found = snapshots.load(tmp_path / "snapshots")
+    assert list(found) == [3]
+    assert list(found[3]) == ["generator/dense/kernel"]
+    np.testing.assert_array_equal(found[3]["generator/dense/kernel"], np.full((2, 3), np.float16(1.0 / 3.0), np.float32))
+
+
+def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None:
+    for epoch in range(101):
+        snapshots.save(tmp_path, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
+    found = snapshots.load(tmp_path)
+    assert (len(found), min(found), max(found)) == (60, 0, 100)
+    assert found[100]["generator/kernel"][0, 0] == 100.0
+
+
+def test_a_run_without_snapshots_has_none(tmp_path: Path) -> None:
+    assert snapshots.epochs(tmp_path / "snapshots") == []
+    assert snapshots.load(tmp_path / "snapshots") == {}

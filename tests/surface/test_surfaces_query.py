@@ -1,0 +1,48 @@
+"""What the store knows of loss surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gan_runtime import journal
+from gan_runtime.home import Home
+from gan_runtime.journal import StatusChange, Surface
+from gan_runtime.rundir import RunDir
+from gan_runtime.store import memory, queries
+
+
+def surface(network: str, lowest: float) -> Surface:
+    """Three places across, two up; the loss grows by one from place to place."""
+    loss = [lowest + step for step in range(6)]
+    path = {"path_epoch": [0, 3], "path_x": [1.0, 0.0], "path_y": [0.5, 0.0], "path_loss": [2.5, 0.5]}
+    return Surface(network=network, x=[0.0, 1.0, 2.0], y=[0.0, 1.0], loss=loss, **path, share_x=0.75, share_y=0.125, images=256)  # type: ignore[arg-type]
+
+
+def test_the_newest_surface_of_each_network_is_told_generator_first(home: Home, new_run: Callable[..., RunDir]) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.surface_journal, 1, surface("discriminator", 1.0), surface("generator", 5.0))
+    journal.append(run.surface_journal, 1, surface("generator", 9.0))
+    generator, discriminator = queries.surfaces(memory.from_journals(home), "quick-0001")
+    np.testing.assert_array_equal(generator.loss, [[9.0, 10.0, 11.0], [12.0, 13.0, 14.0]])
+    np.testing.assert_array_equal(discriminator.loss, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert (generator.x, generator.y, generator.path_epoch) == ([0.0, 1.0, 2.0], [0.0, 1.0], [0, 3])
+    assert (generator.path_x, generator.path_y, generator.path_loss) == ([1.0, 0.0], [0.5, 0.0], [2.5, 0.5])
+    assert (generator.share_x, generator.share_y, generator.images) == (0.75, 0.125, 256)
+
+
+def test_runs_with_a_surface_come_before_those_that_could_have_one(home: Home, new_run: Callable[..., RunDir]) -> None:
+    drawn, keeping, training = (new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes") for number in (1, 2, 3))
+    new_run("quick-0004", seconds=4)
+    journal.append(drawn.surface_journal, 1, surface("generator", 1.0))
+    for run in (drawn, keeping):
+        journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
+    journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    assert queries.runs_with_descent(memory.from_journals(home)) == ["quick-0001", "quick-0002"]
+
+
+def test_a_store_without_surfaces_says_so(home: Home) -> None:
+    store = memory.from_journals(home)
+    assert queries.surfaces(store, "quick-0001") == []
+    assert queries.runs_with_descent(store) == []
