@@ -76,7 +76,7 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
     monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
     monkeypatch.setattr(tf_probes, "StepNoise", SameNoise)
     workload, options, steps = CASES[case]
-    engine = make(options.get("replicas", 1), WORKLOADS[workload](), **options)
+    engine = make(workload=WORKLOADS[workload](), **{"replicas": 1, **options})
     begin = engine.state()
     numbers, states, scores, counts, samples = jax("trained_from", workload, random_images(40), options, begin, steps)
 
