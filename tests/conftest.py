@@ -26,7 +26,14 @@ from gan_runtime.spec import RunSpec
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 CORES = 8
+# Files of tests run two at a time (Makefile): these take longest and begin, so that neither of the two waits long at the end.
+LONGEST = ("test_main_job.py", "test_workers.py", "test_cli.py", "test_supervisor.py")
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.fixture
