@@ -61,7 +61,7 @@ def nothing_yet() -> None:
     """What will appear, and when."""
     st.info(
         "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's own compiler in the background, "
-        "about 10 to 30 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
+        "about 10 to 60 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
         "No TPU is needed."
     )
 
