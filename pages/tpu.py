@@ -38,6 +38,6 @@ def panel() -> None:
 
 panel()
 tpu_view.how_good(runtime.store, plan)
-st.caption(tpu_words.command_hint(plan))
+st.caption(tpu_words.sources(plan))
 st.caption("The same from the command line:")
 st.code(asked.command(), language="bash", wrap_lines=True)

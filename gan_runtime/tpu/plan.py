@@ -19,6 +19,7 @@ from gan_runtime.tpu.report import Point
 BATCHES = (64, 128, 256, 512)  # the paper's
 PRECISIONS = ("mixed_bfloat16", "float32")
 LIBRARIES = ("jax", "jaxlib", "libtpu", "keras")
+THERE = {"engine": "jax", "workers": 1, "accelerator": "tpu", "tpu_address": "local", "xla": "off"}  # what a check takes for granted
 PACKAGE = Path(__file__).resolve().parent.parent
 CODE = (
     "tpu",
@@ -60,7 +61,7 @@ class Plan:
 def at(spec: RunSpec, point: Point) -> RunSpec:
     """`spec` on the devices of a point. Raises SpecError."""
     here = {"batch_size_global": point.batch_size_global, "precision": point.precision, "replicas": point.devices}
-    return RunSpec.parse({**spec.model_dump(), **here, "workers": 1, "accelerator": "tpu", "xla": "off"})
+    return RunSpec.parse({**spec.model_dump(), **here, **THERE})
 
 
 def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
@@ -75,7 +76,7 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
     if topology not in TOPOLOGIES:
         raise AcceleratorError(f"topology is {topology!r}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them.")
     devices = TOPOLOGIES[topology].devices
-    spec = RunSpec.parse({**values, "replicas": devices, "workers": 1, "accelerator": "tpu", "xla": "off"})
+    spec = RunSpec.parse({**values, "replicas": devices, **THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     return Plan(spec, (point, *(one for one in _sweep(point) if one != point)) if sweep else (point,))
 
