@@ -19,7 +19,7 @@ endif
 
 # Tests that start trainers, dashboards and browsers run alone, since they wait for each other's seconds; all others, two at a time.
 PROCESS_TESTS := tests/browser tests/test_cli.py tests/test_cli_studies.py tests/test_supervisor.py tests/test_workers.py \
-	tests/test_cluster.py tests/test_kubernetes.py tests/tpu/test_check.py tests/tpu/test_tpu_kernels.py
+	tests/test_cluster.py tests/test_kubernetes.py tests/test_jax_runs.py tests/tpu/test_check.py tests/tpu/test_tpu_kernels.py
 
 .PHONY: run setup setup-dev test check format bench screenshots clean
 

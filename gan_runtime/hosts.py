@@ -68,7 +68,7 @@ class Host(BaseModel):
         wanted = (
             spec.accelerator
             if spec.accelerator != "auto"
-            else next(name for name in ACCELERATORS if self._reached(name, spec.engine))
+            else next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
         )
         device = self.devices[wanted]
         if not device.available:
@@ -77,9 +77,10 @@ class Host(BaseModel):
                 f"accelerator is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
             )
         if not self._reached(wanted, spec.engine):
+            other = ", or accelerator=cpu" if wanted != "cpu" else ""
             raise AcceleratorError(
                 f"engine is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
-                f"use engine={device.engines[0]}, or accelerator=cpu."
+                f"use engine={device.engines[0]}{other}."
             )
         if wanted == "tpu" and spec.workers > 1:
             raise AcceleratorError(no_tpu_workers(spec.workers))

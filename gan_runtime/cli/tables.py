@@ -15,9 +15,10 @@ from gan_runtime.store.store import Answer
 
 def devices(host: Host) -> Table:
     """One row per kind of accelerator; what is missing with its reason."""
-    made = table("accelerator", "usable", "devices", "name")
+    made = table("accelerator", "usable", "devices", "engines", "name")
     for name, device in host.devices.items():
-        made.add_row(name, "yes" if device.available else "no", str(device.count), device.name or device.reason)
+        engines = ", ".join(device.engines) if device.available else ""
+        made.add_row(name, "yes" if device.available else "no", str(device.count), engines, device.name or device.reason)
     return made
 
 

@@ -64,6 +64,10 @@ class ImageOrder:
         """int32 (steps, batches of real images per step, batch_size_global) of the steps from `first_step`, 0-based."""
         return np.stack([self._step(first_step + index) for index in range(steps)])
 
+    def prepare(self, step: int) -> None:
+        """Makes the order of that step's epoch, which takes a moment, while the device is at work."""
+        self._step(step)
+
     def _step(self, number: int) -> NDArray[np.int32]:
         epoch, step = divmod(number, self._steps)
         if epoch != self._epoch:

@@ -60,8 +60,9 @@ class JaxEngine:
             self._compiled = self._lowered.compile()
         first, count = np.int32(self._steps_done), np.int32(steps)
         self._state, table = self._compiled(self._state, self._pixels, self._rows(steps), first, count)
-        numbers = np.asarray(table)[:steps]
         self._steps_done += steps
+        self._order.prepare(self._steps_done)
+        numbers = np.asarray(table)[:steps]
         values = {metric: numbers[:, column] for column, metric in enumerate(self._call.metrics)}
         return StepNumbers(values, time.perf_counter() - begin)
 

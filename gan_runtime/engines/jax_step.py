@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.jax_kernels import JaxKernels
+from gan_runtime.engines.jax_kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax_model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.jax_tpu_kernels import TpuKernels
@@ -31,7 +31,7 @@ class ReplicaStep:
     def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int, platform: str) -> None:
         self._spec, self._model, self._replicas = spec, model, replicas
         self._parts = spec.accumulation_steps
-        kernels = TpuKernels if platform == "tpu" else JaxKernels
+        kernels = {"cpu": CpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
         self._kernels = kernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
         self.phases = workload.phases(objective_of(spec))
 

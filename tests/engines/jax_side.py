@@ -16,7 +16,7 @@ from gan_runtime import catalog
 from gan_runtime.data.contract import ImageSet
 from gan_runtime.engines import jax_probes, jax_step
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.jax_kernels import JaxKernels
+from gan_runtime.engines.jax_kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.jax_spmd import JaxEngine
 from gan_runtime.spec import RunSpec
@@ -67,15 +67,14 @@ def _trained(engine: JaxEngine, *calls: int) -> Numbers:
 
 
 def trained_from(
-    workload: str, images: np.ndarray, options: dict[str, Any], state: Arrays, noise: str = "same"
+    workload: str, images: np.ndarray, options: dict[str, Any], state: Arrays, steps: int
 ) -> tuple[list[Numbers], list[Arrays], dict[str, float], dict[str, np.ndarray], np.ndarray]:
-    """Numbers and states of three steps and of one more; between them scores, histograms and samples."""
-    engine = _engine(workload, images, noise, **options)
+    """Numbers and states of some steps and of one more; between them scores, histograms and samples."""
+    engine = _engine(workload, images, "same", **options)
     engine.load(state)
-    first = _trained(engine, 2)
+    engine.trace()
     engine.mark()
-    last = engine.run(1).values
-    first = {metric: np.concatenate([values, last[metric]]) for metric, values in first.items()}
+    first = engine.run(steps).values
     between, probe, samples = engine.state(), engine.probe(), engine.sample()
     second = engine.run(1).values
     counts = {one.name: one.counts for one in probe.histograms}
@@ -148,11 +147,11 @@ def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in {"normal": jnp.concatenate(normals), "many": many, **masks}.items()}
 
 
-def layers_and_kernels(shape: tuple[int, int, int], stride: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def layers_and_kernels(kind: str, shape: tuple[int, int, int], stride: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
     size, channels, filters = shape
     random = np.random.default_rng(0)
-    own = JaxKernels(None)
+    own = {"plain": JaxKernels, "cpu": CpuKernels}[kind](None)
     found = {}
     for name, layer, kernel_of in (
         ("convolution", keras.layers.Conv2D, own.convolution),

@@ -67,9 +67,12 @@ def test_a_rate_too_small_for_a_byte_drops_nothing(jax: JaxProcess) -> None:
     assert (jax("noise", 1, 0.001)["mask 1 0"] == 1.0).all()
 
 
+@pytest.mark.parametrize("kind", ["plain", "cpu"])
 @pytest.mark.parametrize(("shape", "stride"), [((7, 6, 4), 1), ((14, 8, 3), 2), ((14, 1, 4), 2)])
-def test_kernels_compute_what_the_layers_of_keras_compute(shape: tuple[int, int, int], stride: int, jax: JaxProcess) -> None:
-    for name, pairs in jax("layers_and_kernels", shape, stride).items():
+def test_kernels_compute_what_the_layers_of_keras_compute(
+    kind: str, shape: tuple[int, int, int], stride: int, jax: JaxProcess
+) -> None:
+    for name, pairs in jax("layers_and_kernels", kind, shape, stride).items():
         for what, (of_keras, ours) in zip(("values", "by images", "by kernel", "second"), pairs, strict=True):
             assert np.abs(of_keras - ours).max() <= 1e-4 * max(1.0, np.abs(of_keras).max()), f"{name}: {what}"
 
