@@ -19,7 +19,13 @@ from gan_runtime.tpu.report import Point
 BATCHES = (64, 128, 256, 512)  # the paper's
 PRECISIONS = ("mixed_bfloat16", "float32")
 LIBRARIES = ("jax", "jaxlib", "libtpu", "keras")
-THERE = {"engine": "jax", "workers": 1, "accelerator": "tpu", "tpu_address": "local", "xla": "off"}  # what a check takes for granted
+THERE = {
+    "engine": "jax",
+    "workers": 1,
+    "accelerator": "tpu",
+    "tpu_address": "local",
+    "xla": "off",
+}  # what a check takes for granted
 PACKAGE = Path(__file__).resolve().parent.parent
 CODE = (
     "tpu",
