@@ -1,7 +1,7 @@
 """Everything that is measured here. `make bench` runs it, on an otherwise idle machine; `make bench ONLY=training` a part.
 
 Prints JSON lines and keeps them: benchmarks/results/<date>-<row>.jsonl, latest.jsonl, and the tables of docs/benchmarks.md
-(report.py). All on the CPU. ROWS below says what there is and how long it takes on 2 cores, together about 50 minutes.
+(report.py). All on the CPU; `cycles` is what a compiler reckons for a TPU. ROWS below says what there is and how long it takes on 2 cores, together about 50 minutes.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N] [--referee SCRIPT] [--try]
 """
@@ -19,7 +19,7 @@ from benchmarks import report as page
 from benchmarks import results
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import dashboard, growth, input, matrix, overhead, pages, replicas, training, workers
+from benchmarks.rows import cycles, dashboard, growth, input, matrix, overhead, pages, replicas, training, workers
 from benchmarks.trial import MNIST_IMAGES
 from benchmarks.turns import NotMeasuredError
 
@@ -46,6 +46,7 @@ ROWS = {
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
     "dashboard": Row(dashboard.measure, rounds=1, steps=1, minutes=1),
     "pages": Row(pages.measure, rounds=1, steps=1, minutes=3),
+    "cycles": Row(cycles.measure, rounds=1, steps=1, minutes=2),
 }
 
 

@@ -32,7 +32,7 @@ from gan_runtime.spec import RunSpec
 def build(spec: RunSpec) -> Any:
     """The engine of a run, built and traced as a trainer does it."""
     tf_flags.set_flags(spec, "cpu")
-    engine_class = importlib.import_module(catalog.ENGINES[spec.engine].module).ENGINE
+    engine_class = importlib.import_module(catalog.engine(spec.engine).module).ENGINE
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
     engine = engine_class(spec, workload, loading.load(spec.dataset), "cpu")
     engine.trace()

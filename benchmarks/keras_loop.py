@@ -12,48 +12,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.keras_networks import networks
 from benchmarks.step_timer import arguments, run_alone_or_serve
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_BACKEND"] = "tensorflow"
-
-
-def networks() -> tuple[Any, Any]:
-    """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
-    import keras
-    from keras import layers
-
-    generator = keras.Sequential(
-        [
-            keras.Input((100,)),
-            layers.Dense(7 * 7 * 256, use_bias=False),
-            layers.BatchNormalization(),
-            layers.LeakyReLU(0.2),
-            layers.Reshape((7, 7, 256)),
-            layers.Conv2DTranspose(128, 5, padding="same", use_bias=False),  # 7 × 7 × 128
-            layers.BatchNormalization(),
-            layers.LeakyReLU(0.2),
-            layers.Conv2DTranspose(64, 5, strides=2, padding="same", use_bias=False),  # 14 × 14 × 64
-            layers.BatchNormalization(),
-            layers.LeakyReLU(0.2),
-            layers.Conv2DTranspose(1, 5, strides=2, padding="same", use_bias=False),  # 28 × 28 × 1
-            layers.Activation("tanh", dtype="float32"),
-        ]
-    )
-    discriminator = keras.Sequential(
-        [
-            keras.Input((28, 28, 1)),
-            layers.Conv2D(64, 5, strides=2, padding="same"),  # 14 × 14 × 64
-            layers.LeakyReLU(0.2),
-            layers.Dropout(0.3),
-            layers.Conv2D(128, 5, strides=2, padding="same"),  # 7 × 7 × 128
-            layers.LeakyReLU(0.2),
-            layers.Dropout(0.3),
-            layers.Flatten(),
-            layers.Dense(1, dtype="float32"),
-        ]
-    )
-    return generator, discriminator
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:

@@ -55,6 +55,8 @@ def text(records: Sequence[Record]) -> str:
         growth(records),
         "## Operations of a step\n",
         operations(records),
+        "## Cycles of a step on a TPU\n",
+        cycles(records),
         "## Dashboard\n",
         dashboard(records),
         "## Pages on a large store\n",
@@ -154,6 +156,44 @@ def operations(records: Sequence[Record]) -> str:
         f"A step of `{facts[0]['workload']}` makes {counted} operations per image, computed from the layers' shapes "
         "(benchmarks/flops.py says what counts).\n\n" + table(["Share of the machine's bfloat16 rate", "Median"], shares)
     )
+
+
+def cycles(records: Sequence[Record]) -> str:
+    """What the TPU's compiler reckons, and the dearest operations of both sides."""
+    facts = _of(records, "cycles", "facts")
+    if not facts:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    versions = ", ".join(f"{name} {version}" for name, version in facts[0]["versions"].items())
+    return (
+        f"Every number here is {facts[0]['label']} ({facts[0]['topology']}, {versions}): the sum of `estimated_cycles` over one step with its "
+        "optimizers, by the clock of a core. Exchanges between cores and the device's random generator carry no estimate. Plain Keras "
+        "is benchmarks/keras_on_jax.py; the limit is the arithmetic of the step at the documented peak rate.\n\n"
+        + table(
+            ["Program", "Batch", "Precision", "Cycles", "Step", "Arithmetic limit", "Share of it", "Exchanged"],
+            [_cycle_line(record) for record in _of(records, "cycles", "cycles")],
+        )
+        + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
+        + table(
+            ["Program", "Cycles", "Layer"],
+            [[_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or "–"] for one in _of(records, "cycles", "operation")],
+        )
+    )
+
+
+_SIDES = {"ours": "ours", "keras": "plain Keras on JAX"}
+
+
+def _cycle_line(record: Record) -> list[str]:
+    return [
+        _SIDES[record["side"]],
+        str(record["batch"]),
+        record["precision"],
+        f"{record['cycles']:,.0f}",
+        f"{record['step_ms']:.3f} ms",
+        f"{record['floor_ms']:.3f} ms",
+        _number(record["share_of_peak"], True),
+        f"{record['exchange_mb']:.1f} MB in {record['exchanges']:.1f}",
+    ]
 
 
 def dashboard(records: Sequence[Record]) -> str:

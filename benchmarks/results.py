@@ -6,6 +6,8 @@ turn           one turn of one side: round, side, steps, seconds
 figure         a number with its spread, by `name`; targets.py says what it must reach
 rate           images per second of one side, with its spread
 cell           one measurement of a table (growth)
+cycles         what the TPU's compiler reckons for one program
+operation      one of the dearest operations of such a program
 facts          numbers that belong to no comparison (dashboard, operations per image)
 not_measured   a figure that is missing here, and the `reason`
 machine        the last record of a row: machine, versions, commit, date, command, seconds

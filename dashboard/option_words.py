@@ -64,6 +64,8 @@ PHRASES = {
     "weight_snapshots": "weights kept",
     "name": "{}",
 }
+# What stands in the record of a run whose option was left at auto, where that is the usual thing.
+USUAL = {"engine": "tensorflow"}
 LABEL_LENGTH = 32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
 # What a group says when all of it is at its default.
 AT_DEFAULT = {"Objective": "standard DCGAN", "Run": "unnamed", "Watching": "alarms are noted"}
@@ -148,7 +150,7 @@ def _head(group: str, form: Mapping[str, Any]) -> str:
 
 def _differs(option: Option, given: Any) -> bool:
     if option.kind is not float:
-        return bool(given != option.default)
+        return given not in (option.default, USUAL.get(option.name, option.default))
     try:
         return float(given) != option.default
     except ValueError:

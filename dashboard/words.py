@@ -39,6 +39,11 @@ def count(number: float | None) -> str:
     return "–" if number is None else f"{number:,.0f}".replace(",", THIN)
 
 
+def share(value: float | None, digits: int = 0) -> str:
+    """38 %; a dash when unknown."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
 def loss(number: float | None) -> str:
     """0.693; a dash when unknown."""
     return "–" if number is None else f"{number:.3f}"

@@ -35,11 +35,12 @@ class DatasetEntry:
 
 @dataclass(frozen=True)
 class EngineEntry:
-    """One way to run the training step."""
+    """One way to run the training step. `flags`: the module whose `set_flags` a trainer calls before anything else is loaded."""
 
     title: str
     summary: str
     module: str
+    flags: str
 
 
 WORKLOADS: dict[str, WorkloadEntry] = {
@@ -87,5 +88,17 @@ ENGINES: dict[str, EngineEntry] = {
         title="TensorFlow",
         summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
         module="gan_runtime.engines.tf_distribute",
+        flags="gan_runtime.engines.tf_flags",
+    ),
+    "jax": EngineEntry(
+        title="JAX",
+        summary="One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU cores.",
+        module="gan_runtime.engines.jax_spmd",
+        flags="gan_runtime.engines.jax_flags",
     ),
 }
+
+
+def engine(name: str) -> EngineEntry:
+    """An engine by its name. Submitted runs name theirs; `auto` in the file of a run that a cluster starts is TensorFlow's."""
+    return ENGINES["tensorflow" if name == "auto" else name]

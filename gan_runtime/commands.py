@@ -31,10 +31,22 @@ def check(spec: RunSpec, host: Host) -> str:
 
     Raises:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
+        SpecError: see `with_engine`.
     """
     accelerator = host.resolve(spec)
+    with_engine(spec, host)
     spec.check_set(loading.ensure(spec.dataset).images)
     return accelerator
+
+
+def with_engine(spec: RunSpec, host: Host) -> RunSpec:
+    """The spec with the engine that `auto` stands for on this host, so that every later attempt trains with the same one.
+
+    Raises:
+        AcceleratorError: this host cannot train `spec`.
+        SpecError: that engine cannot do what other options ask for.
+    """
+    return RunSpec.parse({**spec.model_dump(), "engine": host.engine(spec)})
 
 
 def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
@@ -46,7 +58,7 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
     """
     accelerator = check(spec, host)
     home.prepare()
-    return _queue(home, spec, accelerator, preset, None)
+    return _queue(home, with_engine(spec, host), accelerator, preset, None)
 
 
 def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
@@ -68,7 +80,7 @@ def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
                 variant_index=planned.index,
                 repeat=planned.repeat,
             )
-            queued.append(_queue(home, planned.spec, accelerator, design.question.replace("_", "-"), place))
+            queued.append(_queue(home, with_engine(planned.spec, host), accelerator, design.question.replace("_", "-"), place))
     except HomeError:  # a full disk must not leave half a study
         for run in reversed(queued):
             with contextlib.suppress(RunStateError):  # one that trains already stays

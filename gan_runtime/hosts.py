@@ -12,16 +12,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gan_runtime import jax_host
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
+from gan_runtime.tpu.advice import advice
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
+NO_CORE = "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
 CPU_INFO = Path("/proc/cpuinfo")
 ARITHMETIC = ("sse4", "avx", "amx", "fma", "f16c", "asimd", "sve", "bf16")  # beginnings of processor flags
 LIBRARIES = ("tensorflow", "keras", "jax", "jaxlib", "numpy", "ml_dtypes", "safetensors", "psutil", "pydantic")
@@ -29,13 +33,17 @@ ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers the
 
 
 class Device(BaseModel):
-    """One kind of accelerator. `count`: devices for replicas (CPU: logical cores); `reason`: why not, and what to do."""
+    """One kind of accelerator. `count`: devices for replicas (CPU: logical cores); `reason`: why not, and what to do.
+
+    `engines`: those that reach it, TensorFlow's first.
+    """
 
     model_config = ConfigDict(frozen=True)
     available: bool
     count: int
     name: str
     reason: str = ""
+    engines: tuple[str, ...] = ("tensorflow",)
 
 
 class Host(BaseModel):
@@ -60,13 +68,19 @@ class Host(BaseModel):
         wanted = (
             spec.accelerator
             if spec.accelerator != "auto"
-            else next(name for name in ACCELERATORS if self.devices[name].available)
+            else next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
         )
         device = self.devices[wanted]
         if not device.available:
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
             raise AcceleratorError(
                 f"accelerator is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
+            )
+        if not self._reached(wanted, spec.engine):
+            other = ", or accelerator=cpu" if wanted != "cpu" else ""
+            raise AcceleratorError(
+                f"engine is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
+                f"use engine={device.engines[0]}{other}."
             )
         if wanted == "tpu" and spec.workers > 1:
             raise AcceleratorError(no_tpu_workers(spec.workers))
@@ -83,6 +97,20 @@ class Host(BaseModel):
                 f"use 1 to {device.count}, or accelerator=cpu for simulated cores."
             )
         return wanted
+
+    def engine(self, spec: RunSpec) -> str:
+        """The engine that `spec` will train with: TensorFlow for `auto`, unless only JAX reaches the accelerator.
+
+        Raises as `resolve`.
+        """
+        if spec.engine != "auto":
+            return spec.engine
+        elsewhere = spec.accelerator == "tpu" and spec.tpu_address != "local"
+        return "tensorflow" if elsewhere else self.devices[self.resolve(spec)].engines[0]
+
+    def _reached(self, accelerator: str, engine: str) -> bool:
+        device = self.devices[accelerator]
+        return device.available and engine in ("auto", *device.engines)
 
 
 def probe() -> Host:
@@ -101,7 +129,7 @@ def probe() -> Host:
             env=environment,
             check=False,
         )
-        return Host.model_validate_json(child.stdout.strip().splitlines()[-1])
+        return explained(Host.model_validate_json(child.stdout.strip().splitlines()[-1]), child.stderr)
     except subprocess.TimeoutExpired:
         raise AcceleratorError(
             f"TensorFlow did not start within {PROBE_SECONDS:.0f} s: another process may hold the accelerator."
@@ -111,28 +139,63 @@ def probe() -> Host:
         raise AcceleratorError(f"TensorFlow cannot be loaded ({last[:200]}): run `make setup` again.") from None
 
 
-def look() -> Host:
-    """The answer itself, found in this process. Loads TensorFlow: only for child processes."""
-    import tensorflow as tf
+def explained(host: Host, said: str) -> Host:
+    """The host with a better reason for a TPU that is there and cannot be used, where what libtpu `said` tells one."""
+    tpu = host.devices["tpu"]
+    why = advice(said) if tpu.reason == NO_CORE else ""
+    return (
+        host.model_copy(update={"devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}})
+        if why
+        else host
+    )
 
-    gpus = tf.config.list_physical_devices("GPU")
+
+def look() -> Host:
+    """The answer itself, found in this process. Loads TensorFlow, where there is one: only for child processes."""
+    tf = _tensorflow()
     return Host(
         cpu_model=_cpu_model(),
         cores=psutil.cpu_count(logical=False) or os.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         python=platform.python_version(),
-        tensorflow=tf.__version__,
+        tensorflow=tf.__version__ if tf else "",
         devices={
-            "cpu": Device(available=True, count=os.cpu_count() or 1, name=_cpu_model()),
-            "gpu": _gpu(tf, gpus),
-            "tpu": _tpu(tf),
+            "cpu": Device(available=True, count=os.cpu_count() or 1, name=_cpu_model(), engines=_engines_for_cpus(tf)),
+            "gpu": _also_by_jax("gpu", _gpu(tf), is_there=shutil.which("nvidia-smi") is not None),
+            "tpu": _also_by_jax("tpu", _tpu(tf), is_there=any(path.exists() for path in TPU_DEVICES)),
         },
     )
 
 
-def _gpu(tf: object, gpus: list[object]) -> Device:
-    if gpus:
-        details = tf.config.experimental.get_device_details(gpus[0])  # type: ignore[attr-defined]
+def _tensorflow() -> Any | None:
+    """None where it is not installed and JAX is, as on hosts that it is no longer built for."""
+    try:
+        import tensorflow as tf
+    except ImportError:
+        if jax_host.is_installed():
+            return None
+        raise
+    return tf
+
+
+def _engines_for_cpus(tf: Any | None) -> tuple[str, ...]:
+    return (*(("tensorflow",) if tf else ()), *(("jax",) if jax_host.is_installed() else ()))
+
+
+def _also_by_jax(kind: str, device: Device, is_there: bool) -> Device:
+    """What JAX adds to what TensorFlow reaches. A TPU that TensorFlow holds cannot be asked again."""
+    found = jax_host.ask(kind) if is_there and not (kind == "tpu" and device.available) else None
+    if found is None:
+        return device
+    if device.available:
+        return device.model_copy(update={"engines": ("tensorflow", "jax")})
+    return Device(available=True, count=found.count, name=found.name, engines=("jax",))
+
+
+def _gpu(tf: Any | None) -> Device:
+    gpus = tf.config.list_physical_devices("GPU") if tf else []
+    if tf and gpus:
+        details = tf.config.experimental.get_device_details(gpus[0])
         return Device(available=True, count=len(gpus), name=str(details.get("device_name", "GPU")))
     if shutil.which("nvidia-smi"):
         reason = "this TensorFlow cannot use the NVIDIA GPU of this host: run `make setup` again to install the GPU build."
@@ -141,7 +204,7 @@ def _gpu(tf: object, gpus: list[object]) -> Device:
     return Device(available=False, count=0, name="", reason=reason)
 
 
-def _tpu(tf: object) -> Device:
+def _tpu(tf: Any | None) -> Device:
     if not any(path.exists() for path in TPU_DEVICES):
         return Device(
             available=False, count=0, name="", reason="this host has no TPU (neither /dev/accel0 nor /dev/vfio/0 exists)."
@@ -149,12 +212,9 @@ def _tpu(tf: object) -> Device:
     if importlib.util.find_spec("libtpu") is None:
         reason = "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the TPU host."
         return Device(available=False, count=0, name="", reason=reason)
-    cores = len(tf.config.list_logical_devices("TPU"))  # type: ignore[attr-defined]
+    cores = len(tf.config.list_logical_devices("TPU")) if tf else 0
     if cores == 0:
-        reason = (
-            "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
-        )
-        return Device(available=False, count=0, name="", reason=reason)
+        return Device(available=False, count=0, name="", reason=NO_CORE)
     return Device(available=True, count=cores, name="TPU")
 
 

@@ -70,11 +70,11 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         error="pick one of the listed datasets.",
     )
     engine: str = option(
-        "tensorflow",
+        "auto",
         label="Engine",
         group="Accelerator",
-        choices=tuple(catalog.ENGINES),
-        help="The framework that runs the training step.",
+        choices=("auto", *catalog.ENGINES),
+        help="The framework that runs the training step. Auto takes TensorFlow unless only JAX reaches the accelerator.",
         source="paper, section 4.2: distributed TensorFlow",
         error="pick one of the listed engines.",
     )

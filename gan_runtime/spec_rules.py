@@ -36,9 +36,9 @@ def tpu_knows_the_precision(accelerator: str, precision: str) -> FieldError | No
     )
 
 
-def xla_compiles_the_loss_scaling(precision: str, xla: str, replicas: int, workers: int) -> FieldError | None:
+def xla_compiles_the_loss_scaling(engine: str, precision: str, xla: str, replicas: int, workers: int) -> FieldError | None:
     """float16 comes with a loss scale that all replicas follow; see docs/gpu.md."""
-    if precision != "mixed_float16" or xla != "jit" or replicas * workers == 1:
+    if engine == "jax" or precision != "mixed_float16" or xla != "jit" or replicas * workers == 1:
         return None
     return FieldError(
         "xla",
@@ -46,9 +46,9 @@ def xla_compiles_the_loss_scaling(precision: str, xla: str, replicas: int, worke
     )
 
 
-def xla_compiles_the_batch_norm(batch_norm: str, xla: str, replicas: int, workers: int) -> FieldError | None:
-    """The exchange between replicas cannot stand inside a compiled function (measured: RuntimeError on merge_call)."""
-    if batch_norm != "synchronised" or xla != "jit" or replicas * workers == 1:
+def xla_compiles_the_batch_norm(engine: str, batch_norm: str, xla: str, replicas: int, workers: int) -> FieldError | None:
+    """The exchange between replicas cannot stand inside a compiled function of TensorFlow (measured: RuntimeError on merge_call)."""
+    if engine == "jax" or batch_norm != "synchronised" or xla != "jit" or replicas * workers == 1:
         return None
     return FieldError(
         "xla",
@@ -179,6 +179,55 @@ def packs_are_sent_between_workers(workers: int, all_reduce_pack_mb: int) -> Fie
     )
 
 
+def jax_compiles_every_step(engine: str, xla: str) -> FieldError | None:
+    """Clusters are TensorFlow's way to compile a part; JAX compiles all of it with XLA."""
+    if engine != "jax" or xla != "autocluster":
+        return None
+    return FieldError(
+        "xla", "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or jit, which are the same there."
+    )
+
+
+def jax_replicas_train_in_step(engine: str, sync_every_steps: int) -> FieldError | None:
+    """All devices run one program on one state; replicas that train alone would need one each."""
+    if engine != "jax" or sync_every_steps == 1:
+        return None
+    return FieldError(
+        "sync_every_steps",
+        f"sync_every_steps is {sync_every_steps}, but with engine=jax all replicas share one state: "
+        "use sync_every_steps=1, or engine=tensorflow.",
+    )
+
+
+def jax_profiles_no_steps(engine: str, profile_steps: int) -> FieldError | None:
+    """Where a step's time goes is read from TensorFlow's profiles only."""
+    if engine != "jax" or profile_steps == 0:
+        return None
+    return FieldError(
+        "profile_steps",
+        f"profile_steps is {profile_steps}, but engine=jax cannot tell where a step's time goes: "
+        "use profile_steps=0, or engine=tensorflow.",
+    )
+
+
+def jax_has_one_worker(engine: str, workers: int) -> FieldError | None:
+    """Processes that train together find each other through TensorFlow."""
+    if engine != "jax" or workers == 1:
+        return None
+    return FieldError(
+        "workers", f"workers is {workers}, but engine=jax trains in one process: use more replicas, or engine=tensorflow."
+    )
+
+
+def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | None:
+    """A TPU elsewhere is reached through TensorFlow's resolver."""
+    if engine != "jax" or tpu_address == "local":
+        return None
+    return FieldError(
+        "tpu_address", f"tpu_address is {tpu_address!r}, but engine=jax uses the TPU of its own host: use tpu_address=local."
+    )
+
+
 def no_tpu_workers(workers: int) -> str:
     """The sentence of the rule, also for a spec whose accelerator `auto` turns out to be a TPU."""
     return f"workers is {workers}, but the cores of a TPU are the replicas of one worker: use workers=1 and more replicas."
@@ -210,6 +259,11 @@ RULES: tuple[Rule, ...] = (
     workers_can_exchange,
     cpu_workers_have_one_replica,
     packs_are_sent_between_workers,
+    jax_compiles_every_step,
+    jax_replicas_train_in_step,
+    jax_profiles_no_steps,
+    jax_has_one_worker,
+    jax_trains_on_its_own_host,
 )
 
 

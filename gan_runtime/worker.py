@@ -26,7 +26,6 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, hosts, journal, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
-from gan_runtime.engines import tf_flags
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.rundir import RunDir
@@ -111,14 +110,15 @@ def _in_words(error: Exception, place: Place) -> str:
 def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
     begin = time.perf_counter()
     spec = run.spec()
-    tf_flags.set_flags(spec, accelerator)  # first of all: reading MNIST may load TensorFlow
+    entry = catalog.engine(spec.engine)
+    importlib.import_module(entry.flags).set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
     data = loading.load(spec.dataset)
     spec.check_set(len(data.images))
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {len(data.images)} images from {data.origin}", flush=True)
     writer.write(StatusChange(status="compiling", reason="building the networks and tracing the training step"))
-    engine_module = importlib.import_module(catalog.ENGINES[spec.engine].module)
+    engine_module = importlib.import_module(entry.module)
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
     from gan_runtime.training import loop
 

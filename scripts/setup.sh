@@ -12,12 +12,15 @@ if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; t
 fi
 
 # tensorflow-tpu and tensorflow install the same files: they never share an environment.
-other=requirements.txt
-[ "$requirements" = requirements.txt ] && other=requirements-tpu.txt
-if [ "$requirements" != requirements-dev.txt ] && [[ "$requirements$other" == *tpu* ]] && [ -e "$venv/.installed-$other" ]; then
-    echo "$venv was made from $other, but this host wants $requirements: run make clean, then make setup." >&2
-    exit 1
-fi
+alone=requirements-tpu-tensorflow.txt
+for stamp_of_other in "$venv"/.installed-*; do
+    other=${stamp_of_other##*.installed-}
+    if [ -e "$stamp_of_other" ] && [ "$other" != "$requirements" ] && [ "$requirements" != requirements-dev.txt ] &&
+        [ "$other" != requirements-dev.txt ] && { [ "$other" = "$alone" ] || [ "$requirements" = "$alone" ]; }; then
+        echo "$venv was made from $other, but this host wants $requirements: run make clean, then make setup." >&2
+        exit 1
+    fi
+done
 
 find_python() {
     local candidate

@@ -18,7 +18,7 @@ from gan_runtime.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
-TENSORFLOW_PACKAGES = {"tensorflow", "tensorflow-tpu", "libtpu"}
+OF_AN_ENGINE = {"tensorflow", "tensorflow-tpu", "libtpu", "jax", "jaxlib"}
 
 
 def python_files(*places: str) -> list[Path]:
@@ -164,16 +164,21 @@ def pins(file: str) -> dict[str, str]:
     """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
-    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)", line) for line in wanted]
+    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted]
     assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
     return {match[1]: match[2] for match in found if match}
 
 
-def test_a_tpu_host_gets_the_same_versions_as_every_other() -> None:
-    usual, tpu = pins("requirements.txt"), pins("requirements-tpu.txt")
-    assert {name: version for name, version in tpu.items() if name not in TENSORFLOW_PACKAGES} == {
-        name: version for name, version in usual.items() if name not in TENSORFLOW_PACKAGES
+def test_tensorflow_on_a_tpu_host_gets_the_same_versions_of_all_else() -> None:
+    usual, tpu = pins("requirements.txt"), pins("requirements-tpu-tensorflow.txt")
+    assert {name: version for name, version in tpu.items() if name not in OF_AN_ENGINE} == {
+        name: version for name, version in usual.items() if name not in OF_AN_ENGINE
     }
+
+
+def test_jax_on_a_tpu_host_is_the_same_as_everywhere() -> None:
+    assert "-r requirements.txt" in (ROOT / "requirements-tpu.txt").read_text(encoding="utf-8").splitlines()
+    assert pins("requirements-tpu.txt") == {"jax": pins("requirements.txt")["jax"]}
 
 
 def test_a_gpu_host_gets_the_same_tensorflow() -> None:

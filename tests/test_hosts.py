@@ -1,12 +1,18 @@
-"""What is stored of the machine and the software that an attempt ran on."""
+"""What a host offers to which engine, and what is stored of the machine and the software that an attempt ran on."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
+import pytest
 
-from gan_runtime import hosts
+from gan_runtime import commands, hosts
+from gan_runtime.errors import AcceleratorError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.hosts import NO_CORE, Device, Host
+from gan_runtime.spec import RunSpec
 
 CPU_INFO = """processor	: 0
 model name	: Some CPU
@@ -31,3 +37,73 @@ def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
     assert "jax" not in versions, "jax is not imported here, whether installed or not"
     assert facts["cores"] == os.cpu_count()
     assert facts["uncommitted_changes"] in (True, False, None)
+
+
+def with_tpu(host: Host, reason: str) -> Host:
+    absent = Device(available=False, count=0, name="", reason=reason)
+    return host.model_copy(update={"devices": {**host.devices, "tpu": absent}})
+
+
+def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host) -> None:
+    said = (
+        "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to load libtpu.so in this process."
+    )
+    found = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
+    assert found.reason.startswith("another process holds the TPU, and only one can")
+    assert hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
+
+
+def test_a_host_without_a_tpu_keeps_its_reason_whatever_is_printed(host: Host) -> None:
+    there = with_tpu(host, "this host has no TPU.")
+    assert hosts.explained(there, "libtpu said something") == there
+
+
+# ---- which engine trains ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tpu_host(host: Host) -> Host:
+    """Eight TPU cores that only JAX reaches, beside CPU cores that both do."""
+    cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
+    tpu = Device(available=True, count=8, name="TPU v3", engines=("jax",))
+    return host.model_copy(update={"devices": {**host.devices, "cpu": cpu, "tpu": tpu}})
+
+
+@pytest.mark.parametrize(
+    ("options", "accelerator", "engine"),
+    [
+        ({}, "tpu", "jax"),
+        ({"accelerator": "tpu"}, "tpu", "jax"),
+        ({"accelerator": "cpu"}, "cpu", "tensorflow"),
+        ({"accelerator": "cpu", "engine": "jax"}, "cpu", "jax"),
+        ({"engine": "tensorflow"}, "cpu", "tensorflow"),
+        ({"accelerator": "tpu", "tpu_address": "my-tpu"}, "tpu", "tensorflow"),
+    ],
+)
+def test_auto_is_tensorflow_unless_only_jax_reaches_the_accelerator(
+    options: dict[str, Any], accelerator: str, engine: str, tpu_host: Host
+) -> None:
+    spec = RunSpec.parse(options)
+    assert (tpu_host.resolve(spec), tpu_host.engine(spec)) == (accelerator, engine)
+
+
+def test_an_engine_that_does_not_reach_the_accelerator_is_refused(tpu_host: Host, host: Host) -> None:
+    with pytest.raises(AcceleratorError) as refused:
+        tpu_host.resolve(RunSpec.parse({"accelerator": "tpu", "engine": "tensorflow"}))
+    assert str(refused.value) == (
+        "engine is tensorflow, but on this host the TPU is reached by jax only: use engine=jax, or accelerator=cpu."
+    )
+    with pytest.raises(AcceleratorError) as refused:
+        host.resolve(RunSpec.parse({"accelerator": "cpu", "engine": "jax"}))
+    assert str(refused.value) == "engine is jax, but on this host the CPU is reached by tensorflow only: use engine=tensorflow."
+
+
+def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_host: Host) -> None:
+    assert commands.submit(home, RunSpec(), tpu_host).spec().engine == "jax"
+    assert commands.submit(home, RunSpec.parse({"accelerator": "cpu"}), tpu_host).spec().engine == "tensorflow"
+
+
+def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(home: Home, tpu_host: Host) -> None:
+    with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax cannot tell"):
+        commands.submit(home, RunSpec.parse({"profile_steps": 5}), tpu_host)
+    assert home.run_dirs() == []

@@ -68,7 +68,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ("workload", "dcgan", "workload is 'dcgan', but allowed is dcgan_mnist, mlp_gan: did you mean dcgan_mnist?"),
     ("workload", 3, "workload is 3, but allowed is dcgan_mnist, mlp_gan: pick one of the listed workloads."),
     ("dataset", "minst", "dataset is 'minst', but allowed is digits, mnist, fashion_mnist: did you mean mnist?"),
-    ("engine", "torch", "engine is 'torch', but allowed is tensorflow: pick one of the listed engines."),
+    ("engine", "torch", "engine is 'torch', but allowed is auto, tensorflow, jax: pick one of the listed engines."),
     ("accelerator", "gpux", "accelerator is 'gpux', but allowed is auto, cpu, gpu, tpu: did you mean gpu?"),
     ("accelerator", "cuda", "accelerator is 'cuda', but allowed is auto, cpu, gpu, tpu: pick one of the listed accelerators."),
     (
@@ -329,6 +329,32 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "all_reduce_type is bfloat16, but with sync_every_steps=4 no gradients travel, and weights do so in float32: "
             "use all_reduce_type=float32, or sync_every_steps=1.",
         ),
+        (
+            {"engine": "jax", "xla": "autocluster"},
+            "xla",
+            "xla is autocluster, but engine=jax compiles every step as a whole: use xla=off or jit, which are the same there.",
+        ),
+        (
+            {"engine": "jax", "replicas": 2, "sync_every_steps": 4},
+            "sync_every_steps",
+            "sync_every_steps is 4, but with engine=jax all replicas share one state: "
+            "use sync_every_steps=1, or engine=tensorflow.",
+        ),
+        (
+            {"engine": "jax", "profile_steps": 5},
+            "profile_steps",
+            "profile_steps is 5, but engine=jax cannot tell where a step's time goes: use profile_steps=0, or engine=tensorflow.",
+        ),
+        (
+            {"engine": "jax", "workers": 2},
+            "workers",
+            "workers is 2, but engine=jax trains in one process: use more replicas, or engine=tensorflow.",
+        ),
+        (
+            {"engine": "jax", "accelerator": "tpu", "tpu_address": "grpc://10.0.0.2:8470"},
+            "tpu_address",
+            "tpu_address is 'grpc://10.0.0.2:8470', but engine=jax uses the TPU of its own host: use tpu_address=local.",
+        ),
     ],
 )
 def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str, sentence: str) -> None:
@@ -390,7 +416,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "name": "",
         "workload": "dcgan_mnist",
         "dataset": "digits",
-        "engine": "tensorflow",
+        "engine": "auto",
         "accelerator": "auto",
         "replicas": 1,
         "workers": 1,
@@ -432,6 +458,14 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "weight_snapshots": "no",
         "count_kernels": "no",
     }
+
+
+@pytest.mark.parametrize("together", [{"precision": "mixed_float16"}, {"batch_norm": "synchronised"}])
+def test_jax_compiles_what_tensorflow_cannot(together: dict[str, Any]) -> None:
+    RunSpec.parse({"engine": "jax", "xla": "jit", "replicas": 2, **together})
+    for engine in ("tensorflow", "auto"):
+        with pytest.raises(SpecError, match="which TensorFlow cannot combine"):
+            RunSpec.parse({"engine": engine, "xla": "jit", "replicas": 2, **together})
 
 
 def test_a_spec_knows_its_shares_and_its_steps() -> None:

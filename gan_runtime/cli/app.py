@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from gan_runtime import bundles, commands, hosts, owner, presets
-from gan_runtime.cli import descent, output, record, reports, serving, tables, training
+from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
+from gan_runtime.cli.arguments import (
+    SETTABLE,
+    AssignmentsOption,
+    DetachOption,
+    HomeOption,
+    JsonLinesOption,
+    JsonOption,
+    RunArgument,
+)
 from gan_runtime.cli.follow import Snapshot
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import HOME_VARIABLE, Home, command_line
+from gan_runtime.cli.refusals import OneSentence
+from gan_runtime.home import Home, command_line
 from gan_runtime.spec import RunSpec, read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
@@ -26,47 +34,18 @@ from gan_runtime.store import rebuild as rebuilding
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 from gan_runtime.surface.runner import SIZE
+from gan_runtime.tpu.chips import TOPOLOGIES
 
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
-SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
-
-
-class _OneSentence(TyperGroup):
-    """Shows an error that a person can cause as its sentence instead of a traceback."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except GanRuntimeError as error:
-            print(error, file=sys.stderr)
-            raise typer.Exit(2) from None
 
 
 app = typer.Typer(
-    cls=_OneSentence,
+    cls=OneSentence,
     help="Launch, watch and compare GAN training from a terminal.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--home", metavar="DIR", help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project."
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")]
-JsonLinesOption = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end."),
-]
-AssignmentsOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
-]
-DetachOption = Annotated[bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")]
 
 
 @app.command()
@@ -252,6 +231,23 @@ def import_(
     if as_json:
         return output.print_json({"runs": new})
     return output.say(f"{len(new)} new run(s): {', '.join(new)}." if new else "all runs of the bundle are here already.")
+
+
+@app.command("tpu-check", epilog=SETTABLE)
+def tpu_check(
+    topology: Annotated[str, typer.Option(metavar="NAME", help=f"One of: {', '.join(TOPOLOGIES)}.")] = "v3:2x2",
+    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "paper",
+    assignments: AssignmentsOption = None,
+    sweep: Annotated[
+        bool, typer.Option(help="Also compile the other precision, the paper's batch sizes and fewer cores.")
+    ] = True,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
+    values = {**presets.preset(preset).values, **presets.parse_assignments(assignments or [])}
+    if not tpu_checks.check(Home.choose(home), values, topology, sweep, as_json):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -15,20 +15,21 @@ from gan_runtime.store.store import Answer
 
 def devices(host: Host) -> Table:
     """One row per kind of accelerator; what is missing with its reason."""
-    table = _table("accelerator", "usable", "devices", "name")
+    made = table("accelerator", "usable", "devices", "engines", "name")
     for name, device in host.devices.items():
-        table.add_row(name, "yes" if device.available else "no", str(device.count), device.name or device.reason)
-    return table
+        engines = ", ".join(device.engines) if device.available else ""
+        made.add_row(name, "yes" if device.available else "no", str(device.count), engines, device.name or device.reason)
+    return made
 
 
 def runs(frame: pd.DataFrame) -> Table:
     """One row a run of `queries.run_table`."""
-    table = _table(
+    made = table(
         "run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s", "loss G", "loss D", "created (UTC)"
     )
     for row in frame.to_dict("records"):
         rates = (row["images_per_s"], row["loss_generator"], row["loss_discriminator"])
-        table.add_row(
+        made.add_row(
             row["run_id"],
             "" if row["name"] == row["run_id"] else row["name"],
             row["status"],
@@ -40,7 +41,7 @@ def runs(frame: pd.DataFrame) -> Table:
             *("" if pd.isna(value) else _number(value) for value in rates),
             _time(row["created_at"]),
         )
-    return table
+    return made
 
 
 def run_tables(record: dict[str, Any]) -> list[Table]:
@@ -56,7 +57,7 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
     tables = [_pairs(title, pairs) for title, pairs in parts.items() if pairs]
     if record["profile"]:
         tables.append(_profile(record["profile"]))
-    events = _table("at (UTC)", "attempt", "level", "kind", "message", title="events")
+    events = table("at (UTC)", "attempt", "level", "kind", "message", title="events")
     for event in record["events"]:
         events.add_row(*(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message")))
     return [*tables, events]
@@ -64,18 +65,18 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
 
 def _profile(rows: list[dict[str, Any]]) -> Table:
     """Where a step's time goes, largest share first."""
-    table = _table("network", "category", "seconds per step", "share", title=f"time of a step ({rows[0]['steps']} profiled)")
+    made = table("network", "category", "seconds per step", "share", title=f"time of a step ({rows[0]['steps']} profiled)")
     for row in rows:
-        table.add_row(row["network"], row["category"], _number(row["seconds_per_step"]), f"{row['share']:.1%}")
-    return table
+        made.add_row(row["network"], row["category"], _number(row["seconds_per_step"]), f"{row['share']:.1%}")
+    return made
 
 
 def answer(found: Answer) -> Table:
     """What a person's SQL gave."""
-    table = _table(*found.columns)
+    made = table(*found.columns)
     for row in found.rows:
-        table.add_row(*(_cell(value) for value in row))
-    return table
+        made.add_row(*(_cell(value) for value in row))
+    return made
 
 
 def counts(rows: dict[str, int]) -> str:
@@ -83,19 +84,20 @@ def counts(rows: dict[str, int]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in rows.items())
 
 
-def _table(*columns: str, title: str | None = None) -> Table:
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+def table(*columns: str, title: str | None = None) -> Table:
+    """An empty table with these columns."""
+    made = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+        made.add_column(column, overflow="fold")
+    return made
 
 
 def _pairs(title: str, pairs: dict[str, Any]) -> Table:
-    table = _table("", "", title=title)
-    table.show_header = False
+    made = table("", "", title=title)
+    made.show_header = False
     for name, value in pairs.items():
-        table.add_row(name, _cell(value))
-    return table
+        made.add_row(name, _cell(value))
+    return made
 
 
 def _cell(value: Any) -> str:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
+from gan_runtime.tpu.advice import cause
 
 
 def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
@@ -116,11 +117,5 @@ def _tpu(spec: RunSpec) -> tf.distribute.Strategy:
 
 def tpu_advice(address: str, error: Exception) -> str:
     """What a failed TPU start means, in one sentence."""
-    text = str(error)
-    if "ConfigureDistributedTPU" in text or "No OpKernel" in text:
-        cause = f"TensorFlow {tf.__version__} was built without TPU support: on a TPU host `make setup` installs tensorflow-tpu"
-    elif "No TPU platform" in text or "libtpu" in text:
-        cause = "libtpu found no TPU: check that no other process holds it and that libtpu suits TensorFlow (docs/tpu.md)"
-    else:
-        cause = (text.splitlines() or [type(error).__name__])[0][:160]
-    return f"the TPU at {address!r} cannot be used ({cause}); or choose accelerator=cpu or gpu."
+    why = cause(str(error) or type(error).__name__)
+    return f"the TPU at {address!r} cannot be used ({why}); or choose accelerator=cpu or gpu."

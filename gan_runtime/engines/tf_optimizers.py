@@ -14,13 +14,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from gan_runtime.engines.optimizer_constants import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO
 from gan_runtime.engines.tf_workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.schedules import StepRate
 
 GradientsAndVariables = list[tuple[tf.Tensor, Any]]
-RMSPROP_RHO = 0.9  # as in Keras and in CERN's 3DGAN
-LOSS_SCALE_GROWTH_STEPS = 2000  # Micikevicius et al. 2018: doubled after so many steps without overflow
 
 
 class GradientExchange:

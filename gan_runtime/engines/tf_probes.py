@@ -9,19 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from gan_runtime.engines import tf_histograms as histograms
-from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.engines.contract import ProbeResult
+from gan_runtime.engines.probing import PROBE_IMAGES, SCORE_BINS, SCORE_RANGE, UNDECIDED, WEIGHT_BINS, bin_counts, parts
 from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.engines.tf_state import statistics
 from gan_runtime.engines.tf_step import Numbers, ReplicaStep, replica_id, to_unit_range
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
-
-PROBE_IMAGES = 256
-SCORE_BINS = 40
-WEIGHT_BINS = 60
-SCORE_RANGE = (0.0, 1.0)
-UNDECIDED = 0.5  # D's score between "fake" and "real"
 
 Found = dict[str, Any]
 
@@ -50,7 +45,7 @@ class Probes:
         """On the first images of the set, after `step` steps."""
         found = self._strategy.run(self._probe_call, args=(self._batch, tf.constant(step, tf.int32)))
         local = tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0].numpy(), found)
-        counts = [_bin_counts(name, *value) for name, value in sorted(local["histograms"].items())]
+        counts = [bin_counts(name, *value) for name, value in sorted(local["histograms"].items())]
         return ProbeResult(counts, {name: float(value) for name, value in sorted(local["scores"].items())})
 
     def sample(self) -> np.ndarray:
@@ -100,7 +95,7 @@ class Probes:
         wanted = {
             f"{kind}/{part}": [tensors[place] for place in places]
             for name, tensors in values.items()
-            for part, places in _parts(name, self._networks[name]).items()
+            for part, places in parts(name, self._networks[name]).items()
         }
         return _on_the_first_replica(
             lambda: {part: histograms.ranged(tensors, WEIGHT_BINS) for part, tensors in wanted.items()},
@@ -159,16 +154,6 @@ def _on_the_first_replica(make: Callable[[], Found], nothing: Found) -> Found:
     return make() if known == 0 else nothing
 
 
-def _parts(name: str, network: Any) -> dict[str, list[int]]:
-    """Where the variables of a network and of each of its layers stand among its trainable ones: "generator/dense" → [0].
-
-    Layers without any are left out.
-    """
-    order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
-    layers = {f"{name}/{layer.name}": [order[id(one)] for one in layer.trainable_variables] for layer in network.layers}
-    return {name: list(order.values()), **{layer: places for layer, places in layers.items() if places}}
-
-
 def _accuracies(scores: Numbers) -> Numbers:
     """Share of images that D takes for what they are, and its mean scores; inference mode."""
     right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
@@ -188,8 +173,3 @@ def _spread(images: tf.Tensor) -> tf.Tensor:
     mean, square = tf.reduce_mean(images, 0), tf.reduce_mean(tf.square(images), 0)
     mean, square = _all_reduce("mean", mean), _all_reduce("mean", square)
     return tf.reduce_mean(square - tf.square(mean))
-
-
-def _bin_counts(name: str, counts: np.ndarray, low_high: np.ndarray) -> BinCounts:
-    edges = np.linspace(float(low_high[0]), float(low_high[1]), len(counts) + 1)
-    return BinCounts(name, edges, counts.astype(np.int64))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.errors import CheckpointError
 
 RATE_FACTOR = "rate_factor"
 
@@ -42,16 +42,7 @@ class NetworkState:
             CheckpointError: names or shapes differ; nothing is changed then.
         """
         variables = self._variables()
-        if set(arrays) != set(variables):
-            odd = sorted(set(arrays) ^ set(variables))[:3]
-            raise CheckpointError(
-                f"the checkpoint does not fit this run's networks and optimizers (differs in {', '.join(odd)}): start a new run."
-            )
-        for name, variable in variables.items():
-            if tuple(arrays[name].shape) != tuple(variable.shape):
-                raise CheckpointError(
-                    f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {tuple(variable.shape)}: start a new run."
-                )
+        check_fit(arrays, {name: tuple(variable.shape) for name, variable in variables.items()})
         for name, variable in variables.items():
             variable.assign(arrays[name])
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.engines.objective import objective_of
 from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.engines.tf_optimizers import shared_overflow
 from gan_runtime.engines.tf_workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Objective, Phase, Workload
+from gan_runtime.workloads.contract import Phase, Workload
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
 
 FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"  # profiles tell by them what an operation is for (step_profile.py)
@@ -146,18 +147,6 @@ class ReplicaStep:
         if self._spec.precision == "mixed_float16":
             numbers[f"loss_scale_{network}"] = tf.convert_to_tensor(optimizer.dynamic_scale)
         return numbers
-
-
-def objective_of(spec: RunSpec) -> Objective:
-    """The part of a spec that workloads read."""
-    return Objective(
-        generator_loss=spec.generator_loss,
-        updates=spec.updates,
-        discriminator_steps=spec.discriminator_steps,
-        real_target=1.0 - spec.label_smoothing,
-        r1_weight=spec.r1_weight,
-        loss_scaling=spec.precision == "mixed_float16",
-    )
 
 
 def input_gradient(function: Callable[[tf.Tensor], tf.Tensor], inputs: tf.Tensor) -> tf.Tensor:

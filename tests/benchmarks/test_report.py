@@ -96,3 +96,30 @@ def test_a_new_result_replaces_its_row_in_latest_and_no_older_file(tmp_path: Pat
 def test_records_from_before_there_were_rows_are_no_result(tmp_path: Path) -> None:
     (tmp_path / "latest.jsonl").write_text('{"measure": "ours", "round": 1}\n', encoding="utf-8")
     assert results.latest(tmp_path) == []
+
+
+def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_step_is() -> None:
+    row: Record = {
+        "row": "cycles",
+        "kind": "cycles",
+        "side": "ours",
+        "batch": 512,
+        "precision": "mixed_bfloat16",
+        "cycles": 1_278_400.0,
+    }
+    row |= {"step_ms": 1.36, "floor_ms": 0.3468, "share_of_peak": 0.255, "exchanges": 1.1, "exchange_mb": 10.1, "operations": 115}
+    facts: Record = {
+        "row": "cycles",
+        "kind": "facts",
+        "topology": "v3:2x2",
+        "versions": {"libtpu": "0.0.42.1"},
+        "label": "an estimate",
+    }
+    dear: Record = {"row": "cycles", "kind": "operation", "side": "keras", "layer": "", "name": "fusion.1", "cycles": 91_987.0}
+    text = report.cycles([facts, row, dear])
+    assert "Every number here is an estimate (v3:2x2, libtpu 0.0.42.1)" in text
+    assert line_of(text, "ours") == (
+        "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5 % | 10.1 MB in 1.1 |"
+    )
+    assert line_of(text, "plain Keras on JAX") == "| plain Keras on JAX | 91,987 | – |"
+    assert report.cycles([]) == "Not measured.\n"

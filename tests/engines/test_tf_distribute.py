@@ -487,13 +487,13 @@ def test_more_replicas_than_gpus_are_refused() -> None:
     [
         (
             "No OpKernel was registered to support Op 'ConfigureDistributedTPU'",
-            f"the TPU at 'local' cannot be used (TensorFlow {tf.__version__} was built without TPU support: on a TPU host "
-            "`make setup` installs tensorflow-tpu); or choose accelerator=cpu or gpu.",
+            "the TPU at 'local' cannot be used (this TensorFlow was built without TPU support: run `make clean setup` on the TPU host, "
+            "or use engine=jax); or choose accelerator=cpu or gpu.",
         ),
         (
             "No TPU platform found",
-            "the TPU at 'local' cannot be used (libtpu found no TPU: check that no other process holds it and that libtpu "
-            "suits TensorFlow (docs/tpu.md)); or choose accelerator=cpu or gpu.",
+            "the TPU at 'local' cannot be used (libtpu is there but finds no TPU: see that no other process holds it, and that libtpu "
+            "suits the framework (docs/tpu.md)); or choose accelerator=cpu or gpu.",
         ),
         ("first line\nsecond", "the TPU at 'local' cannot be used (first line); or choose accelerator=cpu or gpu."),
         ("", "the TPU at 'local' cannot be used (ValueError); or choose accelerator=cpu or gpu."),

@@ -95,6 +95,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float
             SELECT run_id, abs(ln(batch_size_global / $batch)) AS distance FROM runs
             WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
               AND workers = $workers AND precision = $precision AND xla = $xla
+              AND $engine IN (engine, 'auto')
         ), steady AS (
             SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
             QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
@@ -109,6 +110,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float
             "workers": spec.workers,
             "precision": spec.precision,
             "xla": spec.xla,
+            "engine": spec.engine,
         },
     )
     return rows[0][0]

@@ -1,0 +1,104 @@
+"""The peer of the cycle table: Table 1's step as a user would write it in plain Keras on JAX, for the eight cores of a TPU.
+
+`stateless_call`, two gradients of one forward pass, `stateless_apply` of Adam(1e-4), ten steps in `lax.scan`, the batch shared
+with `NamedSharding`: the rest is left to the compiler. Dropout draws from the device's own generator, as on a TPU anyone would
+who has looked at a profile. Loads JAX; the environment of gan_runtime/tpu/check.py must stand before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+from jax.experimental import topologies
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from benchmarks.keras_networks import networks
+
+STEPS = 10
+KEEP_LEVELS = 256
+Weights = list[Any]
+
+
+class HardwareDropout(keras.layers.Layer):  # type: ignore[misc]
+    """Dropout with bytes from the device's generator instead of JAX's own, which is made in software."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self._kept = round((1.0 - rate) * KEEP_LEVELS)
+        self._seeds = keras.random.SeedGenerator(1)
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """Same shape and dtype as `inputs`."""
+        if not training:
+            return inputs
+        seed = self._seeds.next()
+        key = jax.random.wrap_key_data(jnp.concatenate([seed, seed]).astype(jnp.uint32), impl="rbg")
+        keep = jax.random.bits(key, inputs.shape, "uint8") < self._kept
+        return jnp.where(keep, inputs * jnp.asarray(KEEP_LEVELS / self._kept, inputs.dtype), jnp.zeros([], inputs.dtype))
+
+
+class Peer:
+    """The training call and the shapes of its arguments."""
+
+    def __init__(self, precision: str) -> None:
+        keras.config.set_dtype_policy(precision)
+        self._pair = networks(HardwareDropout)
+        self._optimizers = [keras.optimizers.Adam(1e-4) for _ in self._pair]
+        for optimizer, network in zip(self._optimizers, self._pair, strict=True):
+            optimizer.build(network.trainable_variables)
+
+    def compiled(self, topology: str, batch_size_global: int) -> Any:
+        """The program for all devices of a topology."""
+        described = topologies.get_topology_desc(topology_name=topology, platform="tpu")
+        mesh = Mesh(np.array(described.devices), ("batch",))
+        everywhere, shared = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec(None, "batch"))
+
+        def shapes(variables: Weights) -> Weights:
+            return [jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables]
+
+        state = [
+            [shapes(network.trainable_variables) for network in self._pair],
+            [shapes(network.non_trainable_variables) for network in self._pair],
+            [shapes(optimizer.variables) for optimizer in self._optimizers],
+            jax.ShapeDtypeStruct((), jnp.int32, sharding=everywhere),
+        ]
+        images = jax.ShapeDtypeStruct((STEPS, batch_size_global, 28, 28, 1), jnp.uint8, sharding=shared)
+        return (
+            jax.jit(lambda state, images: jax.lax.scan(self._step, state, images), donate_argnums=0)
+            .lower(state, images)
+            .compile()
+        )
+
+    def _step(self, state: Any, images: Any) -> tuple[Any, Any]:
+        weights, other, slots, step = state
+        latents = jax.random.normal(jax.random.fold_in(jax.random.key(1), step), (images.shape[0], 100))
+        real = images.astype(jnp.float32) / 127.5 - 1.0
+        found = []
+        for which in (0, 1):
+
+            def loss(own: Weights, which: int = which) -> tuple[Any, Any]:
+                pair = [own if place == which else weights[place] for place in (0, 1)]
+                losses, moved = self._losses(pair, other, real, latents)
+                return losses[which], (losses, moved)
+
+            by_weight, (losses, moved) = jax.grad(loss, has_aux=True)(weights[which])
+            found.append(by_weight)
+        updated = [
+            optimizer.stateless_apply(slots[place], found[place], weights[place])
+            for place, optimizer in enumerate(self._optimizers)
+        ]
+        return [[one for one, _ in updated], moved, [one for _, one in updated], step + 1], jnp.stack(losses)
+
+    def _losses(self, weights: list[Weights], other: list[Weights], real: Any, latents: Any) -> tuple[list[Any], list[Weights]]:
+        generator, discriminator = self._pair
+        fake_images, moved_generator = generator.stateless_call(weights[0], other[0], latents, training=True)
+        logits_real, moved = discriminator.stateless_call(weights[1], other[1], real, training=True)
+        logits_fake, moved = discriminator.stateless_call(weights[1], moved, fake_images, training=True)
+        bce = keras.losses.BinaryCrossentropy(from_logits=True)
+        generator_loss = bce(jnp.ones_like(logits_fake), logits_fake)
+        discriminator_loss = bce(jnp.ones_like(logits_real), logits_real) + bce(jnp.zeros_like(logits_fake), logits_fake)
+        return [generator_loss, discriminator_loss], [moved_generator, moved]

@@ -1,0 +1,31 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gan_runtime.home import HOME_VARIABLE
+from gan_runtime.spec import RunSpec
+
+SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", metavar="DIR", help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")]
+JsonLinesOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end."),
+]
+AssignmentsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
+]
+DetachOption = Annotated[bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")]

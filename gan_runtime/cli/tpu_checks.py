@@ -1,0 +1,107 @@
+"""A TPU compile check on the terminal: progress on stderr, the answer as tables."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rich.table import Table
+
+from gan_runtime.cli import output
+from gan_runtime.cli.tables import table
+from gan_runtime.home import Home
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu import report
+from gan_runtime.tpu.check import Check, Progress, document
+from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.report import StepEstimate
+
+POLL_SECONDS = 0.3
+
+
+def check(home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool) -> bool:
+    """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `Check.start`."""
+    plan = planning.make(values, topology, sweep)
+    progress = follow(home, plan)
+    if as_json:
+        output.print_json(document(plan, progress))
+    elif progress.first is not None:
+        output.answers().print(*answer(plan, progress), sep="\n")
+    return not progress.trouble and progress.first is not None and progress.first.compiled
+
+
+def follow(home: Home, plan: Plan) -> Progress:
+    """Runs a check to its end, telling on stderr what has come. Ctrl-C ends it. Raises as `Check.start`."""
+    asked, told = Check(home, plan), 0
+    try:
+        progress = asked.start().progress()
+        while progress.running:
+            told = _tell(progress, told)
+            time.sleep(POLL_SECONDS)
+            progress = asked.progress()
+    except KeyboardInterrupt:
+        asked.cancel()
+        progress = asked.progress()
+    _tell(progress, told)
+    if progress.trouble:
+        print(progress.trouble, file=sys.stderr)
+    return progress
+
+
+def _tell(progress: Progress, told: int) -> int:
+    for number, one in enumerate(progress.answers[told:], told + 1):
+        what = f"{one.step_s * 1e3:.2f} ms a step" if one.compiled else "refused"
+        print(f"{number} of {progress.points}: {in_words(one)}: {what}, compiled in {one.compile_seconds:.0f} s", file=sys.stderr)
+    return len(progress.answers)
+
+
+def in_words(one: StepEstimate) -> str:
+    """Which program it is: "batch 512 on 8 cores, mixed_bfloat16"."""
+    point = one.point
+    return f"batch {point.batch_size_global} on {point.devices} core{'s' if point.devices > 1 else ''}, {point.precision}"
+
+
+def answer(plan: Plan, progress: Progress) -> list[Table | str]:
+    """The tables of what is known; the compiler's reason where it refused the run."""
+    first = progress.first
+    if first is None:
+        return []
+    title = f"{plan.topology.chip.title} ({plan.point.topology}), {in_words(first)}: {report.ESTIMATE}"
+    if not first.compiled:
+        return [title, f"the compiler refuses it: {first.refused}"]
+    return [_facts(title, plan, first), _dearest(first), _predictions(plan, progress)]
+
+
+def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
+    chip = plan.topology.chip
+    found = table("figure", "value", title=title)
+    host = f"NOT on the device: {', '.join(one.host_transfers)}" if one.host_transfers else "all on the device"
+    rows: dict[str, Any] = {
+        "operations": f"{one.operations}, {host}",
+        "step": f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)",
+        "share of the peak rate": "unknown" if one.share_of_peak is None else f"{one.share_of_peak:.0%}",
+        "exchange": f"{one.exchange_bytes / 1e6:.1f} MB in {one.exchanges:.1f} a step, about {one.exchange_s * 1e3:.2f} ms"
+        f" ({report.EXCHANGE_ESTIMATE})",
+        "memory of a core": f"{one.memory.total / 1e6:.0f} MB of {chip.device_memory_bytes / 1e9:.1f} GB",
+        "without an estimate": ", ".join(one.without_estimate) or "none",
+    }
+    for name, value in rows.items():
+        found.add_row(name, str(value))
+    return found
+
+
+def _dearest(one: StepEstimate) -> Table:
+    found = table("cycles", "share", "layer", "operation", title="dearest operations")
+    for operation in one.dearest:
+        found.add_row(f"{operation.cycles:,.0f}", f"{operation.cycles / one.cycles:.1%}", operation.layer, operation.name)
+    return found
+
+
+def _predictions(plan: Plan, progress: Progress) -> Table:
+    overhead = report.HOST_OVERHEAD_S * 1e3
+    found = table("program", "ms a step", "s an epoch", title=f"assumed: {overhead:g} ms overhead for each host call")
+    for one in progress.answers:
+        epoch = f"{one.epoch_s(plan.images, plan.spec.steps_per_loop):.3g}" if one.compiled else "refused"
+        found.add_row(in_words(one), f"{one.step_s * 1e3:.3f}", epoch)
+    return found

@@ -1,0 +1,20 @@
+"""Whether a checkpoint fits the run that wants to take it up; the same for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.errors import CheckpointError
+
+
+def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises CheckpointError when names or shapes differ from `shapes`, those of the run's own state."""
+    if set(arrays) != set(shapes):
+        odd = sorted(set(arrays) ^ set(shapes))[:3]
+        raise CheckpointError(
+            f"the checkpoint does not fit this run's networks and optimizers (differs in {', '.join(odd)}): start a new run."
+        )
+    for name, shape in shapes.items():
+        if tuple(arrays[name].shape) != shape:
+            raise CheckpointError(f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {shape}: start a new run.")

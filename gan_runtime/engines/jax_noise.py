@@ -1,0 +1,65 @@
+"""The noise of one step on one replica, from JAX's generators.
+
+Each image of the global batch has a latent of its own key (seed, step, image), so the same images are made whatever the
+number of replicas, and a replica draws no more than its own rows. Dropout masks are keyed by the replica as well, and come
+from the device's own generator (on a TPU 72 % of a step went into random numbers made in software, by the compiler's
+estimate). That one gives other numbers on another kind of device.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+STREAMS_PER_PHASE = 1000  # more than any phase opens
+LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random bits that floats would take
+
+
+class StepNoise:
+    """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
+
+    `share`: which part of the global batch this is, counted over replicas and accumulation steps. `phase`: number of the
+    phase within the step, each with streams of its own.
+    """
+
+    def __init__(self, seed: int, step: jax.Array, share: jax.Array, phase: int = 0) -> None:
+        self._seed, self._step, self._share = seed, step, share
+        self._streams = phase * STREAMS_PER_PHASE
+
+    def normal(self, rows: int, columns: int) -> jax.Array:
+        """float32 (rows, columns)."""
+        key = self._step_key()
+        images = self._share * rows + jnp.arange(rows)
+        return jax.vmap(lambda image: jax.random.normal(jax.random.fold_in(key, image), (columns,)))(images)
+
+    def dropout(self, values: jax.Array, rate: float) -> jax.Array:
+        """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
+        kept_levels = round((1.0 - rate) * LEVELS)
+        if kept_levels == LEVELS:  # which no byte can hold: it would wrap to 0 and drop everything
+            return values
+        words = jax.random.bits(jax.random.fold_in(self._step_key(), self._share), (4,), jnp.uint32)
+        _, levels = jax.lax.rng_bit_generator(words, values.shape, jnp.uint8)
+        return _thinned(values, jax.lax.optimization_barrier(levels), kept_levels)
+
+    def _step_key(self) -> jax.Array:
+        self._streams += 1
+        return jax.random.fold_in(jax.random.fold_in(jax.random.key(self._seed), self._streams), self._step)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _thinned(values: jax.Array, levels: jax.Array, kept_levels: int) -> jax.Array:
+    return jnp.where(levels < kept_levels, values * jnp.asarray(LEVELS / kept_levels, values.dtype), 0)
+
+
+def _forward(values: jax.Array, levels: jax.Array, kept_levels: int) -> tuple[jax.Array, jax.Array]:
+    return _thinned(values, levels, kept_levels), levels
+
+
+def _backward(kept_levels: int, levels: jax.Array, upstream: jax.Array) -> tuple[jax.Array, None]:
+    """Compares again: left alone, a TPU's compiler packs the mask into bits for the way back, which takes longer."""
+    return _thinned(upstream, jax.lax.optimization_barrier(levels), kept_levels), None
+
+
+_thinned.defvjp(_forward, _backward)

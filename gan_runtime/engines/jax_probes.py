@@ -1,0 +1,145 @@
+"""What is looked at once an epoch: score, weight and gradient histograms, scores of the training, sample grids.
+
+Passes run on all replicas; weights and gradients, which are the same everywhere, are counted on the first one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.engines.jax_call import EVERYWHERE
+from gan_runtime.engines.jax_model import Model, State
+from gan_runtime.engines.jax_noise import StepNoise
+from gan_runtime.engines.jax_step import AXIS, Numbers, ReplicaStep, to_unit_range
+from gan_runtime.engines.probing import PROBE_IMAGES, SCORE_BINS, SCORE_RANGE, UNDECIDED, WEIGHT_BINS, bin_counts, parts
+from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+
+BY_REPLICA = PartitionSpec(AXIS)
+
+
+class Probes:
+    """Looks at the state of a run without changing it."""
+
+    def __init__(
+        self, spec: RunSpec, workload: Workload, mesh: Mesh, model: Model, step: ReplicaStep, images: np.ndarray
+    ) -> None:
+        self._spec, self._workload, self._model, self._step = spec, workload, model, step
+        share = max(1, min(PROBE_IMAGES, len(images)) // mesh.size)
+        self._images = jax.device_put(images[: share * mesh.size], NamedSharding(mesh, BY_REPLICA))
+        latents = sample_latents(workload.latent_size)
+        self._latents = jax.device_put(np.pad(latents, ((0, -SAMPLES % mesh.size), (0, 0))), NamedSharding(mesh, BY_REPLICA))
+
+        def mapped(function: Any, *specs: PartitionSpec) -> Any:
+            return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False))
+
+        self._probe_call = mapped(self._probe_replica, EVERYWHERE, BY_REPLICA, EVERYWHERE)
+        self._sample_call = mapped(self._sample_replica, EVERYWHERE, BY_REPLICA)
+        self._count_call = jax.jit(_ranged)
+        self._norm_call = jax.jit(_norm)
+
+    def probe(self, state: State, step: int) -> ProbeResult:
+        """On the first images of the set, after `step` steps."""
+        scores, gradients, numbers = self._probe_call(state, self._images, np.int32(step))
+        by_name, gradients = _on_first_device(state), _on_first_device(gradients)
+        counts = [bin_counts(f"score/{name}", _fixed(np.asarray(value)), np.array(SCORE_RANGE)) for name, value in scores.items()]
+        counts += self._histograms("gradient", gradients) + self._histograms("weight", by_name)
+        norms = {
+            f"gradient_norm_{name}": self._norm_call([gradients[one] for one in names])
+            for name, names in self._model.trainable.items()
+        }
+        found = {**numbers, **norms}
+        return ProbeResult(sorted(counts, key=lambda one: one.name), {name: float(found[name]) for name in sorted(found)})
+
+    def sample(self, state: State) -> np.ndarray:
+        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
+        return np.asarray(self._sample_call(state, self._latents))[:SAMPLES]
+
+    def _histograms(self, kind: str, values: State) -> list[BinCounts]:
+        """Of each network as a whole and of each of its layers."""
+        return [
+            bin_counts(f"{kind}/{part}", *map(np.asarray, self._count_call([values[names[place]] for place in places])))
+            for network, names in self._model.trainable.items()
+            for part, places in parts(network, self._model.networks[network]).items()
+        ]
+
+    # ---- on one replica -----------------------------------------------------------------------------------------
+
+    def _probe_replica(self, state: State, images: jax.Array, step: jax.Array) -> tuple[Numbers, State, Numbers]:
+        """Scores of all images, gradients of the whole probe batch, unscaled, and the numbers of the epoch."""
+        noise = StepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
+        latents = noise.normal(len(images), self._workload.latent_size)
+        with self._model.scope(state):
+            scores = self._workload.scores(self._model.networks, {"images": to_unit_range(images)}, latents)
+            fake = self._workload.preview(self._model.networks, latents, training=True)
+        spreads = {"spread_real": _spread(to_unit_range(images)), "spread_fake": _spread(fake)}
+        scores = {name: jax.lax.all_gather(value, AXIS, tiled=True) for name, value in scores.items()}
+        gradients = self._gradients(state, images[: self._spec.batch_size_per_replica], step)
+        return scores, gradients, {**_accuracies(scores), **spreads}
+
+    def _gradients(self, state: State, images: jax.Array, step: jax.Array) -> State:
+        found: State = {}
+        for phase in self._step.phases:
+            gradients, _, _ = self._step.gradients(phase, state, images, step)
+            summed = jax.lax.psum(gradients, AXIS)
+            for update in phase.updates:
+                scale = self._step.loss_scale(update.network, state)
+                found |= {name: summed[name] / scale for name in self._model.trainable[update.network]}
+        return found
+
+    def _sample_replica(self, state: State, latents: jax.Array) -> jax.Array:
+        networks = self._model.networks
+        if self._spec.samples_from == "ema":
+            networks = {**networks, "generator": self._model.average}
+        with self._model.scope(state):
+            images = self._workload.preview(networks, latents)
+        return jax.lax.all_gather(images, AXIS, tiled=True)
+
+
+def _on_first_device(arrays: State) -> State:
+    """Arrays that are the same on all devices, as the first one of this process holds them."""
+    return {name: array.addressable_shards[0].data for name, array in arrays.items()}
+
+
+def _ranged(tensors: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values; see `tf_histograms`, which counts the same."""
+    flat = jnp.concatenate([tensor.reshape(-1).astype(jnp.float32) for tensor in tensors])
+    low, high = flat.min(), flat.max()
+    high = jnp.maximum(high, low + jnp.maximum(1e-12, 1e-5 * jnp.abs(low)))
+    bins = jnp.clip(((flat - low) / (high - low) * WEIGHT_BINS).astype(jnp.int32), 0, WEIGHT_BINS - 1)
+    # One pass a bin: scattering millions of values into a few places is what accelerators are worst at.
+    at_least = jax.lax.map(lambda number: (bins >= number).sum(), jnp.arange(WEIGHT_BINS + 1))
+    return at_least[:-1] - at_least[1:], jnp.stack([low, high])
+
+
+def _fixed(values: np.ndarray) -> np.ndarray:
+    """int (bins,): how many scores fall into each of the bins."""
+    low, high = SCORE_RANGE
+    bins = np.clip(((values - low) / (high - low) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
+    return np.bincount(bins, minlength=SCORE_BINS)
+
+
+def _norm(tensors: list[jax.Array]) -> jax.Array:
+    return jnp.sqrt(sum(jnp.square(tensor).sum() for tensor in tensors))
+
+
+def _accuracies(scores: Numbers) -> Numbers:
+    """Share of images that D takes for what they are, and its mean scores; inference mode."""
+    right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
+    return {
+        **{f"d_accuracy_{name}": hits.mean() for name, hits in right.items()},
+        **{f"probe_score_{name}": value.mean() for name, value in scores.items()},
+    }
+
+
+def _spread(images: jax.Array) -> jax.Array:
+    """Variance over the images of all replicas, mean over the pixels."""
+    mean, square = jax.lax.pmean((images.mean(0), jnp.square(images).mean(0)), AXIS)
+    return (square - jnp.square(mean)).mean()

@@ -1,0 +1,69 @@
+"""What the usual messages of a TPU that does not start mean, and what to do. Pure text, no framework.
+
+The texts are those of libtpu 0.0.42.1, JAX 0.10 and TensorFlow 2.20, and of reports on GitHub; docs/tpu.md has the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`marks`: any of these parts of a message, in small letters, tells it. `sentence`: cause, and what to do."""
+
+    marks: tuple[str, ...]
+    sentence: str
+
+
+ADVICE = (  # the first that fits is given, so the particular ones come first
+    Advice(
+        ("multi-process lockfile",),
+        "libtpu's lock file is left over from a process that was killed: end other TPU processes, then `sudo rm /tmp/libtpu_lockfile`",
+    ),
+    Advice(
+        ("already in use by", "libtpu.so already in use", "device or resource busy"),
+        "another process holds the TPU, and only one can: find it with `sudo lsof -w /dev/accel0 /dev/vfio/0`, end it (a notebook's "
+        "kernel too), and try again",
+    ),
+    Advice(
+        ("failed to open libtpu.so", "libtpu.so: cannot open", "could not find libtpu", "libtpu is not installed"),
+        "libtpu is not installed in this environment: run `make clean setup` on the TPU host",
+    ),
+    Advice(
+        ("configuredistributedtpu", "no opkernel"),
+        "this TensorFlow was built without TPU support: run `make clean setup` on the TPU host, or use engine=jax",
+    ),
+    Advice(
+        ("permission denied", "operation not permitted"),
+        "this user may not open the TPU: run as the user who owns /dev/accel0 or /dev/vfio, or start the container with --privileged",
+    ),
+    Advice(
+        ("failed to get tpu metadata", "failed to fetch url", "agent-worker-number", "could not determine tpu accelerator type"),
+        "libtpu asks the cloud's metadata server what TPU this is and gets no answer: inside a container use the host's network; where "
+        "there is no such server, set TPU_SKIP_MDS_QUERY=1, TPU_ACCELERATOR_TYPE (such as v3-8) and TPU_WORKER_HOSTNAMES=localhost",
+    ),
+    Advice(
+        ("struct size", "pjrt api version", "pjrt plugin pjrt"),
+        "libtpu does not suit this framework: install the versions that requirements-tpu.txt pins (`make clean setup`)",
+    ),
+    Advice(
+        ("no tpu platform", "no tpu devices found", "no tpu cores available", "failed to get global tpu topology"),
+        "libtpu is there but finds no TPU: see that no other process holds it, and that libtpu suits the framework (docs/tpu.md)",
+    ),
+    Advice(
+        ("not in the list of known backends", "unknown backend", "unable to initialize backend 'tpu'", "libtpu"),
+        "the framework cannot start the TPU: run `make clean setup` on the TPU host, and see that no other process holds it",
+    ),
+)
+
+
+def advice(message: str) -> str:
+    """The cause and what to do; "" for a message that is none of the usual ones."""
+    small = message.lower()
+    return next((one.sentence for one in ADVICE if any(mark in small for mark in one.marks)), "")
+
+
+def cause(message: str) -> str:
+    """The advice, or the first line of an unusual message; "no message" when it is empty."""
+    return advice(message) or next((line.strip()[:160] for line in message.splitlines() if line.strip()), "no message")

@@ -1,0 +1,90 @@
+"""Compiles the exact training step of a run for a TPU that is not there. Loads JAX: for child processes only.
+
+`libtpu` holds the TPU's own compiler, which needs no TPU; the environment of `check.py` must stand before JAX is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import topologies
+from jax.sharding import Mesh
+
+from gan_runtime import catalog
+from gan_runtime.engines.jax_call import most_steps, training_call
+from gan_runtime.engines.jax_step import AXIS
+from gan_runtime.spec import RunSpec
+from gan_runtime.tpu import hlo_cost
+from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
+
+LONGEST_REASON = 600
+
+
+def estimate(spec: RunSpec, point: Point) -> StepEstimate:
+    """What the compiler makes of `spec` at this point. A refusal is an answer too, and raises nothing.
+
+    Raises:
+        RuntimeError: the compiler itself does not start; advice.py knows the usual messages.
+    """
+    begin, devices = time.monotonic(), described(point)
+    try:
+        compiled = compile_call(spec, point, devices)
+    except Exception as error:  # whatever the compiler or the tracing raises is the answer
+        return StepEstimate(point, refused=_reason(error), compile_seconds=time.monotonic() - begin)
+    return read(compiled, spec, point, time.monotonic() - begin)
+
+
+def described(point: Point) -> list[Any]:
+    """The devices of a point, which are not there."""
+    return list(topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[: point.devices])
+
+
+def compile_call(spec: RunSpec, point: Point, devices: list[Any] | None = None) -> Any:
+    """The program of a host call of `spec` on `devices` (None: those of the point)."""
+    mesh = Mesh(np.array(devices or described(point)), (AXIS,))
+    workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
+    images_shape = (catalog.DATASETS[spec.dataset].images, *workload.image_shape)
+    call = training_call(spec, workload, mesh, images_shape)
+    return jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
+
+
+def read(compiled: Any, spec: RunSpec, point: Point, seconds: float) -> StepEstimate:
+    """The numbers of a compiled program."""
+    cost = hlo_cost.cost(compiled.as_text(), most_steps(spec), spec.accumulation_steps)
+    counted, memory = compiled.cost_analysis(), compiled.memory_analysis()
+    exchanges = cost.exchanges if point.devices > 1 else ()
+    return StepEstimate(
+        point=point,
+        refused="",
+        compile_seconds=seconds,
+        cycles=cost.cycles,
+        flops=float(counted["flops"]) if spec.accumulation_steps == 1 else None,
+        bytes_accessed=float(counted.get("bytes accessed", 0.0)),
+        memory=Memory(
+            arguments=memory.argument_size_in_bytes,
+            temporary=memory.temp_size_in_bytes,
+            program=memory.generated_code_size_in_bytes,
+            outputs=memory.output_size_in_bytes - memory.alias_size_in_bytes,
+        ),
+        operations=len(cost.operations),
+        host_transfers=cost.host_transfers,
+        exchanges=sum(one.times for one in exchanges),
+        # A gathering or a scattering sends half of what a sum does.
+        exchange_bytes=round(
+            sum(one.payload_bytes * one.times * (1.0 if one.kind == "all-reduce" else 0.5) for one in exchanges)
+        ),
+        without_estimate=cost.silent,
+        dearest=tuple(
+            DearOperation(one.name, one.opcode, hlo_cost.source_layer(one.source), one.cycles or 0.0) for one in cost.dearest()
+        ),
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The compiler's words without its stack."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:6])}"[:LONGEST_REASON]

@@ -1,0 +1,205 @@
+"""What the optimised text of a TPU program says about its cost. Pure functions over text, no framework.
+
+The TPU compiler writes its own estimate, `estimated_cycles`, beside most instructions. A program of many steps is one loop
+whose number of rounds is known only when it runs: one round is one step. Loops with a known number of rounds inside it
+(gradient accumulation) count as often as they go round. Exchanges between devices and the device's random generator carry
+no estimate and are listed apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
+_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<opcode>[a-z][a-z0-9\-]*)\((?P<rest>.*)$")
+_CYCLES = re.compile(r'"estimated_cycles":"?(\d+)')
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
+_SOURCE = re.compile(r'op_name="([^"]*)"')
+_TARGET = re.compile(r'custom_call_target="([^"]*)"')
+_CALLED = re.compile(r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:, ?%[^,}]+)*)")
+_ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
+_CALLS = {"call", "conditional", "async-start"}
+_HOST = {"infeed", "outfeed", "send", "recv"}
+_HOST_TARGETS = ("callback", "host")  # parts of the names of custom calls that leave the device
+_EXCHANGES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+_SILENT = ("rng-bit-generator", "custom-call", "sort")  # do work, but may come without an estimate
+_MARKS = ("AssumeGatherIndicesInBound", "X64Combine", "X64SplitLow", "X64SplitHigh")  # custom calls that do no work
+_BITS = {"pred": 8, "bf16": 16}  # other types end in their number of bits
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One instruction of a step. `cycles`: the compiler's estimate over all its rounds in a step; None where it gives none."""
+
+    name: str
+    opcode: str
+    shape: str
+    source: str
+    cycles: float | None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange between devices. `payload_bytes`: of the whole array that is summed or gathered."""
+
+    kind: str
+    payload_bytes: int
+    times: float
+
+
+@dataclass(frozen=True)
+class HloCost:
+    """Of one step on one device. `host_transfers`: names of what leaves the device; `loops`: whether a loop of steps was found."""
+
+    operations: tuple[Operation, ...]
+    exchanges: tuple[Exchange, ...]
+    host_transfers: tuple[str, ...]
+    loops: bool
+
+    @property
+    def cycles(self) -> float:
+        """The sum over all operations."""
+        return sum(one.cycles or 0.0 for one in self.operations)
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Opcodes that do work but come without an estimate."""
+        return tuple(sorted({one.opcode for one in self.operations if one.cycles is None}))
+
+    def dearest(self, count: int = 10) -> tuple[Operation, ...]:
+        """The operations with the most cycles, the dearest first."""
+        return tuple(sorted(self.operations, key=lambda one: -(one.cycles or 0.0))[:count])
+
+
+@dataclass(frozen=True)
+class _Line:
+    name: str
+    shape: str
+    opcode: str
+    text: str
+
+
+def cost(module: str, steps: int, parts: int = 1) -> HloCost:
+    """The cost of one of the `steps` steps of a program, from its optimised text. What stands outside the loop is shared by them.
+
+    `parts`: rounds of a loop inside the loop of steps whose number the text does not tell.
+    """
+    computations, entry = _computations(module.splitlines())
+    found = list(_walk(computations, entry, 1.0 / steps, (steps, parts)))
+    return HloCost(
+        operations=tuple(
+            operation
+            for line, times, _ in found
+            if (operation := _operation(line, times)).cycles is not None or _works_silently(line)
+        ),
+        exchanges=tuple(_exchange(line, times) for line, times, _ in found if _kind(line.opcode)),
+        host_transfers=tuple(line.name for line, _, _ in found if _leaves_device(line)),
+        loops=any(inside for _, _, inside in found),
+    )
+
+
+def _computations(lines: Iterable[str]) -> tuple[dict[str, list[_Line]], str]:
+    found: dict[str, list[_Line]] = {}
+    name, entry = "", ""
+    for text in lines:
+        if computation := _COMPUTATION.match(text):
+            name = computation["name"]
+            found[name], entry = [], name if computation["entry"] else entry
+        elif name and (match := _INSTRUCTION.match(text)):
+            found[name].append(_Line(match["name"], match["shape"], match["opcode"], text))
+    return found, entry
+
+
+def _walk(
+    computations: dict[str, list[_Line]], name: str, times: float, rounds: tuple[int, ...]
+) -> Iterator[tuple[_Line, float, bool]]:
+    """Every line that is run, how often per step, and whether it belongs to the loop of steps.
+
+    `rounds`: of loops that do not tell theirs, from the outermost inwards.
+    """
+    for line in computations.get(name, []):
+        yield line, times, False
+        if line.opcode == "while":
+            known = _TRIPS.search(line.text)
+            often, inner = (int(known[1]), rounds) if known else (rounds[0], rounds[1:] or (1,))
+            for called in _names(line.text):
+                yield from (
+                    (one, count, inside or not known) for one, count, inside in _walk(computations, called, times * often, inner)
+                )
+        elif line.opcode in _CALLS:
+            for called in _names(line.text):
+                yield from _walk(computations, called, times, rounds)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip().removeprefix("%") for names in _CALLED.findall(text) for name in names.split(",")]
+
+
+def _operation(line: _Line, times: float) -> Operation:
+    cycles, source = _CYCLES.search(line.text), _SOURCE.search(line.text)
+    return Operation(
+        line.name, line.opcode, line.shape, source[1] if source else "", int(cycles[1]) * times if cycles else None
+    )  # fmt: skip
+
+
+def _works_silently(line: _Line) -> bool:
+    return line.opcode in _SILENT and not any(f'custom_call_target="{mark}"' in line.text for mark in _MARKS)
+
+
+def _kind(opcode: str) -> str:
+    """The kind of exchange that an opcode begins; empty for all else. The second half of a pair is none of its own."""
+    return next((kind for kind in _EXCHANGES if opcode in (kind, f"{kind}-start")), "")
+
+
+def _exchange(line: _Line, times: float) -> Exchange:
+    kind = _kind(line.opcode)
+    sizes = _array_bytes(line.shape)
+    if kind == "reduce-scatter":  # its result is a share; what goes in stands among the operands
+        sizes = _array_bytes(line.text.partition(f"{line.opcode}(")[2].partition("), ")[0]) or sizes
+    elif line.opcode == "all-gather-start":  # (operand, result)
+        sizes = sizes[len(sizes) // 2 :]
+    return Exchange(kind, sum(sizes), times)
+
+
+def _array_bytes(shape: str) -> list[int]:
+    return [_bits(kind) * _elements(sides) // 8 for kind, sides in _ARRAY.findall(shape)]
+
+
+def _bits(kind: str) -> int:
+    return _BITS.get(kind) or int(re.sub(r"\D", "", kind) or 0)
+
+
+def _elements(sides: str) -> int:
+    count = 1
+    for side in sides.split(",") if sides else []:
+        count *= int(side)
+    return count
+
+
+def _leaves_device(line: _Line) -> bool:
+    target = _TARGET.search(line.text)
+    called = target is not None and any(part in target[1].lower() for part in _HOST_TARGETS)
+    # Sends between devices carry no mark; those to the host do.
+    return (line.opcode in _HOST and ("feed" in line.opcode or "is_host_transfer=true" in line.text)) or called
+
+
+# ---- where an operation comes from ----------------------------------------------------------------------------------
+
+
+def source_layer(op_name: str, networks: Iterable[str] = ("generator", "discriminator")) -> str:
+    """The layer behind an operation, from JAX's path to it: "discriminator conv_1, backward"; "" where it names none."""
+    parts = op_name.split("/")
+    for network in networks:
+        if f"optimizer_{network}" in op_name:
+            return f"optimizer, {network}"
+    if "all_reduce_gradients" in op_name:
+        return "exchange of gradients"
+    for index, part in enumerate(parts):
+        network = next((one for one in networks if part.rstrip(")").endswith(one)), "")
+        if network:
+            layer = next((one for one in parts[index + 1 :] if re.fullmatch(r"[a-z]+(_\d+)?", one)), "")
+            way = "backward" if "transpose(" in part else "forward"
+            return f"{network} {layer}".strip() + f", {way}"
+    return ""

@@ -1,0 +1,144 @@
+"""Which programs a check compiles, and the names under which their answers are kept. Imports no framework."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from gan_runtime import catalog
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.spec import RunSpec
+from gan_runtime.tpu.chips import TOPOLOGIES, Topology
+from gan_runtime.tpu.report import Point
+
+BATCHES = (64, 128, 256, 512)  # the paper's
+PRECISIONS = ("mixed_bfloat16", "float32")
+LIBRARIES = ("jax", "jaxlib", "libtpu", "keras")
+THERE = {
+    "engine": "jax",
+    "workers": 1,
+    "accelerator": "tpu",
+    "tpu_address": "local",
+    "xla": "off",
+}  # what a check takes for granted
+PACKAGE = Path(__file__).resolve().parent.parent
+CODE = (
+    "tpu",
+    "workloads",
+    "engines",
+    "training/rates.py",
+    "training/schedules.py",
+)  # what decides over a program and its reading
+# Options that change nothing about the program of a step.
+WITHOUT_EFFECT = frozenset(
+    {"name", "engine", "accelerator", "tpu_address", "xla", "seed", "workers", "epochs", "samples_from", "alarm_action"}
+    | {"collapse_share", "d_wins_score", "keep_checkpoints", "count_kernels", "all_reduce_pack_mb", "weight_snapshots"}
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A check: options of a run, and the points to compile, the run itself first."""
+
+    spec: RunSpec
+    points: tuple[Point, ...]
+
+    @property
+    def point(self) -> Point:
+        """The run itself."""
+        return self.points[0]
+
+    @property
+    def topology(self) -> Topology:
+        """The TPU that is asked about."""
+        return TOPOLOGIES[self.point.topology]
+
+    @property
+    def images(self) -> int:
+        """Images of one epoch."""
+        return catalog.DATASETS[self.spec.dataset].images
+
+
+def at(spec: RunSpec, point: Point) -> RunSpec:
+    """`spec` on the devices of a point. Raises SpecError."""
+    here = {"batch_size_global": point.batch_size_global, "precision": point.precision, "replicas": point.devices}
+    return RunSpec.parse({**spec.model_dump(), **here, **THERE})
+
+
+def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
+    """The check of a run with these options on all devices of a topology.
+
+    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch.
+
+    Raises:
+        AcceleratorError: no such topology; the message lists those there are.
+        SpecError: an option is wrong, or the batch cannot be shared by the devices.
+    """
+    if topology not in TOPOLOGIES:
+        raise AcceleratorError(f"topology is {topology!r}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them.")
+    devices = TOPOLOGIES[topology].devices
+    spec = RunSpec.parse({**values, "replicas": devices, **THERE})
+    point = Point(topology, devices, spec.batch_size_global, spec.precision)
+    return Plan(spec, (point, *(one for one in _sweep(point) if one != point)) if sweep else (point,))
+
+
+def _sweep(point: Point) -> list[Point]:
+    others = [one for one in PRECISIONS if one != point.precision]
+    batches = [one for one in BATCHES if one % point.devices == 0]
+    fewer = [count for count in (1, 2, 4, 8) if count < point.devices]
+    found = [Point(point.topology, point.devices, point.batch_size_global, one) for one in others]
+    found += [Point(point.topology, point.devices, one, point.precision) for one in batches]
+    found += [
+        Point(point.topology, one, point.batch_size_global, point.precision)
+        for one in fewer
+        if point.batch_size_global % one == 0
+    ]
+    return list(dict.fromkeys(found))
+
+
+def missing_library() -> str:
+    """Why nothing can be compiled here, in one sentence; "" when it can be."""
+    lacking = [name for name in LIBRARIES if not _version(name)]
+    if not lacking:
+        return ""
+    return (
+        f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed here: the TPU's compiler exists for Linux on "
+        "x86-64 only. On such a machine run `make setup`."
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of the compiler and what feeds it, without loading it."""
+    return {name: _version(name) for name in LIBRARIES}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def key(spec: RunSpec, point: Point) -> str:
+    """The same for the same program: options that matter, point, versions of the libraries and of our own code."""
+    matters = {name: value for name, value in at(spec, point).model_dump().items() if name not in WITHOUT_EFFECT}
+    text = json.dumps([matters, asdict(point), versions(), code_version()], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@cache
+def code_version() -> str:
+    """Of the files that decide over a program and over how it is read, as they were when this process first asked."""
+    digest = hashlib.sha256()
+    for place in CODE:
+        path = PACKAGE / place
+        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            if not file.name.startswith("tf_"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,43 @@
+"""TPU: what a TPU would make of a run, from the TPU's own compiler; no TPU is needed."""
+
+import streamlit as st
+
+from dashboard import session, tpu_form, tpu_view, tpu_words
+from dashboard.tpu_desk import desk
+
+st.title("TPU check")
+st.caption(
+    "Compiles the exact training step of a run with the TPU's own compiler. Every number is its estimate, not a measurement."
+)
+runtime = session.runtime()
+asked, plan = tpu_form.ask()
+check = desk().of(runtime.home, plan)
+was_running = check.progress().running
+
+
+@st.fragment(run_every=1.0 if was_running else None)
+def panel() -> None:
+    """Redraws alone while programs are compiled; each answer is shown as it comes."""
+    progress = check.progress()
+    if was_running and not progress.running:
+        st.rerun()
+    tpu_view.start_or_cancel(desk(), check, progress)
+    tpu_view.how_far(plan, progress)
+    if progress.first is None:
+        tpu_view.nothing_yet()
+        return
+    figures = st.container()
+    if progress.first.compiled:
+        overhead_s = tpu_view.predictions(plan, progress)
+        tpu_view.step_in_words(progress.first)
+        tpu_view.dearest(progress.first)
+        tpu_view.what_precision_changes(progress)
+    with figures:
+        tpu_view.verdict(plan, progress.first, overhead_s if progress.first.compiled else 0.0)
+
+
+panel()
+tpu_view.how_good(runtime.store, plan)
+st.caption(tpu_words.sources(plan))
+st.caption("The same from the command line:")
+st.code(asked.command(), language="bash", wrap_lines=True)

@@ -1,0 +1,65 @@
+"""A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow never shares one with JAX.
+
+Questions are (function of `jax_side`, arguments), answers (is_well, result or traceback), both pickled.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from typing import Any
+
+CORES = 8
+
+
+class JaxProcess:
+    """`jax("function", …)` gives what that function of `jax_side` returns there."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, function: str, *arguments: Any) -> Any:
+        """Raises AssertionError with the other side's traceback."""
+        if self._process is None:
+            command = [sys.executable, "-m", "tests.engines.jax_process"]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        pickle.dump((function, arguments), self._process.stdin)
+        self._process.stdin.flush()
+        is_well, answer = pickle.load(self._process.stdout)
+        assert is_well, answer
+        return answer
+
+    def close(self) -> None:
+        """Ends the process, if there was one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+
+def _environment() -> dict[str, str]:
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={CORES}".strip()
+    return {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+
+
+def _serve() -> None:
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+    from tests.engines import jax_side
+
+    while True:
+        function, arguments = pickle.load(sys.stdin.buffer)
+        try:
+            answer = (True, getattr(jax_side, function)(*arguments))
+        except Exception:
+            answer = (False, traceback.format_exc())
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    _serve()

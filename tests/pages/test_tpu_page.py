@@ -1,0 +1,157 @@
+"""The TPU page: what it says of answers that are kept, and what it says where nothing can be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import tpu_frames
+from gan_runtime.home import Home
+from gan_runtime.tpu import check as checks
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.plan import Plan
+from tests.pages.test_pages import texts, titles
+from tests.tpu.examples import estimate, keep_all
+
+Show = Callable[..., AppTest]
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """What stands in the form when the page is opened: the paper's run with batch 512 on a v3-8."""
+    return planning.make({"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2")
+
+
+@pytest.fixture
+def kept(home: Home, plan: Plan) -> Plan:
+    """The same, with an answer to each of its points."""
+    keep_all(home, plan)
+    return plan
+
+
+def figures(app: AppTest) -> dict[str, str]:
+    return {one.label: one.value for one in app.metric}
+
+
+def test_an_unknown_choice_says_what_check_will_do(show: Show) -> None:
+    app = show("tpu")
+    assert not app.exception
+    assert "Nothing is compiled for this choice yet" in texts(app)
+    assert not app.metric
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_kept_answer_is_shown_at_once(show: Show) -> None:
+    app = show("tpu")
+    assert not app.exception
+    assert figures(app) == {
+        "Compiles": "yes",
+        "On the TPU": "120 of 120",
+        "Step, est.": "1 ms",
+        "Epoch, est.": "140 ms",  # 117 steps of 1.0975 ms, and 12 calls of 1 ms
+        "Of the peak rate": "25 %",
+        "Memory": "0.8 %",
+    }
+    assert "the compiler's estimate, not a measurement" in texts(app)
+    assert "**The whole step runs on the TPU**: 120 operations" in texts(app)
+
+
+def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan) -> None:
+    assert titles(show("tpu"))[:2] == [
+        "Time of an epoch by batch size, as predicted and as published",
+        "Predicted seconds per epoch by number of cores",
+    ]
+    rows = tpu_frames.by_batch(kept, [estimate(point) for point in kept.points], overhead_s=0.0)
+    paper, ours = rows[rows["who"] == "The paper, measured"], rows[rows["who"] == "Predicted here"]
+    assert dict(zip(paper["batch"], paper["relative"].round(2), strict=True)) == {64: 1.0, 512: 0.21}
+    # As long a step whatever the batch: 937, 468, 234 and 117 steps.
+    assert dict(zip(ours["batch"], ours["relative"].round(3), strict=True)) == {64: 1.0, 128: 0.499, 256: 0.25, 512: 0.125}
+
+
+def test_the_parts_of_an_epoch_add_up(kept: Plan) -> None:
+    rows = tpu_frames.by_devices(kept, [estimate(point) for point in kept.points], overhead_s=1e-3)
+    assert list(rows["devices"].unique()) == [1, 2, 4, 8]
+    assert (
+        rows.groupby("devices")["seconds"].sum().round(9).to_dict() == rows.groupby("devices")["total"].first().round(9).to_dict()
+    )
+    assert rows[(rows["devices"] == 1) & (rows["part"] == "exchange")]["seconds"].item() == 0.0
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_dearest_operations_name_their_layer(show: Show) -> None:
+    tables = [one.value for one in show("tpu").dataframe]
+    dearest = next(frame for frame in tables if "Layer" in frame)
+    assert list(dearest["Layer"]) == ["generator up_1, backward", "not named by the compiler"]
+    assert list(dearest["Share"].round(2)) == [0.1, 0.05]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
+    app = show("tpu")
+    app.slider(key="tpu.overhead").set_value(10.0).run()
+    assert figures(app)["Epoch, est."] == "248 ms"
+
+
+def test_what_bfloat16_changes_is_said_once_both_are_known(show: Show, home: Home, kept: Plan) -> None:
+    folder, other = home.path / checks.FOLDER, kept.points[1]
+    checks.keep(folder, planning.key(kept.spec, other), replace(estimate(other), cycles=1_880_000.0))
+    assert "A step takes 1 ms in mixed bfloat16 and 2 ms in float32 (50 % less)" in texts(show("tpu"))
+
+
+def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, plan: Plan) -> None:
+    keep_all(home, plan)
+    refused = estimate(plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.")
+    checks.keep(home.path / checks.FOLDER, planning.key(plan.spec, plan.point), refused)
+    app = show("tpu")
+    assert not app.exception
+    assert "It does not fit into the memory of a core" in texts(app)
+    assert not app.metric
+
+
+def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: Plan) -> None:
+    leaving = estimate(kept.point, host_transfers=("infeed.1", "send.7"))
+    checks.keep(home.path / checks.FOLDER, planning.key(kept.spec, kept.point), leaving)
+    app = show("tpu")
+    assert "**2 operations leave the device**: infeed.1, send.7" in texts(app)
+    assert figures(app)["On the TPU"] == "118 of 120"
+
+
+def test_where_the_compiler_is_missing_the_page_says_so(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
+    app = show("tpu")
+    assert "libtpu is not installed here." in texts(app)
+    assert not [button for button in app.button if button.label == "Check"]
+
+
+def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
+    app = show("tpu")
+    app.number_input(key="tpu.batch").set_value(100).run()
+    assert "batch_size_global is 100, but 8 replicas need a multiple of 8" in texts(app)
+
+
+def test_the_page_says_how_good_such_estimates_have_been(show: Show) -> None:
+    table = next(one.value for one in show("tpu").dataframe if "Machine" in one.value)
+    assert list(table["Error"]) == ["-0.7 %", "+1.9 %"]
+
+
+def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
+    assert "No finished run on a real TPU is stored here" in texts(show("tpu"))
+    rates = pd.DataFrame(
+        [("cpu", 8, "float32", 512, 1, 500.0), ("tpu", 8, "mixed_bfloat16", 512, 2, 300_000.0)],
+        columns=["accelerator", "devices", "precision", "batch_size_global", "runs", "images_per_s"],
+    )
+    assert tpu_frames.real_runs(rates, 60_000).to_dict("records") == [
+        {"Cores": 8, "Precision": "mixed_bfloat16", "Batch": 512, "Runs": 2, "Seconds per epoch": 0.2}
+    ]
+
+
+def test_the_command_line_of_the_same_check_is_shown(show: Show) -> None:
+    (command,) = [one.value for one in show("tpu").code]
+    assert command.endswith(
+        "-m gan_runtime tpu-check --topology v3:2x2 --preset paper --set workload=dcgan_mnist --set precision=mixed_bfloat16 "
+        "--set batch_size_global=512"
+    )

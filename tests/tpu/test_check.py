@@ -1,0 +1,101 @@
+"""A compile check with the real TPU compiler, in its child process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.home import Home
+from gan_runtime.tpu import check as checks
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.check import Check, Progress
+from gan_runtime.tpu.report import StepEstimate
+from tests.tpu.examples import keep_all
+
+SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
+compiles = pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
+
+
+@pytest.fixture
+def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progress]:
+    """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
+
+    def to_its_end(topology: str, sweep: bool = False, **options: object) -> Progress:
+        check = Check(home, planning.make({**SMALL, **options}, topology, sweep)).start()
+        wait_until(lambda: not check.progress().running, "the end of the check")
+        return check.progress()
+
+    return to_its_end
+
+
+def only(progress: Progress) -> StepEstimate:
+    assert progress.trouble == ""
+    (answer,) = progress.answers
+    assert answer.refused == ""
+    return answer
+
+
+@compiles
+@pytest.mark.parametrize("topology", ["v3:2x2", "v5e:2x4"])
+def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(checked: Callable[..., Progress], topology: str) -> None:
+    found = only(checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512))
+    assert found.host_transfers == ()
+    assert found.operations > 50
+    assert found.exchange_bytes == pytest.approx(4 * 2_518_337, rel=0.1)  # all trainable weights in float32
+    assert found.share_of_peak is not None
+    assert 0.02 < found.share_of_peak < 1.0
+    assert 0.0 < found.share_of_memory < 0.1
+    assert len(found.dearest) == 10
+    assert any("generator" in one.layer for one in found.dearest)
+
+
+@compiles
+def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(checked: Callable[..., Progress]) -> None:
+    whole, parts = only(checked("v3:2x2")), only(checked("v3:2x2", accumulation_steps=4))
+    assert whole.cycles < parts.cycles < 8 * whole.cycles
+    assert parts.flops is None
+
+
+@compiles
+def test_a_cancelled_check_ends_at_once_and_says_so(home: Home) -> None:
+    check = Check(home, planning.make(SMALL, "v3:2x2")).start()
+    assert check.progress().running
+    check.cancel()
+    progress = check.progress()
+    assert (progress.running, progress.trouble) == (False, "cancelled; what was compiled by then is kept.")
+    assert [path.suffix for path in (home.path / checks.FOLDER).iterdir()] == [".json"] * len(progress.answers)
+
+
+def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planning.make(SMALL, "v3:2x2")
+    keep_all(home, plan)
+    monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
+    progress = Check(home, plan).start().progress()
+    assert (len(progress.answers), progress.running, progress.trouble) == (len(plan.points), False, "")
+
+
+def test_without_the_compiler_a_new_check_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
+    with pytest.raises(AcceleratorError, match="libtpu is not installed here"):
+        Check(home, planning.make(SMALL, "v3:2x2")).start()
+
+
+def test_a_torn_answer_counts_as_none(home: Home) -> None:
+    plan = planning.make(SMALL, "v3:2x2", sweep=False)
+    keep_all(home, plan)
+    (kept,) = (home.path / checks.FOLDER).iterdir()
+    kept.write_text('{"point": ')
+    assert Check(home, plan).progress().answers == ()
+
+
+def test_a_child_that_dies_is_told_with_its_last_line(
+    home: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(planning, "missing_library", lambda: "")
+    monkeypatch.setitem(checks.ENVIRONMENT, "KERAS_BACKEND", "nonsense")
+    check = Check(home, planning.make(SMALL, "v3:2x2", sweep=False)).start()
+    wait_until(lambda: not check.progress().running, "the end of the child")
+    assert "the compiler's process ended with 1" in Check.progress(check).trouble

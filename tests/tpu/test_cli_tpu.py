@@ -1,0 +1,87 @@
+"""The command `tpu-check`, on answers that are kept; tests/tpu/test_check.py compiles."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gan_runtime.cli.app import app
+from gan_runtime.home import Home
+from gan_runtime.tpu import check as checks
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.plan import Plan
+from tests.tpu.examples import estimate, keep_all
+
+PAPER_512 = ["--topology", "v3:2x2", "--set", "batch_size_global=512"]
+
+
+def call(home: Home, *words: str) -> Result:
+    return CliRunner().invoke(app, ["tpu-check", *words, "--home", str(home.path)])
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """The preset `paper` with batch 512."""
+    return planning.make({"dataset": "mnist", "batch_size_global": 512}, "v3:2x2")
+
+
+def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: Plan) -> None:
+    keep_all(home, plan)
+    result = call(home, *PAPER_512, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["label"] == "the compiler's estimate, not a measurement"
+    assert found["images"] == 60_000
+    assert [one["point"]["batch_size_global"] for one in found["answers"]] == [512, 512, 64, 128, 256, 512, 512, 512]
+    first = found["answers"][0]
+    assert (first["step_s"], first["share_of_peak"], first["host_transfers"]) == (pytest.approx(1e-3), pytest.approx(0.25), [])
+    assert first["epoch_s"] == pytest.approx(117 * 1.0975e-3 + 12 * found["answers"][0]["assumed_overhead_per_call_s"])
+
+
+def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
+    keep_all(home, plan)
+    result = call(home, *PAPER_512, "--no-sweep")
+    assert result.exit_code == 0, result.output
+    for text in (
+        "TPU v3 (v3:2x2), batch 512 on 8 cores, mixed_bfloat16: the compiler's estimate, not a measurement",
+        "120, all on the device",
+        "1.000 ms (940,000 cycles at 0.94 GHz)",
+        "generator up_1, backward",
+        "rng-bit-generator",
+    ):
+        assert text in result.stdout
+    assert "1 of 1: batch 512 on 8 cores, mixed_bfloat16: 1.00 ms a step" in result.stderr
+
+
+def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan: Plan) -> None:
+    keep_all(home, plan)
+    refused = estimate(plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.")
+    checks.keep(home.path / checks.FOLDER, planning.key(plan.spec, plan.point), refused)
+    result = call(home, *PAPER_512, "--no-sweep")
+    assert result.exit_code == 1
+    assert "the compiler refuses it: XlaRuntimeError: RESOURCE_EXHAUSTED" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["--topology", "v9"],
+            "topology is 'v9', but allowed is v2:2x2, v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4, tpu7x:2x2x1",
+        ),
+        (["--set", "batch_size_global=100"], "batch_size_global is 100, but 8 replicas need a multiple of 8: use 96 or 104."),
+        (["--set", "precision=mixed_float16"], "a TPU has no float16 arithmetic"),
+    ],
+)
+def test_a_wrong_question_is_exit_code_2_with_one_sentence(home: Home, words: list[str], sentence: str) -> None:
+    result = call(home, *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+
+
+def test_where_the_compiler_is_missing_it_is_exit_code_2(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
+    result = call(home, *PAPER_512)
+    assert (result.exit_code, result.stderr.strip()) == (2, "libtpu is not installed here.")

@@ -1,0 +1,35 @@
+"""The step made for the TPU has the mathematics of the plain layers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gan_runtime.home import REPOSITORY
+from gan_runtime.tpu import plan as planning
+
+LARGEST = 2e-6  # of the largest value, in float32
+KINDS = ("convolution", "transposed_convolution")
+
+
+@pytest.fixture(scope="module")
+def differences() -> dict[str, dict[str, float]]:
+    """Largest differences by case, from a process with JAX."""
+    command = [sys.executable, "-m", "tests.tpu.kernel_differences"]
+    child = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    assert child.returncode == 0, child.stderr
+    return dict(json.loads(child.stdout.splitlines()[-1]))
+
+
+@pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", ["to_one_channel", "with_stride", "plain", "odd_block"])
+def test_values_and_gradients_are_those_of_the_plain_kernels(
+    differences: dict[str, dict[str, float]], case: str, kind: str
+) -> None:
+    found = differences[f"{case}, {kind}"]
+    assert set(found) == {"values", "by_first", "by_second", "second_order"}
+    assert max(found.values()) < LARGEST
