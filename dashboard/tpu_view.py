@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -57,8 +59,11 @@ def _in_words(point: Point) -> str:
     return tpu_words.program(StepEstimate(point, "", 0.0))
 
 
-def nothing_yet() -> None:
+def nothing_yet(progress: Progress) -> None:
     """What will appear, and when."""
+    if progress.running:
+        st.caption("The answer about this run appears here as soon as its step is compiled.")
+        return
     st.info(
         "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's own compiler in the background, "
         "about 10 to 60 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
@@ -164,19 +169,11 @@ def dearest(one: StepEstimate) -> None:
     st.caption("An operation is what the compiler has fused; it is named by the layer of its last part.")
 
 
-def what_precision_changes(progress: Progress) -> None:
+def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
     """bfloat16 beside float32, once both are compiled."""
-    first = progress.answers[0]
-    other = next(
-        (
-            one
-            for one in progress.answers[1:]
-            if (one.point.batch_size_global, one.point.devices) == (first.point.batch_size_global, first.point.devices)
-            and one.point.precision != first.point.precision
-        ),
-        None,
-    )
     st.subheader("What bfloat16 changes")
+    others = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
+    other = next((one for one in answers if one.point in others and one != first), None)
     sentence = tpu_words.precision(first, other) if other is not None else ""
     st.markdown(sentence or "Appears here when both precisions are compiled.")
 
