@@ -91,7 +91,7 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
             words.share(one.share_of_peak),
             "Arithmetic of the step by what the chip could do in the same time.",
         ),
-        ("Memory", words.share(one.share_of_memory, 1), "Of what one core has; the bar below says for what."),
+        ("Memory", words.share(one.share_of_memory, 1), "Of what one core has; the bar below says for what it is needed."),
     ]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
@@ -144,14 +144,8 @@ def step_in_words(one: StepEstimate) -> None:
     """The step, its memory, and what the estimate leaves out."""
     for sentence in (tpu_words.on_device(one), tpu_words.arithmetic(one), tpu_words.exchange(one)):
         st.markdown(sentence)
-    _memory(one)
+    st.progress(min(1.0, one.share_of_memory), text=tpu_words.memory(one))
     st.caption(tpu_words.silent(one))
-
-
-def _memory(one: StepEstimate) -> None:
-    there = one.topology.chip.device_memory_bytes
-    st.markdown(f"**Memory of a core**: {words.size(one.memory.total)} needed of {words.size(there)}.")
-    st.altair_chart(tpu_charts.memory_bar(tpu_frames.memory(one)), key="tpu.memory")
 
 
 def dearest(one: StepEstimate) -> None:
