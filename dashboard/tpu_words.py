@@ -45,6 +45,18 @@ def exchange(one: StepEstimate) -> str:
     )
 
 
+def memory(one: StepEstimate) -> str:
+    """What a core's memory holds."""
+    parts = (
+        (one.memory.arguments, "weights, optimizer and images"),
+        (one.memory.temporary + one.memory.outputs, "needed during a step"),
+        (one.memory.program, "program"),
+    )
+    listed = ", ".join(f"{words.size(size)} {what}" for size, what in parts)
+    there = words.size(one.topology.chip.device_memory_bytes)
+    return f"**Memory of a core**: {words.size(one.memory.total)} of {there} ({words.share(one.share_of_memory, 1)}): {listed}."
+
+
 def arithmetic(one: StepEstimate) -> str:
     """How near the step comes to what the chip can do."""
     if one.floor_s is None or one.share_of_peak is None or one.flops is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -91,7 +91,7 @@ def _sweep(point: Point) -> list[Point]:
     others = [one for one in PRECISIONS if one != point.precision]
     batches = [one for one in BATCHES if one % point.devices == 0]
     fewer = [count for count in (1, 2, 4, 8) if count < point.devices]
-    found = [Point(point.topology, point.devices, point.batch_size_global, one) for one in others]
+    found = [with_precision(point, one) for one in others]
     found += [Point(point.topology, point.devices, one, point.precision) for one in batches]
     found += [
         Point(point.topology, one, point.batch_size_global, point.precision)
@@ -99,6 +99,11 @@ def _sweep(point: Point) -> list[Point]:
         if point.batch_size_global % one == 0
     ]
     return list(dict.fromkeys(found))
+
+
+def with_precision(point: Point, precision: str) -> Point:
+    """The same program in another number format."""
+    return replace(point, precision=precision)
 
 
 def missing_library() -> str:

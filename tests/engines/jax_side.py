@@ -55,7 +55,7 @@ NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
 
 def _engine(workload: str, images: np.ndarray, noise: str, **options: Any) -> JaxEngine:
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
-    spec = RunSpec.parse({"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 3, **options})
+    spec = RunSpec.parse({"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options})
     chosen = importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
     return JaxEngine(spec, chosen, ImageSet("random", images, "test"), "cpu")
 
