@@ -44,5 +44,5 @@ if [ ! -x "$venv/bin/python" ]; then
     fi
 fi
 echo "Installing $requirements (a few minutes the first time)"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$requirements"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
 echo "$wanted" >"$stamp"
