@@ -56,6 +56,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "xla": {},
         "precision": {},
         "paper": {},
+        "tpu": {},
     }
 
 

@@ -14,7 +14,6 @@ from gan_runtime.tpu.report import StepEstimate
 
 PREDICTED, PUBLISHED = "Predicted here", "The paper, measured"
 PARTS = ("computing", "exchange", "host overhead")
-MEMORY = ("weights, optimizer and images", "needed during a step", "program", "free")
 
 
 def by_batch(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
@@ -47,14 +46,6 @@ def by_devices(plan: Plan, answers: Sequence[StepEstimate], overhead_s: float) -
         for part, seconds in zip(PARTS, _parts(plan, one, overhead_s), strict=True)
     ]
     return pd.DataFrame(rows if len(same) > 1 else [], columns=["devices", "part", "seconds", "total"])
-
-
-def memory(one: StepEstimate) -> pd.DataFrame:
-    """Memory of one core: what is needed for what, and what stays free. Columns: part (of MEMORY), bytes, place, size."""
-    needed = [one.memory.arguments, one.memory.temporary + one.memory.outputs, one.memory.program]
-    sizes = [*needed, max(0.0, one.topology.chip.device_memory_bytes - sum(needed))]
-    rows = [(part, size, place, words.size(size)) for place, (part, size) in enumerate(zip(MEMORY, sizes, strict=True))]
-    return pd.DataFrame(rows, columns=["part", "bytes", "place", "size"])
 
 
 def dearest(one: StepEstimate) -> pd.DataFrame:

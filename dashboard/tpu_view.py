@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -57,11 +59,14 @@ def _in_words(point: Point) -> str:
     return tpu_words.program(StepEstimate(point, "", 0.0))
 
 
-def nothing_yet() -> None:
+def nothing_yet(progress: Progress) -> None:
     """What will appear, and when."""
+    if progress.running:
+        st.caption("The answer about this run appears here as soon as its step is compiled.")
+        return
     st.info(
         "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's own compiler in the background, "
-        "about 10 to 30 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
+        "about 10 to 60 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
         "No TPU is needed."
     )
 
@@ -86,7 +91,7 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
             words.share(one.share_of_peak),
             "Arithmetic of the step by what the chip could do in the same time.",
         ),
-        ("Memory", words.share(one.share_of_memory, 1), "Of what one core has; the bar below says for what."),
+        ("Memory", words.share(one.share_of_memory, 1), "Of what one core has; the bar below says for what it is needed."),
     ]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
@@ -139,14 +144,8 @@ def step_in_words(one: StepEstimate) -> None:
     """The step, its memory, and what the estimate leaves out."""
     for sentence in (tpu_words.on_device(one), tpu_words.arithmetic(one), tpu_words.exchange(one)):
         st.markdown(sentence)
-    _memory(one)
+    st.progress(min(1.0, one.share_of_memory), text=tpu_words.memory(one))
     st.caption(tpu_words.silent(one))
-
-
-def _memory(one: StepEstimate) -> None:
-    there = one.topology.chip.device_memory_bytes
-    st.markdown(f"**Memory of a core**: {words.size(one.memory.total)} needed of {words.size(there)}.")
-    st.altair_chart(tpu_charts.memory_bar(tpu_frames.memory(one)), key="tpu.memory")
 
 
 def dearest(one: StepEstimate) -> None:
@@ -164,19 +163,11 @@ def dearest(one: StepEstimate) -> None:
     st.caption("An operation is what the compiler has fused; it is named by the layer of its last part.")
 
 
-def what_precision_changes(progress: Progress) -> None:
+def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
     """bfloat16 beside float32, once both are compiled."""
-    first = progress.answers[0]
-    other = next(
-        (
-            one
-            for one in progress.answers[1:]
-            if (one.point.batch_size_global, one.point.devices) == (first.point.batch_size_global, first.point.devices)
-            and one.point.precision != first.point.precision
-        ),
-        None,
-    )
     st.subheader("What bfloat16 changes")
+    others = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
+    other = next((one for one in answers if one.point in others and one != first), None)
     sentence = tpu_words.precision(first, other) if other is not None else ""
     st.markdown(sentence or "Appears here when both precisions are compiled.")
 
@@ -188,12 +179,14 @@ def how_good(store: Store, plan: Plan) -> None:
         f"Checked once against published measurements: {references.ESTIMATED_STEP}. {references.ESTIMATED_WITH} For a small step the "
         "host's overhead and the exchange come on top, as the slider assumes."
     )
-    rows = [(one.machine, one.estimated_s, one.measured.seconds, one.error) for one in references.ESTIMATED_AND_MEASURED]
+    rows = [
+        (one.machine, one.estimated_s, one.measured.seconds, f"{100 * one.error:+.1f} %")
+        for one in references.ESTIMATED_AND_MEASURED
+    ]
     st.dataframe(
         pd.DataFrame(rows, columns=["Machine", "Estimated s/epoch", "Measured by the authors, s/epoch", "Error"]),
         hide_index=True,
         key="tpu.how_good",
-        column_config={"Error": st.column_config.NumberColumn(format="percent")},
     )
     real = tpu_frames.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:

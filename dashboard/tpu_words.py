@@ -6,6 +6,7 @@ from dashboard import option_words, words
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
 
+FIELDS = {"peak_flops": "peak rate", "memory": "memory", "clock_hz": "clock", "link_bytes_per_s": "links"}
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 
 
@@ -42,6 +43,18 @@ def exchange(one: StepEstimate) -> str:
         f"**Exchange of gradients**: {words.size(one.exchange_bytes)} a step and core, about {words.seconds(one.exchange_s)}. "
         "That is our estimate, from the bytes, the links' documented rate and 10 µs latency each; the compiler gives none."
     )
+
+
+def memory(one: StepEstimate) -> str:
+    """What a core's memory holds."""
+    parts = (
+        (one.memory.arguments, "weights, optimizer and images"),
+        (one.memory.temporary + one.memory.outputs, "needed during a step"),
+        (one.memory.program, "program"),
+    )
+    listed = ", ".join(f"{words.size(size)} {what}" for size, what in parts)
+    there = words.size(one.topology.chip.device_memory_bytes)
+    return f"**Memory of a core**: {words.size(one.memory.total)} of {there} ({words.share(one.share_of_memory, 1)}): {listed}."
 
 
 def arithmetic(one: StepEstimate) -> str:
@@ -91,11 +104,14 @@ def refused(one: StepEstimate) -> str:
     return f"The compiler refuses this step. It says: {reason}"
 
 
-def command_hint(plan: Plan) -> str:
-    """Where the numbers of the chip come from."""
+def sources(plan: Plan) -> str:
+    """The chip in numbers, and where they come from."""
     chip = plan.topology.chip
-    given = "; ".join(f"{name.replace('_', ' ')}: {source}" for name, source in chip.sources.items())
+    named: dict[str, list[str]] = {}
+    for field, source in chip.sources.items():
+        named.setdefault(source, []).append(FIELDS[field])
+    given = "; ".join(f"{' and '.join(fields)} from {source}" for source, fields in named.items())
     return (
-        f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and {words.size(chip.memory_bytes)} a chip "
-        f"of {chip.devices} core{'s' if chip.devices > 1 else ''}. {given}."
+        f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and {words.size(chip.memory_bytes)} a chip, "
+        f"{plan.topology.chips} chips. Numbers: {given}."
     )

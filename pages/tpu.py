@@ -24,20 +24,20 @@ def panel() -> None:
     tpu_view.start_or_cancel(desk(), check, progress)
     tpu_view.how_far(plan, progress)
     if progress.first is None:
-        tpu_view.nothing_yet()
+        tpu_view.nothing_yet(progress)
         return
     figures = st.container()
     if progress.first.compiled:
         overhead_s = tpu_view.predictions(plan, progress)
         tpu_view.step_in_words(progress.first)
         tpu_view.dearest(progress.first)
-        tpu_view.what_precision_changes(progress)
+        tpu_view.what_precision_changes(progress.first, progress.answers)
     with figures:
         tpu_view.verdict(plan, progress.first, overhead_s if progress.first.compiled else 0.0)
 
 
 panel()
 tpu_view.how_good(runtime.store, plan)
-st.caption(tpu_words.command_hint(plan))
+st.caption(tpu_words.sources(plan))
 st.caption("The same from the command line:")
 st.code(asked.command(), language="bash", wrap_lines=True)

@@ -40,8 +40,9 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a check is. `answers` in the order of the plan, as far as known; `trouble`: why it ended early, "" if it did not or has not begun."""
+    """How far a check is. `point`: the run itself; `points`: how many are asked about; `answers` in the order of the plan, as far as known; `trouble`: why it ended early, "" if it did not or has not begun."""
 
+    point: Point
     answers: tuple[StepEstimate, ...]
     points: int
     running: bool
@@ -49,8 +50,8 @@ class Progress:
 
     @property
     def first(self) -> StepEstimate | None:
-        """The answer about the run itself."""
-        return self.answers[0] if self.answers else None
+        """The answer about the run itself; others may be known before it."""
+        return next((one for one in self.answers if one.point == self.point), None)
 
 
 class Check:
@@ -103,7 +104,8 @@ class Check:
         if not running and self._log is not None and self._log.exists():
             self._trouble = self._trouble or self._last_words(self._log)
             self._log.unlink()
-        return Progress(answers, len(self.plan.points), running, "" if running or self._done(answers) else self._trouble)
+        trouble = "" if running or self._done(answers) else self._trouble
+        return Progress(self.plan.point, answers, len(self.plan.points), running, trouble)
 
     def cancel(self) -> None:
         """Ends the child; what it has answered stays."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +19,13 @@ from gan_runtime.tpu.report import Point
 BATCHES = (64, 128, 256, 512)  # the paper's
 PRECISIONS = ("mixed_bfloat16", "float32")
 LIBRARIES = ("jax", "jaxlib", "libtpu", "keras")
+THERE = {
+    "engine": "jax",
+    "workers": 1,
+    "accelerator": "tpu",
+    "tpu_address": "local",
+    "xla": "off",
+}  # what a check takes for granted
 PACKAGE = Path(__file__).resolve().parent.parent
 CODE = (
     "tpu",
@@ -60,7 +67,7 @@ class Plan:
 def at(spec: RunSpec, point: Point) -> RunSpec:
     """`spec` on the devices of a point. Raises SpecError."""
     here = {"batch_size_global": point.batch_size_global, "precision": point.precision, "replicas": point.devices}
-    return RunSpec.parse({**spec.model_dump(), **here, "workers": 1, "accelerator": "tpu", "xla": "off"})
+    return RunSpec.parse({**spec.model_dump(), **here, **THERE})
 
 
 def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
@@ -75,7 +82,7 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
     if topology not in TOPOLOGIES:
         raise AcceleratorError(f"topology is {topology!r}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them.")
     devices = TOPOLOGIES[topology].devices
-    spec = RunSpec.parse({**values, "replicas": devices, "workers": 1, "accelerator": "tpu", "xla": "off"})
+    spec = RunSpec.parse({**values, "replicas": devices, **THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     return Plan(spec, (point, *(one for one in _sweep(point) if one != point)) if sweep else (point,))
 
@@ -84,7 +91,7 @@ def _sweep(point: Point) -> list[Point]:
     others = [one for one in PRECISIONS if one != point.precision]
     batches = [one for one in BATCHES if one % point.devices == 0]
     fewer = [count for count in (1, 2, 4, 8) if count < point.devices]
-    found = [Point(point.topology, point.devices, point.batch_size_global, one) for one in others]
+    found = [with_precision(point, one) for one in others]
     found += [Point(point.topology, point.devices, one, point.precision) for one in batches]
     found += [
         Point(point.topology, one, point.batch_size_global, point.precision)
@@ -92,6 +99,11 @@ def _sweep(point: Point) -> list[Point]:
         if point.batch_size_global % one == 0
     ]
     return list(dict.fromkeys(found))
+
+
+def with_precision(point: Point, precision: str) -> Point:
+    """The same program in another number format."""
+    return replace(point, precision=precision)
 
 
 def missing_library() -> str:
