@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,15 @@ import pytest
 from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import assert_close, assert_equal, random_images
 
-MLP = {"optimizer": "sgd", "learning_rate_generator": 0.1, "learning_rate_discriminator": 0.1}
-
-
-@pytest.fixture(scope="module")
-def jax() -> Iterator[JaxProcess]:
-    """The other process, started when first asked."""
-    process = JaxProcess()
-    yield process
-    process.close()
+RATES = ("learning_rate_generator", "learning_rate_discriminator")
+MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
 
 
 @pytest.mark.parametrize(
     ("workload", "options"),
     [
         ("mlp_gan", {**MLP, "clip_norm": 0.1}),
-        ("dcgan_mnist", {**MLP, "batch_norm": "synchronised"}),
+        ("dcgan_mnist", {"optimizer": "sgd", "batch_norm": "synchronised", **dict.fromkeys(RATES, 0.01)}),
     ],
 )
 def test_eight_devices_compute_what_one_computes(workload: str, options: dict[str, Any], jax: JaxProcess) -> None:
