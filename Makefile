@@ -17,10 +17,6 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-# Tests that start trainers, dashboards and browsers run alone, since they wait for each other's seconds; all others, two at a time.
-PROCESS_TESTS := tests/browser tests/test_cli.py tests/test_cli_studies.py tests/test_supervisor.py tests/test_workers.py \
-	tests/test_cluster.py tests/test_kubernetes.py tests/test_jax_runs.py tests/tpu/test_check.py tests/tpu/test_tpu_kernels.py
-
 .PHONY: run setup setup-dev test check format bench screenshots clean
 
 run: setup
@@ -40,8 +36,7 @@ check: setup-dev
 
 test: check
 	@scripts/browser.sh $(PYTHON)
-	@$(PYTHON) -m pytest --durations=5 $(PROCESS_TESTS)
-	@$(PYTHON) -m pytest --durations=5 -n 2 --dist loadfile $(addprefix --ignore=,$(PROCESS_TESTS))
+	@$(PYTHON) -m pytest --durations=10 -n 2 --dist loadfile --no-loadscope-reorder
 
 format: setup-dev
 	@$(VENV)/bin/ruff format .

@@ -88,11 +88,11 @@ def lowest(results: pd.DataFrame) -> str:
 def descent(surfaces: list[SurfaceRow]) -> str:
     """Fig. 11: how the loss changes along each path, and how much of the movement the picture shows."""
     parts = [
-        f"{one.network}: from {one.path_loss[0]:.2f} to {one.path_loss[-1]:.2f} nats, with "
-        f"{(one.share_x + one.share_y) * 100:.0f} % of its movement in this plane"
+        f"{one.network.capitalize()}: from {one.path_loss[0]:.2f} to {one.path_loss[-1]:.2f} nats; the map holds "
+        f"{(one.share_x + one.share_y) * 100:.0f} % of its movement."
         for one in surfaces
     ]
-    return f"Loss along each path, from before the first epoch to after epoch {surfaces[0].path_epoch[-1]}. {'; '.join(parts)}."
+    return f"Loss along each path, from before the first epoch to after epoch {surfaces[0].path_epoch[-1]}. {' '.join(parts)}"
 
 
 def xla(results: pd.DataFrame) -> str:

@@ -40,10 +40,18 @@ def contour_lines(x: list[float], y: list[float], loss: NDArray[np.float64]) -> 
     return pd.DataFrame(rows[:MOST_LINE_POINTS], columns=columns)
 
 
+def named_path(epochs: list[int], x: list[float], y: list[float], loss: list[float]) -> pd.DataFrame:
+    """The path with its two ends named, each on the side that the path leaves free. Columns: epoch, x, y, loss, label, side."""
+    label, side = [""] * len(epochs), [""] * len(epochs)
+    for name, end, next_to_it in (("start", 0, 1), ("end", -1, -2)):
+        label[end], side[end] = name, "above" if y[end] >= y[next_to_it] else "below"
+    return pd.DataFrame({"epoch": epochs, "x": x, "y": y, "loss": loss, "label": label, "side": side})
+
+
 def descent(
     cells: pd.DataFrame, lines: pd.DataFrame, path: pd.DataFrame, title: str, subtitle: str, color: str, height: int = 380
 ) -> alt.LayerChart:
-    """The path in the network's colour on a map that is the darker, the higher the loss. `path`: epoch, x, y, loss, label."""
+    """The path in the network's colour on a map whose grey is the stronger, the higher the loss. `path`: see `named_path`."""
     x = alt.Axis(grid=False, format="~g", tickCount=6)
     plain = alt.Scale(zero=False, nice=False)
     shade = alt.Chart(cells).mark_rect(fill=palette.NEUTRAL, stroke=None)
@@ -68,7 +76,12 @@ def descent(
             alt.Tooltip("loss:Q", title="Loss at this point (nats)", format=".3~g"),
         ]
     )
-    names = way.mark_text(dy=-12, fontSize=12, fontWeight="bold", color=color).encode(text="label:N")
-    layers = alt.layer(shade, contours, walk, stops, names)
-    header = alt.TitleParams(title, subtitle=subtitle)
+    above, below = (
+        way.transform_filter(f"datum.side == '{side}'")
+        .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=color)
+        .encode(text="label:N")
+        for side, dy in (("above", -13), ("below", 15))
+    )
+    layers = alt.layer(shade, contours, walk, stops, above, below)
+    header = alt.Title(title, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)
     return cast(alt.LayerChart, layers.properties(title=header, height=height))

@@ -38,10 +38,14 @@ def descent(runtime: Runtime) -> None:
 def _maps(surfaces: list[SurfaceRow], run_id: str) -> None:
     for column, one in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
         with column:
-            widgets.steady_chart(partial(_map, one), _path(one), f"paper.11.{run_id}.{one.network}.{len(one.x)}")
+            widgets.steady_chart(
+                partial(_map, one),
+                surface_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
+                f"paper.11.{run_id}.{one.network}.{len(one.x)}",
+            )
     st.caption(
         "Each map is the plane in which that network's weights moved most; its axes tell how far, as a share of the weights' own "
-        "norm. The darker, the higher the loss; along a line it is the same. The other network stands as it was at the end, so the "
+        "norm. The stronger the grey, the higher the loss; along a line it is the same. The other network stands as it was at the end, so the "
         "height under an early point is not the loss that was measured then."
     )
 
@@ -55,13 +59,6 @@ def _map(one: SurfaceRow, path: pd.DataFrame) -> alt.LayerChart:
         subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",
         color=COLORS.get(one.network, palette.NEUTRAL),
     )
-
-
-def _path(one: SurfaceRow) -> pd.DataFrame:
-    """The path with its two ends named. Columns: epoch, x, y, loss, label."""
-    frame = pd.DataFrame({"epoch": one.path_epoch, "x": one.path_x, "y": one.path_y, "loss": one.path_loss})
-    ends = {one.path_epoch[0]: "start", one.path_epoch[-1]: "end"}
-    return frame.assign(label=[ends.get(epoch, "") for epoch in one.path_epoch])
 
 
 def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:

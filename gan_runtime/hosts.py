@@ -18,6 +18,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gan_runtime import jax_host
+from gan_runtime.engines import tf_flags
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
@@ -169,6 +170,7 @@ def look() -> Host:
 
 def _tensorflow() -> Any | None:
     """None where it is not installed and JAX is, as on hosts that it is no longer built for."""
+    tf_flags.keep_jax_out()
     try:
         import tensorflow as tf
     except ImportError:
@@ -237,7 +239,7 @@ def facts() -> dict[str, object]:
         "platform": platform.platform(),
         "python": platform.python_version(),
         "hostname": platform.node(),
-        "versions": {name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules},
+        "versions": {name: str(sys.modules[name].__version__) for name in LIBRARIES if sys.modules.get(name)},
         "commit": _git("rev-parse", "--short", "HEAD") or "",
         "uncommitted_changes": _has_uncommitted_changes(),
     }

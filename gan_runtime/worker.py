@@ -77,6 +77,9 @@ def _place(run: RunDir, rank: int | None) -> Place | None:
         return Place(rank, workers)
     if not cluster.is_cluster():
         return None
+    from gan_runtime.engines import tf_flags
+
+    tf_flags.keep_jax_out()
     from gan_runtime.engines import tf_cluster
 
     return tf_cluster.place(workers)

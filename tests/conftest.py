@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import journal
+from gan_runtime.engines import tf_flags
 from gan_runtime.home import Home
 from gan_runtime.hosts import Device, Host
 from gan_runtime.journal import Created, StatusChange
@@ -24,9 +25,17 @@ from gan_runtime.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+tf_flags.keep_jax_out()  # tests of JAX have processes of their own
 
 CORES = 8
+# Files of tests run two at a time (Makefile): these take longest and begin, so that neither of the two waits long at the end.
+LONGEST = ("test_main_job.py", "test_workers.py", "test_cli.py", "test_supervisor.py")
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from dashboard import surface_charts
 
@@ -45,9 +44,15 @@ def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
 
 
 def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named() -> None:
-    path = pd.DataFrame({"epoch": [0, 1], "x": [-1.0, 0.0], "y": [0.0, 0.0], "loss": [2.0, 1.0], "label": ["start", "end"]})
+    path = surface_charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
     cells, lines = surface_charts.surface_cells(X, Y, LOSS), surface_charts.contour_lines(X, Y, LOSS)
     drawn = surface_charts.descent(cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2").to_dict()
-    assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["rect", "line", "line", "circle", "text"]
+    assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["rect", "line", "line", "circle", "text", "text"]
     assert {layer["mark"]["color"] for layer in drawn["layer"][2:]} == {"#0072B2"}
     assert drawn["title"]["text"] == "Generator"
+
+
+def test_the_ends_of_a_path_are_named_on_the_side_that_it_leaves_free() -> None:
+    path = surface_charts.named_path([0, 1, 2], [0.0, 1.0, 2.0], [-1.0, 3.0, 1.0], [3.0, 2.0, 1.0])
+    assert list(path["label"]) == ["start", "", "end"]
+    assert list(path["side"]) == ["below", "", "below"]

@@ -58,7 +58,8 @@ class ImageOrder:
     def __init__(self, spec: RunSpec, images: int) -> None:
         self._spec, self._images = spec, images
         self._steps = spec.steps_per_epoch(images)
-        self._epoch, self._rows = -1, np.zeros((0,), np.int32)
+        self._epoch = -1
+        self._rows: NDArray[np.int32] = np.zeros((0,), np.int32)
 
     def rows(self, first_step: int, steps: int) -> NDArray[np.int32]:
         """int32 (steps, batches of real images per step, batch_size_global) of the steps from `first_step`, 0-based."""

@@ -49,7 +49,9 @@ class Model:
 
     def initial(self) -> Arrays:
         """The state of a new run, on the host."""
-        return {name: np.asarray(variable) for name, variable in self.variables.items()} | {RATE_FACTOR: np.float32(1.0)}
+        return {name: np.asarray(variable) for name, variable in self.variables.items()} | {
+            RATE_FACTOR: np.asarray(1.0, np.float32)
+        }
 
     def scope(self, state: State) -> keras.StatelessScope:
         """Inside, every variable of the networks has its value of `state`."""

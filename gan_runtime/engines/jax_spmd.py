@@ -89,7 +89,7 @@ class JaxEngine:
 
     def slow_down(self, factor: float) -> None:
         """Multiplies both learning rates by `factor` from now on; the state keeps it."""
-        slower = {RATE_FACTOR: np.asarray(self._state[RATE_FACTOR]) * np.float32(factor)}
+        slower: Arrays = {RATE_FACTOR: np.asarray(self._state[RATE_FACTOR]) * np.float32(factor)}
         self._state = self._state | self._placed(slower)
 
     def state(self) -> Arrays:

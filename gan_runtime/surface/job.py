@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -22,14 +23,17 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog, journal
 from gan_runtime.data import loading
+from gan_runtime.engines import tf_flags
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.journal import Surface
 from gan_runtime.rundir import RunDir
 from gan_runtime.surface import plane, snapshots
-from gan_runtime.surface.landscape import IMAGES, Landscape
 from gan_runtime.surface.progress import SurfaceProgress
 from gan_runtime.surface.runner import SIZE
 from gan_runtime.surface.snapshots import Weights
+
+if TYPE_CHECKING:
+    from gan_runtime.surface.landscape import Landscape
 
 MARGIN = 0.3  # of the path's extent, on each side of it
 SECONDS_BETWEEN = 0.5  # two notes of progress
@@ -50,10 +54,13 @@ def main(run: RunDir, size: int = SIZE) -> int:
 def _compute(run: RunDir, size: int) -> int:
     progress = SurfaceProgress.of(os.getpid())
     progress.write(run)
+    tf_flags.keep_jax_out()
     try:
         states = snapshots.load(run.snapshots)
         spec = run.spec()
         images = loading.load(spec.dataset).images
+        from gan_runtime.surface.landscape import IMAGES, Landscape
+
         landscape = Landscape(importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD, images)
         progress.total = len(landscape.networks) * (size * size + len(states))
         last_note = 0.0

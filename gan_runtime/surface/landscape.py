@@ -30,6 +30,7 @@ class Landscape:
         self._batch = {"images": ops.convert_to_tensor(real)}
         latents = np.random.RandomState(0).standard_normal((len(real), workload.latent_size)).astype(np.float32)
         self._latents = ops.convert_to_tensor(latents)
+        self._generated: Any = None  # what G makes of them where it stands now; on D's surface it is the same everywhere
 
     def filter_axes(self, network: str) -> dict[str, int]:
         """Name of each kernel of a network → its axis of output channels."""
@@ -46,17 +47,18 @@ class Landscape:
             for variable in network.variables:
                 if (array := arrays.get(f"{name}/{variable.path}")) is not None:
                     variable.assign(array)
+                    if name == "generator":
+                        self._generated = None
 
     def loss(self, network: str) -> float:
         """Mean binary cross-entropy in nats, 0 to 16: D's over real and generated images; G's non-saturating one."""
-        scores = self._workload.scores(self._in_training(), self._batch, self._latents)
+        if self._generated is None:
+            self._generated = self.networks["generator"](self._latents, training=True)
+        networks = {**self.networks, "generator": lambda *_, **__: self._generated}
+        scores = self._workload.scores(networks, self._batch, self._latents)
         real, fake = (
             np.clip(ops.convert_to_numpy(scores[kind]).astype(np.float64), _SURE, 1.0 - _SURE) for kind in ("real", "fake")
         )
         if network == "generator":
             return float(-np.log(fake).mean())
         return float(-np.log(real).mean() - np.log(1.0 - fake).mean())
-
-    def _in_training(self) -> dict[str, Any]:
-        generator = self.networks["generator"]
-        return {**self.networks, "generator": lambda latents, training=False: generator(latents, training=True)}  # noqa: ARG005

@@ -12,7 +12,7 @@ from gan_runtime.home import Home
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests.pages.test_pages import charts, texts
+from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
 
@@ -36,6 +36,13 @@ def test_the_bundle_is_small_and_holds_what_the_paper_varies(examples: list[str]
     assert store.rows("SELECT DISTINCT xla FROM runs ORDER BY 1") == [("jit",), ("off",)]
     assert store.rows("SELECT DISTINCT seed FROM runs ORDER BY 1") == [(1,), (2,)]
     assert sorted(row.question for row in queries.studies(store)) == ["batch_size", "precision", "xla"]
+
+
+@pytest.mark.usefixtures("examples")
+def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
+    app = show("paper")
+    assert "Loss along each path, from before the first epoch to after epoch 30. Generator: from 1.42 to 1.05 nats" in texts(app)
+    assert {"Generator", "Discriminator"} <= set(titles(app))
 
 
 def test_one_press_loads_them(show: Show, home: Home) -> None:

@@ -109,7 +109,10 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(show: Show, trai
     app = show("paper")
     assert not app.exception
     text = texts(app)
-    assert "from before the first epoch to after epoch 3. generator: from 2.50 to 0.50 nats, with 88 % of its movement" in text
+    assert (
+        "from before the first epoch to after epoch 3. Generator: from 2.50 to 0.50 nats; the map holds 88 % of its movement."
+        in text
+    )
     assert titles(app)[:2] == ["Generator", "Discriminator"]
     assert all(button.key != "paper.11.start" for button in app.button)  # the snapshots are not in this home
 

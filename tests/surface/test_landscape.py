@@ -36,3 +36,12 @@ def test_moving_one_network_leaves_the_other_where_it_was() -> None:
     land.place({f"generator/{one.path}": one.numpy() + 1.0 for one in land.networks["generator"].variables})
     for variable, value in zip(land.networks["discriminator"].variables, before, strict=True):
         np.testing.assert_array_equal(variable.numpy(), value)
+
+
+def test_a_moved_generator_is_what_d_judges_from_then_on() -> None:
+    land = Landscape(mlp_gan.WORKLOAD, IMAGES)
+    before = land.loss("discriminator"), land.loss("generator")
+    assert (land.loss("discriminator"), land.loss("generator")) == before
+    land.place({f"generator/{one.path}": one.numpy() + 0.5 for one in land.networks["generator"].variables})
+    assert land.loss("discriminator") != before[0]
+    assert land.loss("generator") != before[1]
