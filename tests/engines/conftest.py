@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from gan_runtime.engines.tf_distribute import TfEngine
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 from gan_runtime.workloads.mlp_gan import MlpGan
+from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images
 
 
@@ -38,3 +39,11 @@ def make(new_group: Callable[[], None]) -> MakeEngine:
         return kept(TfEngine(spec, workload or MlpGan(), data, "cpu"))
 
     return call
+
+
+@pytest.fixture(scope="session")
+def jax() -> Iterator[JaxProcess]:
+    """The process with JAX, started when first asked."""
+    process = JaxProcess()
+    yield process
+    process.close()
