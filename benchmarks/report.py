@@ -174,8 +174,11 @@ def cycles(records: Sequence[Record]) -> str:
         )
         + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
         + table(
-            ["Program", "Cycles", "Layer"],
-            [[_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or "–"] for one in _of(records, "cycles", "operation")],
+            ["Program", "Cycles", "Layer, or name where it has none"],
+            [
+                [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
+                for one in _of(records, "cycles", "operation")
+            ],
         )
     )
 

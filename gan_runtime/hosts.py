@@ -239,7 +239,7 @@ def facts() -> dict[str, object]:
         "platform": platform.platform(),
         "python": platform.python_version(),
         "hostname": platform.node(),
-        "versions": {name: str(sys.modules[name].__version__) for name in LIBRARIES if sys.modules.get(name)},
+        "versions": {name: str(sys.modules[name].__version__) for name in LIBRARIES if name in sys.modules},
         "commit": _git("rev-parse", "--short", "HEAD") or "",
         "uncommitted_changes": _has_uncommitted_changes(),
     }

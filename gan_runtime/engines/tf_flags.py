@@ -11,9 +11,19 @@ from gan_runtime.spec import RunSpec
 AUTOCLUSTER_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 
 
+class _NoJax:
+    """Asked first by Python where a module is. `None` in sys.modules would do as well, but SciPy takes it for JAX."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "jax":
+            raise ImportError("JAX is kept out of TensorFlow's processes")
+
+
 def keep_jax_out() -> None:
     """Where JAX is installed, importing TensorFlow imports it too; two frameworks in one process may ask for the same device."""
-    sys.modules.setdefault("jax", None)  # type: ignore[arg-type]  # Python's way to say that it cannot be imported
+    if _NoJax not in sys.meta_path:
+        sys.meta_path.insert(0, _NoJax)
 
 
 def set_flags(spec: RunSpec, accelerator: str) -> None:

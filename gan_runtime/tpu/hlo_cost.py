@@ -20,7 +20,7 @@ _SOURCE = re.compile(r'op_name="([^"]*)"')
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _CALLED = re.compile(r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:, ?%[^,}]+)*)")
 _ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
-_CALLS = {"call", "conditional", "async-start"}
+_CALLS = {"while", "call", "conditional", "async-start"}
 _HOST = {"infeed", "outfeed", "send", "recv"}
 _HOST_TARGETS = ("callback", "host")  # parts of the names of custom calls that leave the device
 _EXCHANGES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
@@ -51,12 +51,11 @@ class Exchange:
 
 @dataclass(frozen=True)
 class HloCost:
-    """Of one step on one device. `host_transfers`: names of what leaves the device; `loops`: whether a loop of steps was found."""
+    """Of one step on one device. `host_transfers`: names of what leaves the device."""
 
     operations: tuple[Operation, ...]
     exchanges: tuple[Exchange, ...]
     host_transfers: tuple[str, ...]
-    loops: bool
 
     @property
     def cycles(self) -> float:
@@ -91,12 +90,11 @@ def cost(module: str, steps: int, parts: int = 1) -> HloCost:
     return HloCost(
         operations=tuple(
             operation
-            for line, times, _ in found
+            for line, times in found
             if (operation := _operation(line, times)).cycles is not None or _works_silently(line)
         ),
-        exchanges=tuple(_exchange(line, times) for line, times, _ in found if _kind(line.opcode)),
-        host_transfers=tuple(line.name for line, _, _ in found if _leaves_device(line)),
-        loops=any(inside for _, _, inside in found),
+        exchanges=tuple(_exchange(line, times) for line, times in found if _kind(line.opcode)),
+        host_transfers=tuple(line.name for line, _ in found if _leaves_device(line)),
     )
 
 
@@ -114,23 +112,17 @@ def _computations(lines: Iterable[str]) -> tuple[dict[str, list[_Line]], str]:
 
 def _walk(
     computations: dict[str, list[_Line]], name: str, times: float, rounds: tuple[int, ...]
-) -> Iterator[tuple[_Line, float, bool]]:
-    """Every line that is run, how often per step, and whether it belongs to the loop of steps.
-
-    `rounds`: of loops that do not tell theirs, from the outermost inwards.
-    """
+) -> Iterator[tuple[_Line, float]]:
+    """Every line that is run, and how often per step. `rounds`: of loops that do not tell theirs, from the outermost inwards."""
     for line in computations.get(name, []):
-        yield line, times, False
+        yield line, times
+        often, inner = 1, rounds
         if line.opcode == "while":
             known = _TRIPS.search(line.text)
             often, inner = (int(known[1]), rounds) if known else (rounds[0], rounds[1:] or (1,))
+        if line.opcode in _CALLS:
             for called in _names(line.text):
-                yield from (
-                    (one, count, inside or not known) for one, count, inside in _walk(computations, called, times * often, inner)
-                )
-        elif line.opcode in _CALLS:
-            for called in _names(line.text):
-                yield from _walk(computations, called, times, rounds)
+                yield from _walk(computations, called, times * often, inner)
 
 
 def _names(text: str) -> list[str]:

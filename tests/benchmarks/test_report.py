@@ -121,5 +121,5 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
     assert line_of(text, "ours") == (
         "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5 % | 10.1 MB in 1.1 |"
     )
-    assert line_of(text, "plain Keras on JAX") == "| plain Keras on JAX | 91,987 | – |"
+    assert line_of(text, "plain Keras on JAX") == "| plain Keras on JAX | 91,987 | fusion.1 |"
     assert report.cycles([]) == "Not measured.\n"
