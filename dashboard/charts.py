@@ -199,6 +199,11 @@ def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Ch
     )
 
 
+def heading(text: str, subtitle: str = "") -> alt.Title:
+    """A chart's title, with a quieter line under it."""
+    return alt.Title(text, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)
+
+
 def legend() -> alt.Legend:
     """Above the chart, its symbols strong enough to be told apart."""
     return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolOpacity=1, symbolStrokeWidth=3)

@@ -32,21 +32,21 @@ def accuracies(frame: pd.DataFrame) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, 1])
     lines = _lines(frame, IMAGES, alt.Y("value:Q", title="Share judged rightly", scale=scale, axis=alt.Axis(format="%")), ".1%")
     guess = alt.Chart(_level(GUESSING, GUESSING)).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="low:Q")
-    title = _title("How often is the discriminator right?", "100 % on both: it wins. 50 % (dotted): it guesses.")
+    title = charts.heading("How often is the discriminator right?", "100 % on both: it wins. 50 % (dotted): it guesses.")
     return _small(title, guess, *lines)
 
 
 def spreads(frame: pd.DataFrame) -> alt.LayerChart:
     """Variance within a batch, of real and of generated images."""
     y = alt.Y("value:Q", title="Variance of a pixel", scale=alt.Scale(zero=True))
-    title = _title("Do the generated images vary?", "Far below the real ones: all the same image.")
+    title = charts.heading("Do the generated images vary?", "Far below the real ones: all the same image.")
     return _small(title, *_lines(frame, IMAGES, y, ".3f"))
 
 
 def gradient_norms(frame: pd.DataFrame) -> alt.LayerChart:
     """Norm of the gradient of all weights of each network."""
     y = alt.Y("value:Q", title="Norm (log)", scale=alt.Scale(type="log"), axis=_decades("~g"))
-    title = _title("How large are the gradients?", "Towards 0 nothing is learnt; a jump is an explosion.")
+    title = charts.heading("How large are the gradients?", "Towards 0 nothing is learnt; a jump is an explosion.")
     return _small(title, *_lines(frame, NETWORKS, y, ".3~g"))
 
 
@@ -54,28 +54,28 @@ def update_ratios(frame: pd.DataFrame) -> alt.LayerChart:
     """Norm of one update over the norm of the weights, of each network, beside the usual size."""
     y = alt.Y("value:Q", title="Update / weights (log)", scale=alt.Scale(type="log"), axis=_decades("~e"))
     band = alt.Chart(_level(*USUAL_BAND)).mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y="low:Q", y2="high:Q")
-    title = _title("How large is one update?", "Grey band: rule of thumb, about 0.001 of the weights.")
+    title = charts.heading("How large is one update?", "Grey band: rule of thumb, about 0.001 of the weights.")
     return _small(title, band, *_lines(frame, NETWORKS, y, ".2~e"))
 
 
 def learning_rates(frame: pd.DataFrame) -> alt.LayerChart:
     """The recorded rates over the steps."""
     y = alt.Y("mean:Q", title="Learning rate", axis=alt.Axis(format="~g", tickCount=4))
-    return _small(_title("How large are the learning rates?"), _step_lines(frame, y))
+    return _small(charts.heading("How large are the learning rates?"), _step_lines(frame, y))
 
 
 def loss_scales(frame: pd.DataFrame) -> alt.LayerChart:
     """By how much the loss is multiplied so that float16 gradients do not vanish."""
     axis = alt.Axis(format="~s", tickCount=4)
     y = alt.Y("mean:Q", title="Loss scale (log)", scale=alt.Scale(type="log", base=2), axis=axis)
-    title = _title("How far are float16 gradients scaled up?", "Halved whenever one of them overflows.")
+    title = charts.heading("How far are float16 gradients scaled up?", "Halved whenever one of them overflows.")
     return _small(title, _step_lines(frame, y))
 
 
 def penalty(frame: pd.DataFrame) -> alt.LayerChart:
     """The R1 penalty before its weight."""
     y = alt.Y("mean:Q", title=METRICS["r1_penalty"].axis, axis=alt.Axis(format="~g", tickCount=4))
-    title = _title("How steep is the discriminator at real images?", "What the R1 penalty keeps small.")
+    title = charts.heading("How steep is the discriminator at real images?", "What the R1 penalty keeps small.")
     tooltip = [alt.Tooltip("step:Q", title="Step", format=",d"), alt.Tooltip("mean:Q", title="Penalty", format=".4~g")]
     line = alt.Chart(frame).mark_line(strokeWidth=2, color=palette.DISCRIMINATOR).encode(x=_x("step"), y=y, tooltip=tooltip)
     return _small(title, line)
@@ -85,7 +85,7 @@ def planned_rates(frame: pd.DataFrame) -> alt.LayerChart:
     """Learning rates over the epochs of a run to come. Columns: epoch (from 0), network, rate."""
     y = alt.Y("rate:Q", title="Learning rate", axis=alt.Axis(format="~g", tickCount=4))
     lines = _dashed(frame.assign(series=frame["network"].map(NETWORKS)), _x("epoch"), y, "rate", ".3~g")
-    return _small(_title("Learning rates over the epochs"), lines)
+    return _small(charts.heading("Learning rates over the epochs"), lines)
 
 
 def _small(title: alt.Title, *layers: alt.Chart) -> alt.LayerChart:
@@ -145,7 +145,3 @@ def _color(names: dict[str, str]) -> alt.Color:
     return alt.Color(
         "series:N", title=None, legend=charts.legend(), scale=alt.Scale(domain=series, range=[COLORS[one] for one in series])
     )
-
-
-def _title(text: str, subtitle: str = "") -> alt.Title:
-    return alt.Title(text, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)

@@ -10,8 +10,7 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
-from dashboard.charts import legend
+from dashboard.charts import heading, legend
 
 Domain = tuple[float, float] | None  # all that the values can be, where that is known
 OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
@@ -118,5 +117,4 @@ def _tight() -> alt.Scale:
 
 
 def _titled(chart: Any, title: str, subtitle: str, height: int) -> Any:
-    head = alt.Title(title, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)
-    return chart.properties(title=head, height=height, usermeta=CANVAS)
+    return chart.properties(title=heading(title, subtitle), height=height, usermeta=CANVAS)

@@ -46,6 +46,13 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
     st.progress(min(1.0, now.share), text=f"{study.finished} of {study.runs} runs are finished{left}")
     run_ids = [row.run_id for row in runs]
     with st.container(horizontal=True, vertical_alignment="center"):
+        # What is always there comes first, so that it stays in its place when the others come and go.
+        st.page_link(
+            places.COMPARE,
+            label=f"Compare {len(runs)} runs",
+            icon=":material/stacked_line_chart:",
+            query_params={"runs": ",".join(run_ids)},
+        )
         training = next((row for row in runs if row.is_live and row.status != "queued"), None)
         if training is not None:
             st.page_link(
@@ -59,12 +66,6 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
             and st.button("Go on", icon=":material/play_arrow:", key="study.resume")
         ):
             _do(partial(runtime.resume_all, run_ids))
-        st.page_link(
-            places.COMPARE,
-            label=f"Compare {len(runs)} runs",
-            icon=":material/stacked_line_chart:",
-            query_params={"runs": ",".join(run_ids)},
-        )
 
 
 def _do(action: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ from contourpy import contour_generator
 from numpy.typing import NDArray
 
 from dashboard import palette
+from dashboard.charts import heading
 
 LEVELS = (11, 7, 4, 2)  # how many lines; fewer on a surface so rough that all of them would be too much to draw
 MOST_LINE_POINTS = 900  # with 441 cells and 60 snapshots below 1,500 marks
@@ -83,5 +84,4 @@ def descent(
         for side, dy in (("above", -13), ("below", 15))
     )
     layers = alt.layer(shade, contours, walk, stops, above, below)
-    header = alt.Title(title, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)
-    return cast(alt.LayerChart, layers.properties(title=header, height=height))
+    return cast(alt.LayerChart, layers.properties(title=heading(title, subtitle), height=height))

@@ -16,7 +16,7 @@ from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Check, Progress
 from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import Point, StepEstimate
+from gan_runtime.tpu.report import StepEstimate
 
 MILLISECONDS = 1e3
 OVERHEAD_HELP = (
@@ -48,15 +48,11 @@ def how_far(plan: Plan, progress: Progress) -> None:
     """A bar while programs are compiled; why it ended, if it did not end well."""
     if progress.running:
         known = {one.point for one in progress.answers}
-        current = next((_in_words(point) for point in plan.points if point not in known), "")
+        current = next((tpu_words.program(point) for point in plan.points if point not in known), "")
         text = tpu_words.waiting(len(progress.answers), progress.points, current)
         st.progress(len(progress.answers) / progress.points, text=text)
     elif progress.trouble:
         st.warning(f"The check ended early: {progress.trouble}", icon=":material/error:")
-
-
-def _in_words(point: Point) -> str:
-    return tpu_words.program(StepEstimate(point, "", 0.0))
 
 
 def nothing_yet(progress: Progress) -> None:
@@ -96,7 +92,7 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
             st.metric(label, value, help=text, width=150)
-    st.caption(f"{plan.topology.chip.title}, {tpu_words.program(one)}. Every number is {report.ESTIMATE}.")
+    st.caption(f"{plan.topology.chip.title}, {tpu_words.program(one.point)}. Every number is {report.ESTIMATE}.")
 
 
 def overhead_slider() -> float:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dashboard import option_words, words
 from gan_runtime.tpu.plan import Plan
-from gan_runtime.tpu.report import StepEstimate
+from gan_runtime.tpu.report import Point, StepEstimate
 
 FIELDS = {"peak_flops": "peak rate", "memory": "memory", "clock_hz": "clock", "link_bytes_per_s": "links"}
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 
 
-def program(one: StepEstimate) -> str:
+def program(point: Point) -> str:
     """batch 512 on 8 cores, mixed bfloat16."""
-    point = one.point
-    cores = f"{point.devices} core{'s' if point.devices > 1 else ''}"
-    return f"batch {point.batch_size_global} on {cores}, {option_words.choice(point.precision)}"
+    return f"{point.shared}, {option_words.choice(point.precision)}"
 
 
 def waiting(done: int, points: int, current: str) -> str:

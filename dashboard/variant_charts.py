@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.charts import WORK_NAMES
+from dashboard.charts import WORK_NAMES, heading
 from dashboard.metric_words import Metric
 from gan_runtime.break_even import Cost, break_even_steps
 
@@ -45,7 +45,7 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     }
     drawn = alt.Chart(lines).mark_line(strokeWidth=2.5).encode(**encoding)
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
-    title = _title("When is compiling paid back?", "A dot: it has caught up with the first.")
+    title = heading("When is compiling paid back?", "A dot: it has caught up with the first.")
     return cast(alt.LayerChart, alt.layer(drawn, dot).properties(title=title, height=height))
 
 
@@ -102,7 +102,3 @@ def work_bars(frame: pd.DataFrame) -> alt.Chart:
 def _lines() -> alt.Legend:
     """A legend of lines."""
     return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolType="stroke", symbolStrokeWidth=3)
-
-
-def _title(text: str, subtitle: str) -> alt.Title:
-    return alt.Title(text, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)

@@ -1,10 +1,25 @@
-"""Naming a process so that another one of the same number is not taken for it."""
+"""Processes of this project: what they start with, and naming one so that another of the same number is not taken for it."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+
 import psutil
 
+from gan_runtime.home import REPOSITORY
+
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """`base` for a child that finds this project from any folder, prints at once, and leaves out TensorFlow's small talk."""
+    return {
+        **base,
+        "PYTHONUNBUFFERED": "1",
+        "TF_CPP_MIN_LOG_LEVEL": base.get("TF_CPP_MIN_LOG_LEVEL", "2"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), base.get("PYTHONPATH", "")])),
+    }
 
 
 def identity(pid: int) -> dict[str, int | float]:

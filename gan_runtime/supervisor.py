@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 
 from gan_runtime import cluster, journal, processes
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.home import Home
 from gan_runtime.journal import ACTIVE, StatusChange
 from gan_runtime.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
@@ -103,9 +103,7 @@ class Supervisor:
     def _start(self, live: _Live) -> None:
         run = live.run
         self._note(live, "starting", f"starting a trainer on {live.accelerator}")
-        here = cluster.without_cluster(dict(os.environ))
-        environment = {**here, "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+        environment = processes.environment(cluster.without_cluster(dict(os.environ)))
         if live.accelerator == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
         command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), str(live.attempt), live.accelerator]

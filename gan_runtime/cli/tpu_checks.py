@@ -58,8 +58,7 @@ def _tell(progress: Progress, told: int) -> int:
 
 def in_words(one: StepEstimate) -> str:
     """Which program it is: "batch 512 on 8 cores, mixed_bfloat16"."""
-    point = one.point
-    return f"batch {point.batch_size_global} on {point.devices} core{'s' if point.devices > 1 else ''}, {point.precision}"
+    return f"{one.point.shared}, {one.point.precision}"
 
 
 def answer(plan: Plan, progress: Progress) -> list[Table | str]:

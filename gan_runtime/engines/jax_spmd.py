@@ -139,13 +139,14 @@ class JaxEngine:
     def _moved_since_mark(self) -> dict[str, float]:
         """`update_ratio_<network>`: norm of the change of all weights since `mark`, over their norm then. Forgets the mark."""
         before, self._marked = self._marked, {}
-        now = self._weights() if before else {}
+        if not before:
+            return {}
+        now = self._weights()
         return {
             f"update_ratio_{network}": float(
                 _norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names])
             )
             for network, names in self._model.trainable.items()
-            if before
         }
 
 

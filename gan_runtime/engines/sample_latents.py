@@ -13,10 +13,10 @@ SHARED = "shared"  # how the record of a grid says that its latents are these
 _SEED = 0
 
 
-def sample_latents(latent_size: int) -> NDArray[np.float32]:
-    """float32 (64, latent_size), standard normal.
+def sample_latents(latent_size: int, rows: int = SAMPLES) -> NDArray[np.float32]:
+    """float32 (rows, latent_size), standard normal; more rows begin with the same ones.
 
     From NumPy's first generator, whose numbers never change again (NEP 19), so that grids stay comparable over versions,
     engines and accelerators.
     """
-    return np.random.RandomState(_SEED).standard_normal((SAMPLES, latent_size)).astype(np.float32)
+    return np.random.RandomState(_SEED).standard_normal((rows, latent_size)).astype(np.float32)

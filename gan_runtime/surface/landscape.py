@@ -14,6 +14,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from gan_runtime.engines.sample_latents import sample_latents
 from gan_runtime.workloads.contract import Workload
 
 IMAGES = 256
@@ -28,8 +29,7 @@ class Landscape:
         self._workload, self.networks = workload, workload.networks()
         real = images[:IMAGES].astype(np.float32) / 127.5 - 1.0
         self._batch = {"images": ops.convert_to_tensor(real)}
-        latents = np.random.RandomState(0).standard_normal((len(real), workload.latent_size)).astype(np.float32)
-        self._latents = ops.convert_to_tensor(latents)
+        self._latents = ops.convert_to_tensor(sample_latents(workload.latent_size, len(real)))
         self._generated: Any = None  # what G makes of them where it stands now; on D's surface it is the same everywhere
 
     def filter_axes(self, network: str) -> dict[str, int]:

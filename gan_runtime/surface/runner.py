@@ -8,7 +8,6 @@ import sys
 
 from gan_runtime import commands, processes
 from gan_runtime.errors import RunStateError
-from gan_runtime.home import REPOSITORY
 from gan_runtime.journal import ENDED
 from gan_runtime.rundir import RunDir
 from gan_runtime.surface import snapshots
@@ -35,12 +34,15 @@ def start(run: RunDir, size: int = SIZE) -> subprocess.Popen[bytes] | None:
     known = SurfaceProgress.read(run)
     if known is not None and not known.ended:
         return None
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "gan_runtime.surface.job", str(run.path), str(size)]
     with run.log.open("ab") as log:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=processes.environment(os.environ),
+            start_new_session=True,
         )
     SurfaceProgress.of(child.pid).write(run)  # so that a page that asks at once finds it
     return child

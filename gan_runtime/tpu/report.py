@@ -26,6 +26,11 @@ class Point:
     batch_size_global: int
     precision: str
 
+    @property
+    def shared(self) -> str:
+        """Such as "batch 512 on 8 cores"."""
+        return f"batch {self.batch_size_global} on {self.devices} core{'s' if self.devices > 1 else ''}"
+
 
 @dataclass(frozen=True)
 class DearOperation:

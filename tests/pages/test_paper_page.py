@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -16,10 +15,9 @@ from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
 from gan_runtime.studies import paper
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.surface import snapshots
 from tests.pages.test_pages import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
-from tests.surface.test_surfaces_query import surface
+from tests.surface.hand_made import keep_three, surface
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "dcgan_mnist", "epochs": 3}
@@ -119,8 +117,7 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(show: Show, trai
 
 def test_the_loss_surface_of_a_run_is_computed_at_a_press(show: Show, trained: Callable[..., RunDir]) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
-    for epoch in range(3):
-        snapshots.save(run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
+    keep_three(run)
     app = show("paper")
     app.button(key="paper.11.start").click().run()
     assert not app.exception

@@ -18,6 +18,7 @@ from gan_runtime.store import memory, queries
 from gan_runtime.surface import runner, snapshots
 from gan_runtime.surface.progress import SurfaceProgress
 from tests.commands_in_processes import Start, starting
+from tests.surface.hand_made import ended
 
 SMALL = ("workload=mlp_gan", "dataset=digits", "epochs=2", "batch_size_global=256", "weight_snapshots=yes")
 
@@ -68,10 +69,7 @@ def test_a_run_without_snapshots_is_refused_in_words(new_run: Callable[..., RunD
 
 
 def test_a_job_that_was_killed_is_told_as_failed(new_run: Callable[..., RunDir]) -> None:
-    run = new_run("quick-0001")
-    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
-    for epoch in range(3):
-        snapshots.save(run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
+    run = ended(new_run("quick-0001"))
     job = runner.start(run)
     assert job is not None
     job.kill()
@@ -83,10 +81,7 @@ def test_a_job_that_was_killed_is_told_as_failed(new_run: Callable[..., RunDir])
 
 
 def test_stopping_a_job_ends_its_process(new_run: Callable[..., RunDir]) -> None:
-    run = new_run("quick-0001")
-    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
-    for epoch in range(3):
-        snapshots.save(run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch)
+    run = ended(new_run("quick-0001"))
     job = runner.start(run)
     assert job is not None
     assert runner.start(run) is None  # one is enough

@@ -8,16 +8,10 @@ import numpy as np
 
 from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.journal import StatusChange, Surface
+from gan_runtime.journal import StatusChange
 from gan_runtime.rundir import RunDir
 from gan_runtime.store import memory, queries
-
-
-def surface(network: str, lowest: float) -> Surface:
-    """Three places across, two up; the loss grows by one from place to place."""
-    loss = [lowest + step for step in range(6)]
-    path = {"path_epoch": [0, 3], "path_x": [1.0, 0.0], "path_y": [0.5, 0.0], "path_loss": [2.5, 0.5]}
-    return Surface(network=network, x=[0.0, 1.0, 2.0], y=[0.0, 1.0], loss=loss, **path, share_x=0.75, share_y=0.125, images=256)  # type: ignore[arg-type]
+from tests.surface.hand_made import surface
 
 
 def test_the_newest_surface_of_each_network_is_told_generator_first(home: Home, new_run: Callable[..., RunDir]) -> None:
