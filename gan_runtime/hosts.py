@@ -268,4 +268,5 @@ def _git(*arguments: str) -> str | None:
 
 
 if __name__ == "__main__":
+    tf_flags.keep_out("sklearn")  # Keras loads it where it is installed; a sixth of the whole, and not needed to count devices
     print(look().model_dump_json())

@@ -28,6 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf_flags.keep_jax_out()  # tests of JAX have processes of their own
 
 CORES = 8
+POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
 # Files of tests run two at a time (Makefile): these take longest and begin, so that neither of the two waits long at the end.
 LONGEST = ("test_main_job.py", "test_workers.py", "test_cli.py", "test_supervisor.py")
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -124,7 +125,7 @@ def wait_until() -> Callable[..., Any]:
         deadline = time.monotonic() + seconds
         while not (value := condition()):
             assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {awaited}"
-            time.sleep(0.02)
+            time.sleep(POLL_SECONDS)
         return value
 
     return wait

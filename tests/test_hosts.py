@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from typing import Any
 
@@ -107,3 +108,10 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax cannot tell"):
         commands.submit(home, RunSpec.parse({"profile_steps": 5}), tpu_host)
     assert home.run_dirs() == []
+
+
+def test_this_host_has_a_processor_that_tensorflow_reaches() -> None:
+    found = hosts.probe()
+    assert found.tensorflow == importlib.metadata.version("tensorflow")
+    assert found.devices["cpu"].engines[0] == "tensorflow"
+    assert found.devices["cpu"].count == os.cpu_count()

@@ -88,7 +88,7 @@ def test_a_second_run_waits_until_the_accelerator_is_free(runtime: Runtime, wait
 
 
 def test_a_stopped_run_keeps_a_checkpoint_and_is_resumed_without_a_seam(runtime: Runtime, wait_until: Wait) -> None:
-    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 20, "steps_per_loop": 2}))
+    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 12, "steps_per_loop": 2}))
     wait_until(lambda: step(runtime, run) > 5, "the run trains")
     runtime.stop(run.run_id)
     wait_until(lambda: status(runtime, run) == "stopped", "the run stops")
@@ -99,20 +99,20 @@ def test_a_stopped_run_keeps_a_checkpoint_and_is_resumed_without_a_seam(runtime:
     runtime.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
     assert queries.run(runtime.store, run.run_id).attempt == 2
-    assert every_step_once(runtime, run, 20 * STEPS_PER_EPOCH)
+    assert every_step_once(runtime, run, 12 * STEPS_PER_EPOCH)
     with pytest.raises(RunStateError, match="only a stopped, failed or lost run can be resumed"):
         runtime.resume(run.run_id)
 
 
 def test_a_killed_trainer_is_lost_and_can_be_resumed(runtime: Runtime, wait_until: Wait) -> None:
-    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 30, "steps_per_loop": 2}))
+    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 12, "steps_per_loop": 2}))
     wait_until(lambda: step(runtime, run) > 2 * STEPS_PER_EPOCH, "the run has a checkpoint")
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
     runtime.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
-    assert every_step_once(runtime, run, 30 * STEPS_PER_EPOCH)
+    assert every_step_once(runtime, run, 12 * STEPS_PER_EPOCH)
 
 
 def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
@@ -141,7 +141,7 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(ru
     runtime.stop(waiting[0])
     assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[2]]
     assert queries.run(runtime.store, waiting[0]).status == "stopped"
-    wait_until(lambda: status(runtime, training) == "running", "the first run was not disturbed")
+    assert status(runtime, training) in ("starting", "compiling", "running"), "the first run was not disturbed"
 
 
 def test_a_training_run_cannot_be_deleted_a_stopped_one_can(runtime: Runtime, wait_until: Wait) -> None:
@@ -171,7 +171,7 @@ threading.Event().wait()
 
 
 def test_a_new_owner_takes_over_the_training_of_a_killed_one(home: Home, host: Host, wait_until: Wait) -> None:
-    run = commands.submit(home, RunSpec.parse({**SHORT, "epochs": 60, "steps_per_loop": 2}), host)
+    run = commands.submit(home, RunSpec.parse({**SHORT, "epochs": 30, "steps_per_loop": 2}), host)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE)
     try:
@@ -192,13 +192,13 @@ def test_a_new_owner_takes_over_the_training_of_a_killed_one(home: Home, host: H
         wait_until(lambda: status(runtime, run) == "finished", "the run finishes under its new owner")
         assert pid(run) == trainer
         assert queries.run(runtime.store, run.run_id).attempt == 1
-        assert every_step_once(runtime, run, 60 * STEPS_PER_EPOCH)
+        assert every_step_once(runtime, run, 30 * STEPS_PER_EPOCH)
     finally:
         runtime.close()
 
 
 def test_training_goes_on_while_the_dashboard_is_closed_and_opened_again(home: Home, host: Host, wait_until: Wait) -> None:
-    run = commands.submit(home, RunSpec.parse({**SHORT, "epochs": 60, "steps_per_loop": 2}), host)
+    run = commands.submit(home, RunSpec.parse({**SHORT, "epochs": 30, "steps_per_loop": 2}), host)
     first = Runtime.open(home)
     try:
         wait_until(lambda: status(first, run) == "running", "the run trains")
@@ -209,7 +209,7 @@ def test_training_goes_on_while_the_dashboard_is_closed_and_opened_again(home: H
         assert status(second, run) == "running"
         wait_until(lambda: status(second, run) == "finished", "the run finishes in the second runtime")
         assert (pid(run), queries.run(second.store, run.run_id).attempt) == (trainer, 1)
-        assert every_step_once(second, run, 60 * STEPS_PER_EPOCH)
+        assert every_step_once(second, run, 30 * STEPS_PER_EPOCH)
     finally:
         end_trainers(home)
         second.close()

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.jax_call import EVERYWHERE
 from gan_runtime.engines.jax_model import Model, State
 from gan_runtime.engines.jax_noise import StepNoise
@@ -42,33 +42,35 @@ class Probes:
 
         self._probe_call = mapped(self._probe_replica, EVERYWHERE, BY_REPLICA, EVERYWHERE)
         self._sample_call = mapped(self._sample_replica, EVERYWHERE, BY_REPLICA)
-        self._count_call = jax.jit(_ranged)
-        self._norm_call = jax.jit(_norm)
+        self._summary_call = jax.jit(self._summarised)
 
     def probe(self, state: State, step: int) -> ProbeResult:
         """On the first images of the set, after `step` steps."""
         scores, gradients, numbers = self._probe_call(state, self._images, np.int32(step))
-        by_name, gradients = _on_first_device(state), _on_first_device(gradients)
         counts = [bin_counts(f"score/{name}", _fixed(np.asarray(value)), np.array(SCORE_RANGE)) for name, value in scores.items()]
-        counts += self._histograms("gradient", gradients) + self._histograms("weight", by_name)
-        norms = {
-            f"gradient_norm_{name}": self._norm_call([gradients[one] for one in names])
-            for name, names in self._model.trainable.items()
-        }
-        found = {**numbers, **norms}
+        weights = {name: state[name] for name in gradients}
+        norms: Numbers = {}
+        for kind, arrays in (("weight", weights), ("gradient", gradients)):
+            ranged, norms = self._summary_call(_on_first_device(arrays))
+            counts += [bin_counts(f"{kind}/{part}", *map(np.asarray, found)) for part, found in ranged.items()]
+        found = {**numbers, **{f"gradient_norm_{name}": norm for name, norm in norms.items()}}
         return ProbeResult(sorted(counts, key=lambda one: one.name), {name: float(found[name]) for name in sorted(found)})
 
     def sample(self, state: State) -> np.ndarray:
         """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
         return np.asarray(self._sample_call(state, self._latents))[:SAMPLES]
 
-    def _histograms(self, kind: str, values: State) -> list[BinCounts]:
-        """Of each network as a whole and of each of its layers."""
-        return [
-            bin_counts(f"{kind}/{part}", *map(np.asarray, self._count_call([values[names[place]] for place in places])))
+    def _summarised(self, values: State) -> tuple[dict[str, tuple[jax.Array, jax.Array]], Numbers]:
+        """Counts and range (see `_ranged`) of each network as a whole and of each of its layers, and the norm of each network.
+
+        In one call: each shape by itself would be compiled anew, which takes longer than all of them together.
+        """
+        ranged = {
+            part: _ranged([values[names[place]] for place in places])
             for network, names in self._model.trainable.items()
             for part, places in parts(network, self._model.networks[network]).items()
-        ]
+        }
+        return ranged, {network: _norm([values[name] for name in names]) for network, names in self._model.trainable.items()}
 
     # ---- on one replica -----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import ClassVar
 
 from gan_runtime.spec import RunSpec
 
@@ -11,19 +12,27 @@ from gan_runtime.spec import RunSpec
 AUTOCLUSTER_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 
 
-class _NoJax:
+class _KeptOut:
     """Asked first by Python where a module is. `None` in sys.modules would do as well, but SciPy takes it for JAX."""
 
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "jax":
-            raise ImportError("JAX is kept out of TensorFlow's processes")
+    names: ClassVar[set[str]] = set()
+
+    @classmethod
+    def find_spec(cls, name: str, *_: object) -> None:
+        if name in cls.names:
+            raise ImportError(f"{name} is kept out of this process")
+
+
+def keep_out(*names: str) -> None:
+    """Modules that TensorFlow imports by itself, and does without."""
+    _KeptOut.names.update(names)
+    if _KeptOut not in sys.meta_path:
+        sys.meta_path.insert(0, _KeptOut)
 
 
 def keep_jax_out() -> None:
     """Where JAX is installed, importing TensorFlow imports it too; two frameworks in one process may ask for the same device."""
-    if _NoJax not in sys.meta_path:
-        sys.meta_path.insert(0, _NoJax)
+    keep_out("jax")
 
 
 def set_flags(spec: RunSpec, accelerator: str) -> None:

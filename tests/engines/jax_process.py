@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import traceback
 from typing import Any
 
@@ -20,12 +21,13 @@ class JaxProcess:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._compiled = tempfile.TemporaryDirectory(prefix="jax-programs-")
 
     def __call__(self, function: str, *arguments: Any) -> Any:
         """Raises AssertionError with the other side's traceback."""
         if self._process is None:
             command = [sys.executable, "-m", "tests.engines.jax_process"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self._compiled.name))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         pickle.dump((function, arguments), self._process.stdin)
@@ -39,11 +41,14 @@ class JaxProcess:
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
+        self._compiled.cleanup()
 
 
-def _environment() -> dict[str, str]:
+def _environment(compiled: str) -> dict[str, str]:
+    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of it."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={CORES}".strip()
-    return {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    keep = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5"}
+    return {**os.environ, **keep, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
 
 
 def _serve() -> None:

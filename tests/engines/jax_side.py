@@ -81,11 +81,18 @@ def trained_from(
     return [first, second], [between, engine.state()], probe.scores, counts, samples
 
 
-def trained(workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any], noise: str = "own") -> Any:
-    """Numbers, state, probe scores of a new engine after some calls."""
-    engine = _engine(workload, images, noise, **options)
-    numbers = _trained(engine, *calls)
-    return numbers, engine.state(), engine.probe().scores
+def trained(workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]) -> tuple[Numbers, Arrays]:
+    """Numbers and state of a new engine after some calls."""
+    engine = _engine(workload, images, "own", **options)
+    return _trained(engine, *calls), engine.state()
+
+
+def trained_without_dropout(
+    workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays, dict[str, float]]:
+    """Numbers, state and probe scores of a new engine after some calls."""
+    engine = _engine(workload, images, "no_dropout", **options)
+    return _trained(engine, *calls), engine.state(), engine.probe().scores
 
 
 def resumed(workload: str, images: np.ndarray, options: dict[str, Any], before: int, after: int) -> tuple[Arrays, Arrays]:

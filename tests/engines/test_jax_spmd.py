@@ -23,8 +23,8 @@ MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
 )
 def test_eight_devices_compute_what_one_computes(workload: str, options: dict[str, Any], jax: JaxProcess) -> None:
     images = random_images(8)  # with more, each device's gradients at the end of an epoch are of images of its own share
-    one = jax("trained", workload, images, (1, 2), options, "no_dropout")
-    eight = jax("trained", workload, images, (1, 2), {**options, "replicas": 8}, "no_dropout")
+    one = jax("trained_without_dropout", workload, images, (1, 2), options)
+    eight = jax("trained_without_dropout", workload, images, (1, 2), {**options, "replicas": 8})
     assert_close(eight[0], one[0], 1e-5)
     assert_close(eight[1], one[1], 1e-5)
     probed = [{name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)]
