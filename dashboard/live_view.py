@@ -114,6 +114,9 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 def _workers(store: Store, row: RunRow) -> None:
     """Only runs of several workers have someone to wait for."""
     times = queries.worker_times(store, row.run_id)
+    if row.engine == "jax":
+        st.caption("How long each worker computes and waits is not known with JAX: they exchange inside one compiled program.")
+        return
     if times.empty:
         st.caption(_nothing_yet(row, "How long each worker computes and waits appears here after the first calls."))
         return

@@ -35,12 +35,17 @@ class DatasetEntry:
 
 @dataclass(frozen=True)
 class EngineEntry:
-    """One way to run the training step. `flags`: the module whose `set_flags` a trainer calls before anything else is loaded."""
+    """One way to run the training step.
+
+    `flags`: the module whose `set_flags` a trainer calls before anything else is loaded.
+    `cluster`: the module whose `place` and `leave` tell a worker which one it is, and end its part.
+    """
 
     title: str
     summary: str
     module: str
     flags: str
+    cluster: str
 
 
 WORKLOADS: dict[str, WorkloadEntry] = {
@@ -89,12 +94,14 @@ ENGINES: dict[str, EngineEntry] = {
         summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
         module="gan_runtime.engines.tf_distribute",
         flags="gan_runtime.engines.tf_flags",
+        cluster="gan_runtime.engines.tf_cluster",
     ),
     "jax": EngineEntry(
         title="JAX",
         summary="One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU cores.",
         module="gan_runtime.engines.jax_spmd",
         flags="gan_runtime.engines.jax_flags",
+        cluster="gan_runtime.engines.jax_cluster",
     ),
 }
 

@@ -11,9 +11,13 @@ import os
 import random
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gan_runtime.errors import AcceleratorError
+
+JOBS = ("chief", "worker")  # of TF_CONFIG, in the order of the ranks, as TensorFlow counts them
 LOOPBACK = "127.0.0.1"
 # What TensorFlow raises in a worker whose exchange lost another one. An InternalError may mean anything: it counts if it names one.
 CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
@@ -46,9 +50,53 @@ class Place:
         kind = type(error).__name__
         named = re.findall(r"/job:(?!localhost)(\w+)/replica:\d+/task:(\d+)", str(error))
         tasks = {int(task) + (self.chiefs if job == "worker" else 0) for job, task in named} - {self.rank}
-        if self.workers == 1 or not (kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks)):
+        of_jax = kind == "JaxRuntimeError" and "Gloo" in str(error)  # what carries the exchange between CPUs; it names nobody
+        if self.workers == 1 or not (kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks) or of_jax):
             return None
         return f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}" if tasks else "another worker"
+
+
+@dataclass(frozen=True)
+class Members:
+    """The workers that a cluster names, and which of them this process is. `addresses`: host:port by rank; see `Place.chiefs`."""
+
+    rank: int
+    addresses: tuple[str, ...]
+    chiefs: int = 0
+
+    @classmethod
+    def of(cls, source: str, workers: int, read: Callable[[], Members]) -> Members:
+        """What `read` finds in the environment. `source`: what it reads, in words.
+
+        Raises:
+            AcceleratorError: the cluster has another number of workers than the run, or its variables make no sense.
+        """
+        try:
+            found = read()
+        except (KeyError, ValueError, TypeError, RuntimeError) as error:
+            raise AcceleratorError(f"{source} does not say which worker this is ({error!r}): see docs/cluster.md.") from None
+        named = len(found.addresses)
+        if named != workers:
+            raise AcceleratorError(
+                f"workers is {workers}, but {source} names {named} worker(s): start {workers}, or use workers={named}."
+            )
+        return found
+
+    @classmethod
+    def in_tf_config(cls) -> Members:
+        """Those of TF_CONFIG. Raises ValueError, TypeError or KeyError where it cannot be read."""
+        config = json.loads(os.environ["TF_CONFIG"])
+        jobs, kind, index = config["cluster"], config["task"]["type"], int(config["task"]["index"])
+        addresses = tuple(address for job in JOBS for address in jobs.get(job, ()))
+        rank = index + sum(len(jobs.get(job, ())) for job in JOBS[: JOBS.index(kind)])
+        if not 0 <= index < len(jobs.get(kind, ())):
+            raise ValueError(f"task {kind} {index} is not in the cluster")
+        return cls(rank, addresses, len(jobs.get("chief", ())))
+
+    @property
+    def place(self) -> Place:
+        """This process among them."""
+        return Place(self.rank, len(self.addresses), on_cluster=True, chiefs=self.chiefs)
 
 
 def is_cluster() -> bool:

@@ -83,9 +83,9 @@ class Host(BaseModel):
                 f"engine is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
                 f"use engine={device.engines[0]}{other}."
             )
-        if wanted == "tpu" and spec.workers > 1:
+        if wanted == "tpu" and spec.workers > 1:  # of one host; a larger TPU is a cluster, whose workers nobody starts from here
             raise AcceleratorError(no_tpu_workers(spec.workers))
-        if wanted == "cpu" and spec.workers > 1 and spec.replicas > 1:
+        if wanted == "cpu" and spec.engine != "jax" and spec.workers > 1 and spec.replicas > 1:
             raise AcceleratorError(one_replica_per_cpu_worker(spec.replicas, spec.workers))
         if wanted == "gpu" and spec.workers > 1 and spec.replicas_in_all > device.count:
             raise AcceleratorError(

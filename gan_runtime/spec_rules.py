@@ -155,27 +155,28 @@ def local_steps_exchange_no_gradients(sync_every_steps: int, all_reduce_type: st
     )
 
 
-def workers_can_exchange(accelerator: str, workers: int) -> FieldError | None:
-    """MultiWorkerMirroredStrategy is for CPUs and GPUs."""
-    if accelerator != "tpu" or workers == 1:
+def workers_can_exchange(engine: str, accelerator: str, workers: int) -> FieldError | None:
+    """MultiWorkerMirroredStrategy is for CPUs and GPUs. JAX runs one process on each host of a larger TPU (docs/cluster.md)."""
+    if engine == "jax" or accelerator != "tpu" or workers == 1:
         return None
     return FieldError("workers", no_tpu_workers(workers))
 
 
-def cpu_workers_have_one_replica(accelerator: str, replicas: int, workers: int) -> FieldError | None:
+def cpu_workers_have_one_replica(engine: str, accelerator: str, replicas: int, workers: int) -> FieldError | None:
     """Measured: MultiWorkerMirroredStrategy takes the first CPU device of a worker and leaves further simulated cores idle."""
-    if accelerator != "cpu" or replicas == 1 or workers == 1:
+    if engine == "jax" or accelerator != "cpu" or replicas == 1 or workers == 1:
         return None
     return FieldError("replicas", one_replica_per_cpu_worker(replicas, workers))
 
 
-def packs_are_sent_between_workers(workers: int, all_reduce_pack_mb: int) -> FieldError | None:
+def packs_are_sent_between_workers(engine: str, workers: int, all_reduce_pack_mb: int) -> FieldError | None:
     """Only MultiWorkerMirroredStrategy takes a pack size."""
-    if all_reduce_pack_mb == 0 or workers > 1:
+    if all_reduce_pack_mb == 0 or (workers > 1 and engine != "jax"):
         return None
     return FieldError(
         "all_reduce_pack_mb",
-        f"all_reduce_pack_mb is {all_reduce_pack_mb}, but TensorFlow offers packs between workers only: use 0, or workers above 1.",
+        f"all_reduce_pack_mb is {all_reduce_pack_mb}, but only TensorFlow's workers take a pack size: "
+        "use 0, or engine=tensorflow and workers above 1.",
     )
 
 
@@ -207,15 +208,6 @@ def jax_profiles_no_steps(engine: str, profile_steps: int) -> FieldError | None:
         "profile_steps",
         f"profile_steps is {profile_steps}, but engine=jax cannot tell where a step's time goes: "
         "use profile_steps=0, or engine=tensorflow.",
-    )
-
-
-def jax_has_one_worker(engine: str, workers: int) -> FieldError | None:
-    """Processes that train together find each other through TensorFlow."""
-    if engine != "jax" or workers == 1:
-        return None
-    return FieldError(
-        "workers", f"workers is {workers}, but engine=jax trains in one process: use more replicas, or engine=tensorflow."
     )
 
 
@@ -262,7 +254,6 @@ RULES: tuple[Rule, ...] = (
     jax_compiles_every_step,
     jax_replicas_train_in_step,
     jax_profiles_no_steps,
-    jax_has_one_worker,
     jax_trains_on_its_own_host,
 )
 

@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -29,6 +30,7 @@ from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
 
 
 def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -> int:
@@ -68,21 +70,19 @@ def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -
 def _place(run: RunDir, rank: int | None) -> Place | None:
     """Which worker this process is; None when it is to start all of them. Raises AcceleratorError on a wrong cluster."""
     try:
-        workers = run.spec().workers
+        spec = run.spec()
     except SpecError:
         return Place()  # training says it once there is a journal to say it in
-    if workers == 1:
+    if spec.workers == 1:
         return Place()
     if rank is not None:
-        return Place(rank, workers)
-    if not cluster.is_cluster():
-        return None
-    from gan_runtime.engines import tf_flags
+        return Place(rank, spec.workers)
+    return _cluster_of(spec).place(spec.workers) if cluster.is_cluster() else None
 
-    tf_flags.keep_jax_out()
-    from gan_runtime.engines import tf_cluster
 
-    return tf_cluster.place(workers)
+def _cluster_of(spec: RunSpec) -> Any:
+    """How the workers of the run's engine find each other, and part."""
+    return importlib.import_module(catalog.engine(spec.engine).cluster)
 
 
 def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
@@ -133,6 +133,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     outcome = loop.train(spec, len(data.images), engine, run, writer, lambda: stop.is_set() or run.stop_file.exists(), place.rank)
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
+    _cluster_of(spec).leave()
 
 
 if __name__ == "__main__":

@@ -19,26 +19,34 @@ from gan_runtime.spec import RunSpec
 FIND = """
 import os, sys
 from gan_runtime.errors import AcceleratorError
-from gan_runtime.engines import tf_cluster
+from importlib import import_module
 for case in sys.stdin.read().splitlines():
     import json
     variables, workers = json.loads(case)
     os.environ.pop("TF_CONFIG", None)
     os.environ.update(variables)
     try:
-        place = tf_cluster.place(workers)
-        print(json.dumps([place.rank, place.workers, place.chiefs, json.loads(os.environ["TF_CONFIG"])["cluster"]]))
+        place = import_module("gan_runtime.engines." + sys.argv[1]).place(workers)
+        cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster")
+        print(json.dumps([place.rank, place.workers, place.chiefs, cluster]))
     except AcceleratorError as error:
         print(json.dumps(str(error)))
+assert sys.argv[1] == "tf_cluster" or "tensorflow" not in sys.modules
 """
 
 
-def places(*cases: tuple[dict[str, str], int]) -> list[Any]:
-    """What `tf_cluster.place` gives for each (environment, workers), in a process of its own: it reads and writes the environment."""
+def places(engine: str, *cases: tuple[dict[str, str], int]) -> list[Any]:
+    """What the engine's `place` gives for each (environment, workers), in a process of its own: it reads and writes the environment."""
     environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
     text = "\n".join(json.dumps(case) for case in cases)
     child = subprocess.run(
-        [sys.executable, "-c", FIND], input=text, env=environment, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", FIND, f"{engine}_cluster"],
+        input=text,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     return [json.loads(line) for line in child.stdout.splitlines()]
 
@@ -49,6 +57,10 @@ class InternalError(Exception):
 
 class UnavailableError(Exception):
     """Likewise."""
+
+
+class JaxRuntimeError(Exception):
+    """Named as JAX's."""
 
 
 @pytest.mark.parametrize(
@@ -63,6 +75,8 @@ class UnavailableError(Exception):
             None,
         ),
         (0, ValueError("of /job:worker/replica:0/task:1"), None),
+        (0, JaxRuntimeError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer"), "another worker"),
+        (0, JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory"), None),
     ],
 )
 def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(rank: int, error: Exception, lost: str | None) -> None:
@@ -76,7 +90,8 @@ def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
     assert Place(rank=2, workers=3, chiefs=1).lost_in(UnavailableError("/job:chief/replica:0/task:0")) == "worker 0 of 3"
 
 
-def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
+@pytest.mark.parametrize("engine", ["tf", "jax"])
+def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: str) -> None:
     with_chief = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": 1}}
     slurm = {
         "SLURM_PROCID": "2",
@@ -84,7 +99,9 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
         "SLURM_STEP_NODELIST": "node[1-2]",
         "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
     }
+    named = {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]} if engine == "tf" else None
     found = places(
+        engine,
         ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
         ({"TF_CONFIG": json.dumps(with_chief)}, 3),
         ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 4),
@@ -96,7 +113,7 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables() -> None:
     assert found[1][:3] == [2, 3, 1]
     assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
     assert "TF_CONFIG does not say which worker this is" in found[3]
-    assert found[4] == [2, 4, 0, {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}]
+    assert found[4] == [2, 4, 0, named]
     assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
 

@@ -110,6 +110,15 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     assert home.run_dirs() == []
 
 
+def test_workers_of_jax_may_have_several_simulated_cores_each_and_share_no_tpu(tpu_host: Host) -> None:
+    both = {"workers": 2, "replicas": 2}
+    assert tpu_host.resolve(RunSpec.parse({**both, "engine": "jax", "accelerator": "cpu"})) == "cpu"
+    with pytest.raises(AcceleratorError, match="on the CPU TensorFlow gives a worker one replica"):
+        tpu_host.resolve(RunSpec.parse({**both, "engine": "tensorflow"}))
+    with pytest.raises(AcceleratorError, match="the cores of a TPU are the replicas of one worker"):
+        tpu_host.resolve(RunSpec.parse({**both, "engine": "jax", "accelerator": "tpu"}))
+
+
 def test_this_host_has_a_processor_that_tensorflow_reaches() -> None:
     found = hosts.probe()
     assert found.tensorflow == importlib.metadata.version("tensorflow")

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gan_runtime import journal
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.journal import EpochDone, HostFacts, Kernels, Record, Sample
-from gan_runtime.rundir import RunDir
+from gan_runtime.processes import environment
+from gan_runtime.rundir import RunDir, write_json
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.training import checkpoints
 from tests.trainers import end_trainers
 
 Wait = Callable[..., Any]
 TINY = {"workload": "mlp_gan", "batch_size_global": 256, "precision": "float32", "engine": "jax"}
 STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
+# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum decides over a whole step.
+SGD = {"optimizer": "sgd", "learning_rate_generator": 0.005, "learning_rate_discriminator": 0.005}
 
 
 @pytest.fixture
@@ -74,3 +83,48 @@ def test_a_stopped_run_saves_and_goes_on_when_resumed(runtime: Runtime, wait_unt
     wait_until(lambda: epochs_of(2), "the resumed run does another one")
     first = next(record for record in records(run) if record.kind == "attempt" and record.attempt == 2)
     assert f"after step {first.resume_step} of" in note
+
+
+def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
+    """float64 (steps,), and a check that each step is there exactly once."""
+    rows = runtime.store.rows(
+        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step", [run.run_id]
+    )
+    assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
+    return np.array([value for _, value in rows])
+
+
+def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(runtime: Runtime, wait_until: Wait) -> None:
+    pair = runtime.submit(RunSpec.parse({**TINY, **SGD, "workers": 2, "replicas": 2, "epochs": 15, "steps_per_loop": 2}))
+    wait_until(lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"), "the pair trains")
+    runtime.stop(pair.run_id)
+    ended(runtime, pair, "stopped", wait_until)
+    saved = checkpoints.load_newest(pair.checkpoints)
+    assert saved is not None
+    assert saved.step == len(losses(runtime, pair)) < 15 * STEPS_PER_EPOCH
+    runtime.resume(pair.run_id)
+    alone = runtime.submit(RunSpec.parse({**TINY, **SGD, "replicas": 4, "epochs": 15}))
+    for run in (pair, alone):
+        ended(runtime, run, "finished", wait_until)
+    assert len(losses(runtime, pair)) == 15 * STEPS_PER_EPOCH
+    assert np.abs(losses(runtime, pair) - losses(runtime, alone)).max() < 1e-5
+    assert len(list(pair.samples.glob("*.png"))) == 15
+
+
+def test_workers_that_slurm_starts_train_to_their_end_and_part(runtime: Runtime, home: Home, wait_until: Wait) -> None:
+    run = RunDir(home.runs / "cluster-0001")
+    run.path.mkdir()
+    write_json(run.spec_path, {**TINY, "workers": 2, "epochs": 1})
+    job = {
+        "SLURM_JOB_ID": str(random.randrange(10**6)),
+        "SLURM_STEP_NODELIST": "localhost",
+        "SLURM_NTASKS": "2",
+        "SLURM_LOCALID": "0",
+    }
+    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
+    workers = [
+        subprocess.Popen(command, env={**environment(os.environ), **job, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": rank})
+        for rank in ("0", "1")
+    ]
+    assert [worker.wait(120) for worker in workers] == [0, 0]
+    wait_until(lambda: [row.status for row in queries.runs(runtime.store)] == ["finished"], "the run is known as finished")

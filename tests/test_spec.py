@@ -246,7 +246,7 @@ def test_float16_on_a_tpu_is_refused() -> None:
         (
             {"all_reduce_pack_mb": 8},
             "all_reduce_pack_mb",
-            "all_reduce_pack_mb is 8, but TensorFlow offers packs between workers only: use 0, or workers above 1.",
+            "all_reduce_pack_mb is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
         ),
     ],
 )
@@ -346,9 +346,9 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "profile_steps is 5, but engine=jax cannot tell where a step's time goes: use profile_steps=0, or engine=tensorflow.",
         ),
         (
-            {"engine": "jax", "workers": 2},
-            "workers",
-            "workers is 2, but engine=jax trains in one process: use more replicas, or engine=tensorflow.",
+            {"engine": "jax", "workers": 2, "all_reduce_pack_mb": 8},
+            "all_reduce_pack_mb",
+            "all_reduce_pack_mb is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
         ),
         (
             {"engine": "jax", "accelerator": "tpu", "tpu_address": "grpc://10.0.0.2:8470"},

@@ -132,7 +132,7 @@ def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
         runtime.close()
 
 
-def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(runtime: Runtime, wait_until: Wait) -> None:
+def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(runtime: Runtime) -> None:
     training = runtime.submit(RunSpec.parse(LONG))
     waiting = [runtime.submit(RunSpec.parse(SHORT)).run_id for _ in range(3)]
     assert [row.run_id for row in queries.queue(runtime.store)] == waiting

@@ -12,18 +12,28 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
-class WorkerNews:
-    """What one of several workers learned in a call. Seconds are per step; compute and wait add up to the whole step.
+class WorkerSeconds:
+    """Where the time of a worker's call went. Seconds are per step; compute and wait add up to the whole step.
 
-    `stop_agreed`: one of the workers had the wish to stop when the call began, and all have heard it.
     `compute_s`, `wait_s`: this worker's own part of the call, and its time inside collectives.
     `all_compute_s`: own parts of all workers by rank in the call before; 0 where not known yet.
     """
 
-    stop_agreed: bool
     compute_s: float
     wait_s: float
     all_compute_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class WorkerNews:
+    """What one of several workers learned in a call.
+
+    `stop_agreed`: one of the workers had the wish to stop when the call began, and all have heard it.
+    `seconds`: None with JAX, which does not tell when an exchange inside its compiled program begins.
+    """
+
+    stop_agreed: bool
+    seconds: WorkerSeconds | None = None
 
 
 @dataclass(frozen=True)

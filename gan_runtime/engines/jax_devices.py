@@ -17,7 +17,7 @@ from gan_runtime.tpu.advice import cause
 
 
 def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
-    """`spec.replicas` devices of `accelerator` (already resolved: cpu, gpu or tpu) along one axis.
+    """`spec.replicas` devices of `accelerator` (already resolved: cpu, gpu or tpu) of each worker, along one axis.
 
     Raises:
         AcceleratorError: JAX does not start there, or sees too few devices.
@@ -28,12 +28,14 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
         raise AcceleratorError(
             f"JAX cannot use the {accelerator.upper()} ({cause(str(error))}): use engine=tensorflow, or accelerator=cpu."
         ) from None
-    if len(devices) < spec.replicas:
+    by_worker = [[device for device in devices if device.process_index == rank] for rank in range(spec.workers)]
+    fewest = min(len(found) for found in by_worker)
+    if fewest < spec.replicas:
         raise AcceleratorError(
-            f"the run wants {spec.replicas} {accelerator.upper()} device(s), but JAX sees {len(devices)}: "
-            "lower replicas, or use accelerator=cpu for simulated cores."
+            f"the run wants {spec.replicas} {accelerator.upper()} device(s){' in each worker' if spec.workers > 1 else ''}, "
+            f"but JAX sees {fewest}: lower replicas, or use accelerator=cpu for simulated cores."
         )
-    return Mesh(np.array(devices[: spec.replicas]), (AXIS,))
+    return Mesh(np.array([device for found in by_worker for device in found[: spec.replicas]]), (AXIS,))
 
 
 def fullest(devices: Sequence[Any]) -> DeviceMemory | None:

@@ -36,7 +36,7 @@ class Model:
         random.seed(spec.seed)  # from which Keras draws the seeds of new weights; keras.utils.set_random_seed loads TensorFlow
         keras.config.set_dtype_policy(spec.precision)
         self.rate_factor: Any = 1.0  # of the step that is being traced
-        with jax.default_device(jax.devices("cpu")[0]):
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
             self.networks = workload.networks()
             self.average = _copy_of_generator(workload, self.networks) if spec.ema_decay else None
             self.optimizers = {name: self._optimizer(spec, name, images) for name in self.networks}

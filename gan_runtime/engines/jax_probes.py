@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from gan_runtime.engines.contract import ProbeResult
+from gan_runtime.engines.jax_arrays import on_first_device, placed
 from gan_runtime.engines.jax_call import EVERYWHERE
 from gan_runtime.engines.jax_model import Model, State
 from gan_runtime.engines.jax_noise import StepNoise
@@ -33,9 +34,9 @@ class Probes:
     ) -> None:
         self._spec, self._workload, self._model, self._step = spec, workload, model, step
         share = max(1, min(PROBE_IMAGES, len(images)) // mesh.size)
-        self._images = jax.device_put(images[: share * mesh.size], NamedSharding(mesh, BY_REPLICA))
+        self._images = placed(images[: share * mesh.size], NamedSharding(mesh, BY_REPLICA))
         latents = sample_latents(workload.latent_size)
-        self._latents = jax.device_put(np.pad(latents, ((0, -SAMPLES % mesh.size), (0, 0))), NamedSharding(mesh, BY_REPLICA))
+        self._latents = placed(np.pad(latents, ((0, -SAMPLES % mesh.size), (0, 0))), NamedSharding(mesh, BY_REPLICA))
 
         def mapped(function: Any, *specs: PartitionSpec) -> Any:
             return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False))
@@ -51,7 +52,7 @@ class Probes:
         weights = {name: state[name] for name in gradients}
         norms: Numbers = {}
         for kind, arrays in (("weight", weights), ("gradient", gradients)):
-            ranged, norms = self._summary_call(_on_first_device(arrays))
+            ranged, norms = self._summary_call(on_first_device(arrays))
             counts += [bin_counts(f"{kind}/{part}", *map(np.asarray, found)) for part, found in ranged.items()]
         found = {**numbers, **{f"gradient_norm_{name}": norm for name, norm in norms.items()}}
         return ProbeResult(sorted(counts, key=lambda one: one.name), {name: float(found[name]) for name in sorted(found)})
@@ -103,11 +104,6 @@ class Probes:
         with self._model.scope(state):
             images = self._workload.preview(networks, latents)
         return jax.lax.all_gather(images, AXIS, tiled=True)
-
-
-def _on_first_device(arrays: State) -> State:
-    """Arrays that are the same on all devices, as the first one of this process holds them."""
-    return {name: array.addressable_shards[0].data for name, array in arrays.items()}
 
 
 def _ranged(tensors: list[jax.Array]) -> tuple[jax.Array, jax.Array]:

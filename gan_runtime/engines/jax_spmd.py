@@ -12,10 +12,12 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from gan_runtime.data.contract import ImageSet
+from gan_runtime.engines import jax_cluster
 from gan_runtime.engines.checkpoint_fit import check_fit
-from gan_runtime.engines.contract import Arrays, DeviceMemory, ProbeResult, ProfiledSteps, StepKernels, StepNumbers
+from gan_runtime.engines.contract import Arrays, DeviceMemory, ProbeResult, ProfiledSteps, StepKernels, StepNumbers, WorkerNews
 from gan_runtime.engines.hlo_counts import counted
 from gan_runtime.engines.image_order import ImageOrder
+from gan_runtime.engines.jax_arrays import StopVote, on_first_device, placed
 from gan_runtime.engines.jax_call import EVERYWHERE, flat_pixels, most_steps, training_call
 from gan_runtime.engines.jax_devices import fullest, make_mesh
 from gan_runtime.engines.jax_model import RATE_FACTOR, State
@@ -29,14 +31,16 @@ class JaxEngine:
 
     def __init__(self, spec: RunSpec, workload: Workload, data: ImageSet, accelerator: str) -> None:
         self._spec = spec
+        jax_cluster.join(spec, accelerator)
         self._mesh = make_mesh(spec, accelerator)
         self._call = training_call(spec, workload, self._mesh, data.images.shape)
         self._model = self._call.model
         self._order = ImageOrder(spec, len(data.images))
         self._steps_done = 0
         self._state = self._placed(self._model.initial())
-        self._pixels = jax.device_put(flat_pixels(data.images), self._call.arguments[1].sharding)
+        self._pixels = placed(flat_pixels(data.images), self._call.arguments[1].sharding)
         self._probes = Probes(spec, workload, self._mesh, self._model, self._call.step, data.images)
+        self._vote = StopVote(self._mesh) if spec.workers > 1 else None
         self._marked: State = {}
         self._lowered: Any = None
         self._compiled: Any = None
@@ -53,9 +57,10 @@ class JaxEngine:
         before, after = counted(self._lowered.as_text(dialect="hlo")), counted(self._lowered.compile().as_text())
         return StepKernels(operations, before.kernels, after.kernels, after.fusions)
 
-    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:  # noqa: ARG002  (one worker has nobody to tell)
-        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas of all workers."""
         begin = time.perf_counter()
+        news = WorkerNews(self._vote(stop_wish)) if self._vote else None
         if self._compiled is None:
             self._compiled = self._lowered.compile()
         first, count = np.int32(self._steps_done), np.int32(steps)
@@ -64,7 +69,7 @@ class JaxEngine:
         self._order.prepare(self._steps_done)
         numbers = np.asarray(table)[:steps]
         values = {metric: numbers[:, column] for column, metric in enumerate(self._call.metrics)}
-        return StepNumbers(values, time.perf_counter() - begin)
+        return StepNumbers(values, time.perf_counter() - begin, news)
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
         """Refused at the door (spec_rules.py)."""
@@ -118,13 +123,13 @@ class JaxEngine:
 
     def _placed(self, arrays: Arrays) -> State:
         """The same on every device."""
-        return jax.device_put(arrays, NamedSharding(self._mesh, EVERYWHERE))
+        return placed(arrays, NamedSharding(self._mesh, EVERYWHERE))  # type: ignore[no-any-return]
 
     def _rows(self, steps: int) -> jax.Array:
         """Which images each step sees, filled up to the length of the longest call."""
         rows = self._order.rows(self._steps_done, steps)
         filled = np.pad(rows, ((0, most_steps(self._spec) - steps), (0, 0), (0, 0)))
-        return jax.device_put(filled, self._call.arguments[2].sharding)
+        return placed(filled, self._call.arguments[2].sharding)  # type: ignore[no-any-return]
 
     def _with_statistics(self, state: State) -> State:
         """The averaged generator takes over the batch-norm statistics of the one in training."""
@@ -134,7 +139,7 @@ class JaxEngine:
     def _weights(self) -> State:
         """Everything that gradients move, as the first device holds it."""
         names = [name for names in self._model.trainable.values() for name in names]
-        return {name: self._state[name].addressable_shards[0].data for name in names}
+        return on_first_device({name: self._state[name] for name in names})
 
     def _moved_since_mark(self) -> dict[str, float]:
         """`update_ratio_<network>`: norm of the change of all weights since `mark`, over their norm then. Forgets the mark."""

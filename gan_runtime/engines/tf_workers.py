@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from gan_runtime.engines.contract import WorkerNews
+from gan_runtime.engines.contract import WorkerNews, WorkerSeconds
 from gan_runtime.spec import RunSpec
 
 Result = TypeVar("Result")
@@ -135,4 +135,4 @@ class Workers:
         own_s = max(0.0, seconds / steps - wait_s)
         self._own_s = 0.0 if self._own_s is None else own_s
         told = heard.numpy()
-        return WorkerNews(bool(told[0] > 0), own_s, wait_s, tuple(float(value) for value in told[1:]))
+        return WorkerNews(bool(told[0] > 0), WorkerSeconds(own_s, wait_s, tuple(float(value) for value in told[1:])))

@@ -69,8 +69,8 @@ class Recorder:
             self._writer.write(journal.Phase(phase="first_call", seconds=found.seconds))
             return
         self._step_seconds.append(found.seconds / steps)
-        if found.news is not None:
-            self._workers.call(epoch, first_step, steps, found.news)
+        if found.news is not None and found.news.seconds is not None:
+            self._workers.call(epoch, first_step, steps, found.news.seconds)
 
     def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
         """Writes the numbers of some steps that count as `seconds` of training, and moves step and clock; returns how many."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import median
 
 from gan_runtime import journal
-from gan_runtime.engines.contract import WorkerNews
+from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.journal import JournalWriter
 
 STRAGGLER_FACTOR = 1.5  # times the median of the others: well above the scatter of equal workers on one busy host (1.2)
@@ -22,7 +22,7 @@ class WorkerLog:
         self._writer, self._rank = writer, rank
         self._compute_s: list[tuple[float, ...]] = []  # by rank, of each call of the epoch
 
-    def call(self, epoch: int, first_step: int, steps: int, news: WorkerNews) -> None:
+    def call(self, epoch: int, first_step: int, steps: int, seconds: WorkerSeconds) -> None:
         """Writes one host call of this worker."""
         self._writer.write(
             journal.WorkerTimes(
@@ -30,13 +30,13 @@ class WorkerLog:
                 epoch=epoch,
                 first_step=first_step,
                 steps=steps,
-                step_s=news.compute_s + news.wait_s,
-                compute_s=news.compute_s,
-                wait_s=news.wait_s,
+                step_s=seconds.compute_s + seconds.wait_s,
+                compute_s=seconds.compute_s,
+                wait_s=seconds.wait_s,
             )
         )
-        if all(news.all_compute_s):  # they are 0 for the call that held the compiling
-            self._compute_s.append(news.all_compute_s)
+        if all(seconds.all_compute_s):  # they are 0 for the call that held the compiling
+            self._compute_s.append(seconds.all_compute_s)
 
     def epoch_done(self, epoch: int) -> None:
         """Writes at most one warning about the epoch's slowest worker."""

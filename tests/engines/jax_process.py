@@ -27,7 +27,9 @@ class JaxProcess:
         """Raises AssertionError with the other side's traceback."""
         if self._process is None:
             command = [sys.executable, "-m", "tests.engines.jax_process"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self._compiled.name))
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self._compiled.name)
+            )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         pickle.dump((function, arguments), self._process.stdin)

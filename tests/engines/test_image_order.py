@@ -11,6 +11,8 @@ import tensorflow as tf
 from gan_runtime.engines.image_order import ImageOrder, epoch_order, philox
 from gan_runtime.spec import RunSpec
 
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
+
 
 def test_random_words_are_those_of_the_published_test_vectors() -> None:
     zeros, ones = np.zeros((4, 1), np.uint64), np.full((4, 1), 0xFFFFFFFF, np.uint64)

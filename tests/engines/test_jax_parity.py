@@ -15,6 +15,8 @@ from tests.engines import same_noise
 from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import MakeEngine, assert_close, random_images
 
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
+
 WORKLOADS = {"dcgan_mnist": DcganMnist, "mlp_gan": MlpGan}
 # With plain SGD at rate 1 the weights of one step move by the gradient itself.
 GRADIENTS = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
@@ -58,7 +60,6 @@ class SameNoise:
         return values * tf.constant(same_noise.mask(self._stream, tuple(values.shape), rate), values.dtype)
 
 
-@pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize("case", list(CASES))
 def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
     case: str, make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess

@@ -10,6 +10,8 @@ from gan_runtime.workloads import dcgan_mnist, mlp_gan
 
 IMAGES = np.random.RandomState(0).randint(0, 256, (16, 28, 28, 1)).astype(np.uint8)
 
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
+
 
 def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
     land = Landscape(dcgan_mnist.WORKLOAD, IMAGES)

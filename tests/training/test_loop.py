@@ -24,6 +24,7 @@ from gan_runtime.engines.contract import (
     StepKernels,
     StepNumbers,
     WorkerNews,
+    WorkerSeconds,
 )
 from gan_runtime.errors import AlarmError, NonFiniteError
 from gan_runtime.journal import JournalWriter
@@ -447,7 +448,7 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
         def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
             numbers = super().run(steps, stop_wish)
             agreed = len(self.calls) == 3
-            return StepNumbers(numbers.values, numbers.seconds, WorkerNews(agreed, 0.1, 0.2, (0.1, 0.1)))
+            return StepNumbers(numbers.values, numbers.seconds, WorkerNews(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1))))
 
     engine = OneOfTwo()
     with journal.SideJournalWriter(run.trainer_journal(1)) as writer:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime import journal
-from gan_runtime.engines.contract import WorkerNews
+from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.journal import JournalWriter
 from gan_runtime.training.stragglers import WorkerLog, straggler
 
@@ -33,7 +33,7 @@ def test_an_epoch_has_at_most_one_warning_and_the_compiling_call_does_not_count(
     with JournalWriter(path) as writer:
         log = WorkerLog(writer, rank=0)
         for compute_s in [(9.0, 0.0), (0.01, 0.02), (0.01, 0.02), (0.01, 0.03)]:
-            log.call(1, 2, 5, WorkerNews(False, 0.01, 0.02, compute_s))
+            log.call(1, 2, 5, WorkerSeconds(0.01, 0.02, compute_s))
         log.epoch_done(1)
         log.epoch_done(2)
     records = journal.read_all(path)

@@ -53,6 +53,11 @@ class RunRow:
         """1: gradients are exchanged in each step; more: local SGD. Runs from before this option are synchronous."""
         return int(json.loads(self.spec).get("sync_every_steps", 1))
 
+    @property
+    def engine(self) -> str:
+        """tensorflow or jax."""
+        return str(json.loads(self.spec).get("engine", "tensorflow"))
+
 
 _RUN_COLUMNS = ", ".join(RunRow.__dataclass_fields__)
 

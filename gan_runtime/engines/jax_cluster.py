@@ -1,0 +1,61 @@
+"""Several processes that run one JAX program: which one this is, how they meet, and how they part.
+
+Under TF_CONFIG (our launcher sets it, and so do Kubernetes and people) they meet at the first worker's address; under Slurm
+JAX finds a meeting place itself. No TensorFlow here: it never shares a process with JAX.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import jax
+
+from gan_runtime.cluster import Members, Place
+from gan_runtime.spec import RunSpec
+
+HEARTBEAT_SECONDS = 10  # after which JAX gives a silent worker up, and ends the others
+FOUND_BY_JAX = ""  # in the place of an address
+
+
+def place(workers: int) -> Place:
+    """This process among `workers`. Raises AcceleratorError as `Members.of`."""
+    return _members(workers).place
+
+
+def join(spec: RunSpec, accelerator: str) -> None:
+    """Waits for the other workers, so that the devices of all are seen. Comes before JAX looks for devices.
+
+    Raises AcceleratorError as `Members.of`.
+    """
+    if spec.workers == 1:
+        return
+    members = _members(spec.workers)
+    if accelerator == "cpu":
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(
+        coordinator_address=members.addresses[0] or None,
+        num_processes=spec.workers,
+        process_id=members.rank,
+        local_device_ids=list(range(spec.replicas)),
+        heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+    )
+
+
+def leave() -> None:
+    """Waits until all workers are done. JAX would take one that just went for lost, and end the others.
+
+    What the run has made is stored by then, so a worker that is missing at the parting changes nothing.
+    """
+    if jax.distributed.is_initialized():
+        with suppress(RuntimeError):
+            jax.distributed.shutdown()
+
+
+def _members(workers: int) -> Members:
+    in_tf_config = "TF_CONFIG" in os.environ
+    return Members.of("TF_CONFIG", workers, Members.in_tf_config) if in_tf_config else Members.of("Slurm", workers, _in_slurm)
+
+
+def _in_slurm() -> Members:
+    return Members(int(os.environ["SLURM_PROCID"]), (FOUND_BY_JAX,) * int(os.environ["SLURM_STEP_NUM_TASKS"]))
