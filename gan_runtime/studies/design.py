@@ -42,13 +42,14 @@ class StudyDesign:
         """The study of `question` over `values` (None: the question's own) around the options `base`.
 
         Raises:
-            SpecError: an unknown question, fewer than two values, one twice, too many runs, or a run that cannot be: the
-                message names the value.
+            SpecError: an unknown question, fewer than two values, one twice, too many runs, variants that an engine does not
+                tell apart, or a run that cannot be: the message names the value.
         """
         asked = _question(question)
         chosen = [str(value).strip() for value in (asked.values if values is None else values)]
         _check_size(chosen, repeats, asked)
         specs = [_variant_specs(asked, base, value, repeats) for value in chosen]
+        _check_difference(asked, specs)
         labels = [_label(asked, variant[0]) for variant in specs]
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
@@ -89,6 +90,13 @@ def _check_size(values: list[str], repeats: int, question: Question) -> None:
         )
     if problems:
         raise SpecError(problems)
+
+
+def _check_difference(question: Question, specs: list[list[RunSpec]]) -> None:
+    """JAX compiles each step whatever `xla` says."""
+    if question.options == ("xla",) and all(spec.engine == "jax" for repeats in specs for spec in repeats):
+        message = "question is xla, but with engine=jax every step is compiled, so that all variants are the same program"
+        raise SpecError([FieldError("question", f"{message}: use engine=tensorflow.")])
 
 
 def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats: int) -> list[RunSpec]:

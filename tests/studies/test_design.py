@@ -89,3 +89,9 @@ def test_a_study_that_cannot_be_is_refused_in_a_sentence(
     with pytest.raises(SpecError) as refused:
         StudyDesign.parse(question, SMALL, values, repeats)
     assert refused.value.by_field() == {field: sentence}
+
+
+def test_compiled_against_uncompiled_is_no_question_for_jax() -> None:
+    with pytest.raises(SpecError) as refused:
+        StudyDesign.parse("xla", {**SMALL, "engine": "jax"})
+    assert refused.value.by_field()["question"].startswith("question is xla, but with engine=jax every step is compiled")
