@@ -174,6 +174,8 @@ def _phases_line(store: Store, row: RunRow) -> None:
 
 def _step_profile(store: Store, row: RunRow) -> None:
     profile = queries.profile(store, row.run_id)
+    if profile.empty and row.engine == "jax":
+        return  # it makes no profiles
     if profile.empty:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from gan_runtime import jax_host
 from gan_runtime.engines import tf_flags
 from gan_runtime.errors import AcceleratorError
+from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
 from gan_runtime.tpu.advice import advice
@@ -268,5 +269,5 @@ def _git(*arguments: str) -> str | None:
 
 
 if __name__ == "__main__":
-    tf_flags.keep_out("sklearn")  # Keras loads it where it is installed; a sixth of the whole, and not needed to count devices
+    keep_scikit_learn_out()
     print(look().model_dump_json())

@@ -29,6 +29,7 @@ from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
+from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 
@@ -112,6 +113,7 @@ def _in_words(error: Exception, place: Place) -> str:
 
 def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
     begin = time.perf_counter()
+    keep_scikit_learn_out()
     spec = run.spec()
     entry = catalog.engine(spec.engine)
     importlib.import_module(entry.flags).set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras

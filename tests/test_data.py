@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
 from gan_runtime import catalog
 from gan_runtime.data import digits, idx, loading
@@ -53,6 +54,13 @@ def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
     assert (data.images.min(), data.images.max()) == (0, 255)
     assert 40 < data.images.mean() < 80
     assert (data.name, data.origin, data.note) == ("digits", "embedded in scikit-learn", "")
+
+
+def test_digits_are_those_of_scikit_learn_enlarged() -> None:
+    inner = digits.load().images[:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0].astype(np.float32)
+    made_small = inner.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(-1, 64)  # 24 pixels a side: three for each of the eight
+    alike = [np.corrcoef(one, other)[0, 1] for one, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)]
+    assert min(alike) > 0.97
 
 
 def test_digits_keep_a_black_margin_as_mnist_has() -> None:

@@ -95,20 +95,20 @@ def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
 
 
 def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(runtime: Runtime, wait_until: Wait) -> None:
-    pair = runtime.submit(RunSpec.parse({**TINY, **SGD, "workers": 2, "replicas": 2, "epochs": 15, "steps_per_loop": 2}))
+    pair = runtime.submit(RunSpec.parse({**TINY, **SGD, "workers": 2, "replicas": 2, "epochs": 10, "steps_per_loop": 2}))
     wait_until(lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"), "the pair trains")
     runtime.stop(pair.run_id)
     ended(runtime, pair, "stopped", wait_until)
     saved = checkpoints.load_newest(pair.checkpoints)
     assert saved is not None
-    assert saved.step == len(losses(runtime, pair)) < 15 * STEPS_PER_EPOCH
+    assert saved.step == len(losses(runtime, pair)) < 10 * STEPS_PER_EPOCH
     runtime.resume(pair.run_id)
-    alone = runtime.submit(RunSpec.parse({**TINY, **SGD, "replicas": 4, "epochs": 15}))
+    alone = runtime.submit(RunSpec.parse({**TINY, **SGD, "replicas": 4, "epochs": 10}))
     for run in (pair, alone):
         ended(runtime, run, "finished", wait_until)
-    assert len(losses(runtime, pair)) == 15 * STEPS_PER_EPOCH
+    assert len(losses(runtime, pair)) == 10 * STEPS_PER_EPOCH
     assert np.abs(losses(runtime, pair) - losses(runtime, alone)).max() < 1e-5
-    assert len(list(pair.samples.glob("*.png"))) == 15
+    assert len(list(pair.samples.glob("*.png"))) == 10
 
 
 def test_workers_that_slurm_starts_train_to_their_end_and_part(runtime: Runtime, home: Home, wait_until: Wait) -> None:

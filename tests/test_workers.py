@@ -131,7 +131,7 @@ def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_t
 ) -> None:
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     first = Runtime.open(home)
-    run = first.submit(RunSpec.parse({**PAIR, "epochs": 12}))
+    run = first.submit(RunSpec.parse({**PAIR, "epochs": 8}))
     try:
         trains(first, run, STEPS_PER_EPOCH, wait_until)
     finally:
@@ -148,7 +148,7 @@ def test_a_killed_worker_ends_the_run_with_its_name_also_under_a_new_owner_and_t
 
         runtime.resume(run.run_id)
         ended(runtime, run, "finished", wait_until)
-        assert len(losses(runtime, run)) == 12 * STEPS_PER_EPOCH
+        assert len(losses(runtime, run)) == 8 * STEPS_PER_EPOCH
     finally:
         for process in living(run):
             process.kill()

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import ClassVar
 
+from gan_runtime.kept_out import keep_out
 from gan_runtime.spec import RunSpec
 
 # Level 2 makes clusters of everything that XLA can compile; without the second flag it leaves the CPU out.
 AUTOCLUSTER_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
-
-
-class _KeptOut:
-    """Asked first by Python where a module is. `None` in sys.modules would do as well, but SciPy takes it for JAX."""
-
-    names: ClassVar[set[str]] = set()
-
-    @classmethod
-    def find_spec(cls, name: str, *_: object) -> None:
-        if name in cls.names:
-            raise ImportError(f"{name} is kept out of this process")
-
-
-def keep_out(*names: str) -> None:
-    """Modules that TensorFlow imports by itself, and does without."""
-    _KeptOut.names.update(names)
-    if _KeptOut not in sys.meta_path:
-        sys.meta_path.insert(0, _KeptOut)
 
 
 def keep_jax_out() -> None:

@@ -26,6 +26,7 @@ from gan_runtime.data import loading
 from gan_runtime.engines import tf_flags
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.journal import Surface
+from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.rundir import RunDir
 from gan_runtime.surface import plane, snapshots
 from gan_runtime.surface.progress import SurfaceProgress
@@ -55,6 +56,7 @@ def _compute(run: RunDir, size: int) -> int:
     progress = SurfaceProgress.of(os.getpid())
     progress.write(run)
     tf_flags.keep_jax_out()
+    keep_scikit_learn_out()
     try:
         states = snapshots.load(run.snapshots)
         spec = run.spec()

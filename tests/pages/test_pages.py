@@ -104,6 +104,13 @@ def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
     assert "Memory, peak" not in {metric.label for metric in app.metric}
 
 
+def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(show: Show, trained: Make) -> None:
+    trained("quick-0001", engine="jax", workers=2)
+    shown = texts(show("live", run="quick-0001"))
+    assert "Profile steps" not in shown
+    assert "How long each worker computes and waits is not known with JAX" in shown
+
+
 def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     shares = [journal.TimeShare(network=name, category="backward", seconds=0.5, share=0.5) for name in ("generator", "")]
