@@ -24,15 +24,14 @@ pytestmark = pytest.mark.usefixtures("cores")
 OF_THE_STEP = ("Softplus", "gradient_tape/", "optimizer_generator/", "optimizer_discriminator/")  # losses, gradients, updates
 
 
-@pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
-def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngine, replicas: int, parts: int) -> None:
+def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngine) -> None:
     """Dropout noise included: it is made so that XLA draws the same numbers."""
-    off, jit = (make(replicas, DcganMnist(), xla=xla, r1_weight=1.0, accumulation_steps=parts) for xla in ("off", "jit"))
+    off, jit = (make(1, DcganMnist(), xla=xla, r1_weight=1.0, accumulation_steps=2) for xla in ("off", "jit"))
     assert_close(trained(jit, 2), trained(off, 2), 1e-3)
     # Adam goes a full step of 1e-4 also along a gradient that is rounding alone, so single weights may part by 2 · 2e-4.
     assert_close(weights(jit.state()), weights(off.state()), 1e-3)
     [gradients] = jit._step._gradients
-    assert gradients.experimental_get_tracing_count() == replicas  # not once for each part
+    assert gradients.experimental_get_tracing_count() == 1  # not once for each part
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
