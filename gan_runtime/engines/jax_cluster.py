@@ -1,15 +1,14 @@
 """Several processes that run one JAX program: which one this is, how they meet, and how they part.
 
 Under TF_CONFIG (our launcher sets it, and so do Kubernetes and people) they meet at the first worker's address; under Slurm
-JAX finds a meeting place itself. No TensorFlow here: it never shares a process with JAX.
+JAX finds a meeting place itself. No TensorFlow here: it never shares a process with JAX. And no JAX until a worker joins: a
+place is asked for before the flags are set that JAX reads when it is imported.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-
-import jax
 
 from gan_runtime.cluster import Members, Place
 from gan_runtime.spec import RunSpec
@@ -30,6 +29,8 @@ def join(spec: RunSpec, accelerator: str) -> None:
     """
     if spec.workers == 1:
         return
+    import jax
+
     members = _members(spec.workers)
     if accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -47,6 +48,8 @@ def leave() -> None:
 
     What the run has made is stored by then, so a worker that is missing at the parting changes nothing.
     """
+    import jax
+
     if jax.distributed.is_initialized():
         with suppress(RuntimeError):
             jax.distributed.shutdown()

@@ -123,13 +123,15 @@ class JaxEngine:
 
     def _placed(self, arrays: Arrays) -> State:
         """The same on every device."""
-        return placed(arrays, NamedSharding(self._mesh, EVERYWHERE))  # type: ignore[no-any-return]
+        state: State = placed(arrays, NamedSharding(self._mesh, EVERYWHERE))
+        return state
 
     def _rows(self, steps: int) -> jax.Array:
         """Which images each step sees, filled up to the length of the longest call."""
         rows = self._order.rows(self._steps_done, steps)
         filled = np.pad(rows, ((0, most_steps(self._spec) - steps), (0, 0), (0, 0)))
-        return placed(filled, self._call.arguments[2].sharding)  # type: ignore[no-any-return]
+        on_devices: jax.Array = placed(filled, self._call.arguments[2].sharding)
+        return on_devices
 
     def _with_statistics(self, state: State) -> State:
         """The averaged generator takes over the batch-norm statistics of the one in training."""
