@@ -113,10 +113,10 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 
 def _workers(store: Store, row: RunRow) -> None:
     """Only runs of several workers have someone to wait for."""
-    times = queries.worker_times(store, row.run_id)
     if row.engine == "jax":
         st.caption("How long each worker computes and waits is not known with JAX: they exchange inside one compiled program.")
         return
+    times = queries.worker_times(store, row.run_id)
     if times.empty:
         st.caption(_nothing_yet(row, "How long each worker computes and waits appears here after the first calls."))
         return
@@ -173,9 +173,9 @@ def _phases_line(store: Store, row: RunRow) -> None:
 
 
 def _step_profile(store: Store, row: RunRow) -> None:
-    profile = queries.profile(store, row.run_id)
-    if profile.empty and row.engine == "jax":
+    if row.engine == "jax":
         return  # it makes no profiles
+    profile = queries.profile(store, row.run_id)
     if profile.empty:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return

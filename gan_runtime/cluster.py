@@ -65,12 +65,13 @@ class Members:
     chiefs: int = 0
 
     @classmethod
-    def of(cls, source: str, workers: int, read: Callable[[], Members]) -> Members:
-        """What `read` finds in the environment. `source`: what it reads, in words.
+    def found(cls, workers: int, in_slurm: Callable[[], Members]) -> Members:
+        """Those of TF_CONFIG where it is set, else those that `in_slurm` makes of Slurm's variables.
 
         Raises:
             AcceleratorError: the cluster has another number of workers than the run, or its variables make no sense.
         """
+        source, read = ("TF_CONFIG", cls.in_tf_config) if "TF_CONFIG" in os.environ else ("Slurm", in_slurm)
         try:
             found = read()
         except (KeyError, ValueError, TypeError, RuntimeError) as error:

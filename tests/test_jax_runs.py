@@ -22,6 +22,7 @@ from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
+from tests.step_losses import losses
 from tests.trainers import end_trainers
 
 Wait = Callable[..., Any]
@@ -68,15 +69,6 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(runti
     assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
     assert sorted(path.name for path in run.samples.iterdir()) == ["epoch-00001.png", "epoch-00002.png"]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
-
-
-def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
-    """float64 (steps,), and a check that each step is there exactly once."""
-    rows = runtime.store.rows(
-        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step", [run.run_id]
-    )
-    assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
-    return np.array([value for _, value in rows])
 
 
 def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(runtime: Runtime, wait_until: Wait) -> None:

@@ -25,6 +25,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
 from gan_runtime.training.stragglers import STRAGGLER_FACTOR
+from tests.step_losses import losses
 
 Wait = Callable[..., Any]
 STEPS_PER_EPOCH = 14  # 1,797 digits in batches of 128
@@ -83,15 +84,6 @@ def trains(runtime: Runtime, run: RunDir, beyond: int, wait_until: Wait) -> None
     """Waits until the run is beyond a step, as long as it lives."""
     wait_until(lambda: step(runtime, run) > beyond or row(runtime, run).status in journal.ENDED, f"step {beyond + 1}")
     assert row(runtime, run).is_live, f"{row(runtime, run).note}\n{run.log_tail()}"
-
-
-def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
-    """float64 (steps,), and a check that each step is there exactly once."""
-    rows = runtime.store.rows(
-        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step", [run.run_id]
-    )
-    assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
-    return np.array([value for _, value in rows])
 
 
 def test_two_workers_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(
@@ -189,6 +181,7 @@ def test_a_slow_or_killed_worker_is_named_and_no_worker_outlives_its_launcher(
         runtime.resume(run.run_id)
         wait_until(lambda: row(runtime, run).attempt == 2 and row(runtime, run).status == "running", "the run is resumed")
         trains(runtime, run, before, wait_until)
+        assert len(losses(runtime, run)) > before, "each step once, also where the lost attempt had gone on"
         assert run.process() is not None
         os.kill(run.process()["pid"], signal.SIGKILL)  # type: ignore[index]
         ended(runtime, run, "lost", wait_until, END_SECONDS)

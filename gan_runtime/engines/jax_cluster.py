@@ -18,20 +18,20 @@ FOUND_BY_JAX = ""  # in the place of an address
 
 
 def place(workers: int) -> Place:
-    """This process among `workers`. Raises AcceleratorError as `Members.of`."""
-    return _members(workers).place
+    """This process among `workers`. Raises AcceleratorError as `Members.found`."""
+    return Members.found(workers, _in_slurm).place
 
 
 def join(spec: RunSpec, accelerator: str) -> None:
     """Waits for the other workers, so that the devices of all are seen. Comes before JAX looks for devices.
 
-    Raises AcceleratorError as `Members.of`.
+    Raises AcceleratorError as `Members.found`.
     """
     if spec.workers == 1:
         return
     import jax
 
-    members = _members(spec.workers)
+    members = Members.found(spec.workers, _in_slurm)
     if accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(
@@ -53,11 +53,6 @@ def leave() -> None:
     if jax.distributed.is_initialized():
         with suppress(RuntimeError):
             jax.distributed.shutdown()
-
-
-def _members(workers: int) -> Members:
-    in_tf_config = "TF_CONFIG" in os.environ
-    return Members.of("TF_CONFIG", workers, Members.in_tf_config) if in_tf_config else Members.of("Slurm", workers, _in_slurm)
 
 
 def _in_slurm() -> Members:

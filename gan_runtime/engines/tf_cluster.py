@@ -14,12 +14,10 @@ FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIR
 def place(workers: int) -> Place:
     """This process among `workers`. Under Slurm it also sets TF_CONFIG, from which the strategy learns the addresses.
 
-    Raises AcceleratorError as `Members.of`.
+    Raises AcceleratorError as `Members.found`.
     """
-    if "TF_CONFIG" in os.environ:
-        return Members.of("TF_CONFIG", workers, Members.in_tf_config).place
-    members = Members.of("Slurm", workers, _in_slurm)
-    os.environ["TF_CONFIG"] = cluster.tf_config(list(members.addresses), members.rank)
+    members = Members.found(workers, _in_slurm)
+    os.environ.setdefault("TF_CONFIG", cluster.tf_config(list(members.addresses), members.rank))
     return members.place
 
 
