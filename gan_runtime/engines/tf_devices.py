@@ -14,6 +14,9 @@ from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.advice import cause
 
+# A ring of collectives, TensorFlow's way on CPUs too, copies within one memory what a sum can read where it lies.
+IN_ONE_MEMORY = tf.distribute.ReductionToOneDevice
+
 
 def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
     """The strategy for `accelerator` (already resolved: cpu, gpu or tpu) with `spec.replicas` replicas.
@@ -30,7 +33,7 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
     if accelerator == "gpu":
         return _mirrored([f"GPU:{index}" for index in range(_gpus(spec.replicas))])
     _simulate_cpu_cores(spec.replicas)
-    return _mirrored([f"CPU:{index}" for index in range(spec.replicas)])
+    return _mirrored([f"CPU:{index}" for index in range(spec.replicas)], IN_ONE_MEMORY())
 
 
 def fullest(devices: Sequence[str]) -> DeviceMemory | None:
@@ -47,8 +50,8 @@ def fullest(devices: Sequence[str]) -> DeviceMemory | None:
     return DeviceMemory(int(highest["current"]), int(highest["peak"]))
 
 
-def _mirrored(devices: list[str]) -> tf.distribute.Strategy:
-    return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else tf.distribute.MirroredStrategy(devices)
+def _mirrored(devices: list[str], exchange: tf.distribute.CrossDeviceOps | None = None) -> tf.distribute.Strategy:
+    return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else tf.distribute.MirroredStrategy(devices, exchange)
 
 
 def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:

@@ -28,12 +28,12 @@ class GradientExchange:
     def __init__(self, spec: RunSpec, network: str, clock: WaitClock = NO_CLOCK) -> None:
         self._network, self._clip_norm, self._clock = network, spec.clip_norm, clock
         self._type = tf.dtypes.as_dtype(spec.all_reduce_type)
-        self._alone = spec.sync_every_steps > 1
+        self.is_alone = spec.sync_every_steps > 1  # each replica follows its own gradients
 
     def __call__(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
         """Gradients of this replica's share of the loss → those of the whole batch, float32."""
         replica = tf.distribute.get_replica_context()
-        if not self._alone and replica.num_replicas_in_sync > 1:  # a single replica sends nothing, so it rounds nothing
+        if not self.is_alone and replica.num_replicas_in_sync > 1:  # a single replica sends nothing, so it rounds nothing
             with tf.name_scope(f"all_reduce_{self._network}"):
                 narrow = [tf.cast(gradient, self._type) for gradient in gradients]
                 summed = self._clock.around(lambda: replica.all_reduce(tf.distribute.ReduceOp.SUM, narrow))
@@ -44,13 +44,45 @@ class GradientExchange:
 
 
 class _Exchanging:
-    """Mixed in before a Keras optimizer: replaces its sum over the replicas."""
+    """Mixed in before a Keras optimizer: replaces its sum over the replicas, and spares replicas the same update."""
 
-    exchange: Callable[[list[tf.Tensor]], list[tf.Tensor]]
+    exchange: GradientExchange
 
     def _all_reduce_sum_gradients(self, grads_and_vars: GradientsAndVariables) -> GradientsAndVariables:
         gradients = self.exchange([gradient for gradient, _ in grads_and_vars])
         return list(zip(gradients, [variable for _, variable in grads_and_vars], strict=True))
+
+    def _distributed_tf_update_step(
+        self, distribution: tf.distribute.Strategy, grads_and_vars: GradientsAndVariables, learning_rate: tf.Tensor
+    ) -> None:
+        """Replicas in one memory are updated once: the other copies of a weight take the buffer of the first.
+
+        The optimizer's slots then move on the first replica alone; nothing reads those of the others.
+        """
+        for gradient, variable in grads_and_vars:
+            update = self._update_once() if self._in_one_memory(distribution) else self._update
+            distribution.extended.update(variable, update, args=(gradient, learning_rate), group=False)
+
+    def _in_one_memory(self, distribution: tf.distribute.Strategy) -> bool:
+        devices = map(tf.DeviceSpec.from_string, distribution.extended.worker_devices)
+        one_process = tf.distribute.in_cross_replica_context()  # several workers update in replica context
+        return one_process and not self.exchange.is_alone and {device.device_type for device in devices} == {"CPU"}
+
+    def _update(self, copy: Any, gradient: tf.Tensor, learning_rate: tf.Tensor) -> None:
+        self.update_step(gradient, copy, learning_rate)  # type: ignore[attr-defined]
+
+    def _update_once(self) -> Callable[[Any, tf.Tensor, tf.Tensor], None]:
+        """To be called for each copy of one variable, one after another."""
+        updated: list[tf.Tensor] = []
+
+        def update(copy: Any, gradient: tf.Tensor, learning_rate: tf.Tensor) -> None:
+            if updated:
+                copy.assign(updated[0])
+            else:
+                self._update(copy, gradient, learning_rate)
+                updated.append(copy.read_value())
+
+        return update
 
 
 class ExchangingAdam(_Exchanging, keras.optimizers.Adam):

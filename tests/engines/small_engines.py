@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.tf_distribute import TfEngine
@@ -37,6 +38,15 @@ def trained(engine: TfEngine, *calls: int) -> Numbers:
 def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
     """A variable's value on each replica."""
     return [value.numpy() for value in engine._strategy.experimental_local_results(variable.value)]
+
+
+def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
+    """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
+    in_one_memory = isinstance(engine._strategy.extended._cross_device_ops, tf.distribute.ReductionToOneDevice)
+    return {
+        name: values[:1] if in_one_memory and name.endswith(("_momentum", "_velocity")) else values
+        for name, values in copies_by_name(engine).items()
+    }
 
 
 def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:

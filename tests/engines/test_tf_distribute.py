@@ -19,7 +19,17 @@ from gan_runtime.workloads.contract import Forward, Objective, Phase, Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
 from gan_runtime.workloads.pair import pair_phases
-from tests.engines.small_engines import BATCH, MakeEngine, assert_close, assert_equal, copies, kept, random_images, trained
+from tests.engines.small_engines import (
+    BATCH,
+    MakeEngine,
+    assert_close,
+    assert_equal,
+    copies,
+    copies_in_use,
+    kept,
+    random_images,
+    trained,
+)
 
 pytestmark = pytest.mark.usefixtures("cores")
 [INNER] = pair_phases(MlpGan.latent_size, Objective())  # each network follows a loss of its own
@@ -50,12 +60,13 @@ def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
     assert after["step"] == 7
 
 
+@pytest.mark.usefixtures("exchange")
 def test_all_replicas_hold_the_same_weights(make: MakeEngine) -> None:
     engine = make(4)
     trained(engine, 5)
-    for name, variable in engine._state._variables().items():
-        values = copies(engine, variable)
-        assert len(values) == 4, name
+    in_use = copies_in_use(engine)
+    assert {len(values) for name, values in in_use.items() if not name.startswith("optimizer_")} == {4}
+    for name, values in in_use.items():
         assert all(np.array_equal(value, values[0]) for value in values), name
 
 
@@ -255,6 +266,7 @@ def white_on_replica(seed: int) -> list[int | None]:
     return [step.index(True) if any(step) else None for step in steps]
 
 
+@pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replica", [0, 1])
 def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
     seed, step = next((seed, seen.index(replica)) for seed in range(1, 60) if replica in (seen := white_on_replica(seed))[1:4])
@@ -269,9 +281,8 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
     assert {"step", "dynamic_scale"} <= changed <= {"step", "dynamic_scale", "step_counter"}
     scales = {float(after[name] / before[name]) for name in before if name.endswith("dynamic_scale")}
     assert scales == {0.5}
-    for name, variable in engine._state._variables().items():
-        first, second = copies(engine, variable)
-        assert np.array_equal(first, second), name
+    for name, (first, *others) in copies_in_use(engine).items():
+        assert all(np.array_equal(first, other) for other in others), name
     numbers = engine.run(1).values
     assert [numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")] == [16_384.0, 16_384.0]
     assert not np.array_equal(engine.state()["generator/generator/hidden/kernel"], after["generator/generator/hidden/kernel"])

@@ -56,11 +56,11 @@ class WithoutDropout(DcganMnist):
         return found
 
 
-def exchanges(engine: TfEngine) -> int:
-    """All-reduces in a step."""
+def exchanges(engine: TfEngine, scope: str) -> int:
+    """Tensors that are summed over the replicas in a step, in this scope."""
     graph = engine._call._list_all_concrete_functions()[0].graph.as_graph_def()
     nodes = [node for function in graph.library.function for node in function.node_def]
-    return sum("CollectiveReduce" in node.op for node in nodes)
+    return sum(node.op == "AddN" and scope in node.name for node in nodes)
 
 
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
@@ -69,7 +69,9 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
     alone = make(2, WithoutDropout(), **options)
     start = one.state()
     assert_close(trained(two, 1), trained(one, 1), 1e-4)
-    assert exchanges(two) == 2 * (3 + 3 + 2)  # on two replicas: three layers there and back, and the gradients of two networks
+    assert exchanges(two, "all_reduce_batch_norm") == 3 + 3, "three layers there and back"
+    for name, network in two._networks.items():
+        assert exchanges(two, f"all_reduce_{name}") == len(network.trainable_variables)
     copied = copies_by_name(two)
     assert sum("moving_" in name for name in copied) == 6
     assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []

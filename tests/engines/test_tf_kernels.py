@@ -11,7 +11,11 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines import tf_kernels
+from gan_runtime.engines.tf_devices import make_strategy
 from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf_step import replica_id
+from gan_runtime.spec import RunSpec
+from tests.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 FAST, PLAIN = CpuKernels(), PlainKernels()
@@ -111,6 +115,31 @@ def test_a_batch_norm_on_one_replica_is_that_of_keras(shape: tuple[int, ...], no
     assert_same(values_and_gradients(lambda x: norm(x, gamma, beta, layer.epsilon)[0], values), expected)
     _, mean, variance = norm(values, gamma, beta, layer.epsilon)
     assert_same([mean.numpy(), variance.numpy()], [np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)])
+
+
+@pytest.mark.usefixtures("exchange")
+def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(new_group: Callable[[], None]) -> None:
+    new_group()
+    strategy = kept(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
+    values, weights, gamma, beta = random(2, 3, 7, 7, 8), random(2, 3, 7, 7, 8, seed=2), random(8, seed=3), random(8, seed=4)
+
+    def on_a_replica() -> list[tf.Tensor]:
+        inputs = [values[replica_id()], gamma, beta]
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outcome = tf_kernels.synchronised_batch_norm(*inputs, 1e-3)[0]
+            total = tf.reduce_sum(outcome * weights[replica_id()])
+        return [outcome, *tape.gradient(total, inputs)]
+
+    call = tf.function(lambda: strategy.run(on_a_replica))
+    outcome, by_values, by_gamma, by_beta = map(strategy.experimental_local_results, call())
+    found = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
+    whole = [tf.reshape(values, [6, 7, 7, 8]), gamma, beta]
+    with tf.GradientTape() as tape:
+        tape.watch(whole)
+        expected = tf_kernels.fused_batch_norm(*whole, 1e-3)[0]
+        total = tf.reduce_sum(expected * tf.reshape(weights, expected.shape))
+    assert_same([value.numpy() for value in found], [value.numpy() for value in [expected, *tape.gradient(total, whole)]])
 
 
 def test_bfloat16_stays_bfloat16_and_close() -> None:

@@ -165,13 +165,16 @@ def test_a_bfloat16_exchange_is_as_exact_as_bfloat16(updates: Updates) -> None:
     assert 0.0 < np.abs(rough - exact).max() < 6 * RATE * 2.5 * 2**-8
 
 
+@pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 def test_the_gradients_travel_in_the_type_asked_for(new_group: Callable[[], None], kind: str) -> None:
     new_group()
     one = OneWeight(2, all_reduce_type=kind)
     graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
-    sent = [operation.inputs[0].dtype for operation in graph.get_operations() if "CollectiveReduce" in operation.type]
-    assert sent == [tf.dtypes.as_dtype(kind)] * 2
+    sums = [operation for operation in graph.get_operations() if operation.type in ("AddN", "CollectiveReduceV2")]
+    assert {term.dtype for operation in sums for term in operation.inputs if term.shape.num_elements() == 12} == {
+        tf.dtypes.as_dtype(kind)
+    }
 
 
 def test_one_replica_sends_nothing_and_rounds_nothing(updates: Updates) -> None:
@@ -184,3 +187,13 @@ def test_training_with_a_bfloat16_exchange_stays_close(make: MakeEngine) -> None
     apart = {metric: np.abs(exact[metric] - rough[metric]).max() for metric in exact}
     assert 0.0 < apart["loss_discriminator"] < 1e-3
     assert max(apart.values()) < 1e-3
+
+
+def test_replicas_in_one_memory_are_updated_once_unless_they_train_alone(new_group: Callable[[], None]) -> None:
+    updates = {}
+    for steps in (1, 3):
+        new_group()
+        one = OneWeight(4, sync_every_steps=steps)
+        graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
+        updates[steps] = sum(operation.type == "ResourceApplyAdam" for operation in graph.get_operations())
+    assert updates == {1: 1, 3: 4}
