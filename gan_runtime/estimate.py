@@ -1,7 +1,8 @@
 """What a run will need, estimated before it starts. Estimates, named as such wherever they are shown.
 
-Memory of a trainer = a loaded framework + weights of each replica with all that goes with them + activations of each
-image. The three constants were fitted to the measured trainers of docs/metrics.md, which they meet within 6 %.
+Memory of a trainer = a loaded framework + weights with all that goes with them, once and for each replica + activations of
+each image. The four constants were fitted to the measured trainers of docs/metrics.md, which they meet within 8 %.
+What exactly fills them was not looked into.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
 
-BASE_BYTES = 820e6  # a trainer that has loaded TensorFlow and made its threads
-BYTES_PER_WEIGHT = 38  # weight, gradient and two Adam slots are 16; the rest are reduced gradients and re-laid kernels
-BYTES_PER_ACTIVATION = 4  # also in mixed precision: what is saved there goes into casts
+BASE_BYTES = 713e6  # a trainer that has loaded TensorFlow and made its threads
+BYTES_PER_WEIGHT = 70  # of a worker: the weight, its gradient and two Adam slots are 16 of them
+BYTES_PER_COPY = 16  # of each replica, which shares the memory of the weights themselves with the others
+BYTES_PER_ACTIVATION = 2.6  # of the bfloat16 that most runs compute in; float32 takes more
 
 
 def memory_bytes(spec: RunSpec) -> float:
     """Bytes of main memory of all processes of a run on the CPU. For GPU and TPU a rough guide only: not measured there."""
     entry = catalog.WORKLOADS[spec.workload]
-    weights = spec.replicas_in_all * entry.parameters * BYTES_PER_WEIGHT
-    return spec.workers * BASE_BYTES + weights + spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION
+    once = BASE_BYTES + entry.parameters * BYTES_PER_WEIGHT
+    copies = spec.replicas_in_all * entry.parameters * BYTES_PER_COPY
+    return spec.workers * once + copies + spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION
 
 
 def training_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:
