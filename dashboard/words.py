@@ -115,7 +115,7 @@ def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
     if start <= 0 and step >= 0:
         return f"**{name}** is ahead of {usual[0]} from the first step: {begins}, and {goes_on}."
     steps = break_even_steps(usual[1], other[1]) or 0.0
-    after = f"after {count(steps)} steps ({duration(usual[1].after(steps))})"
+    after = f"after {count(steps)} steps ({duration(usual[1].after(steps))})" if steps >= 1 else "within its first step"
     if start > 0:
         return f"**{name}** has paid back its compiling {after} against {usual[0]}: {begins}, and {goes_on}."
     return f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but {goes_on}."

@@ -1,8 +1,7 @@
 """What a run will need, estimated before it starts. Estimates, named as such wherever they are shown.
 
 Memory of a trainer = a loaded framework + weights with all that goes with them, once and for each replica + activations of
-each image. The four constants were fitted to the measured trainers of docs/metrics.md, which they meet within 8 %.
-What exactly fills them was not looked into.
+each image. The constants were fitted to the measured trainers of docs/metrics.md, which they meet within 4 %.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
 
-BASE_BYTES = 713e6  # a trainer that has loaded TensorFlow and made its threads
-BYTES_PER_WEIGHT = 70  # of a worker: the weight, its gradient and two Adam slots are 16 of them
-BYTES_PER_COPY = 16  # of each replica, which shares the memory of the weights themselves with the others
-BYTES_PER_ACTIVATION = 2.6  # of the bfloat16 that most runs compute in; float32 takes more
+BASE_BYTES = 715e6  # a trainer that has loaded TensorFlow and made its threads
+BYTES_PER_WEIGHT = 60  # of a worker: the weight, its gradient and two Adam slots are 16 of them
+BYTES_PER_COPY = 17.5  # of each replica: its own gradient and slots are 12; the memory of the weights themselves is shared
+BYTES_PER_ACTIVATION = {"float32": 5.2, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
 
 
 def memory_bytes(spec: RunSpec) -> float:
@@ -21,7 +20,8 @@ def memory_bytes(spec: RunSpec) -> float:
     entry = catalog.WORKLOADS[spec.workload]
     once = BASE_BYTES + entry.parameters * BYTES_PER_WEIGHT
     copies = spec.replicas_in_all * entry.parameters * BYTES_PER_COPY
-    return spec.workers * once + copies + spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION
+    activations = spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION[spec.precision]
+    return spec.workers * once + copies + activations
 
 
 def training_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:

@@ -4,7 +4,7 @@ A profiled window is divided moment by moment, so that the shares always add up 
 * some operation computes: the moment is divided evenly among the operations that compute just then;
 * none is seen computing, but some were handed to a pool of threads and are not done: it is divided evenly among them;
 * none computes at all, but replicas exchange numbers: it is divided among the exchanges. An exchange, or a wait for another
-  replica, that is hidden behind computing costs no time and is not counted;
+  replica, that is hidden behind computing costs no time and is not counted; to add up what lies in one memory is computing;
 * neither, but the step waits for its next batch: input. Input work that is hidden is not counted;
 * nothing of all this: idle.
 Of operations nested in each other on one thread only the innermost counts; of calls that merely wait for what they called,
@@ -63,7 +63,7 @@ _RULES: tuple[tuple[str, str, Category], ...] = (
     # kind, path, category
     (r"Iterator|Infeed|MemcpyH2D|MEMCPYHtoD|OptionalGetValue", "", "input"),
     ("", r"/all_reduce_batch_norm", "batch_norm_all_reduce"),
-    ("", r"/all_reduce_{network}", "gradient_all_reduce"),
+    ("", r"/all_reduce_({network}|weights)", "gradient_all_reduce"),
     (_EXCHANGES, r"/[a-z_]*_{network}/", "gradient_all_reduce"),
     (_EXCHANGES, r"/{network}/", "batch_norm_all_reduce"),
     (_EXCHANGES, r"/gradients/", "batch_norm_all_reduce"),  # the way back through it
@@ -78,8 +78,7 @@ _CALLS = re.compile(
     r"^(_?XlaRun|XlaLaunch|_?XlaCompile|(Stateful)?PartitionedCall|While|StatelessWhile|If|StatelessIf|RemoteCall)$"
 )
 
-# The lowest level with an operation takes the moment; computing is level 0, or 1 when handed over.
-_LEVELS: dict[Category, int] = {"gradient_all_reduce": 2, "batch_norm_all_reduce": 2, "input": 3}
+_WAITS = re.compile(_EXCHANGES)
 
 
 class Classifier:
@@ -165,9 +164,16 @@ def _changes(ops: Iterable[Op], window: Window, classifier: Classifier) -> Itera
             begin, end = max(begin, window.start_s), min(end, window.end_s)
             if end > begin:
                 place = classifier.place(op)
-                taker = (_LEVELS.get(place[1], int(op.handed_over)), place)
+                taker = (_level(op, place[1]), place)
                 yield begin, taker, 1
                 yield end, taker, -1
+
+
+def _level(op: Op, category: Category) -> int:
+    """The lowest level with an operation takes the moment. Computing comes first, adding up what is exchanged included."""
+    if category == "input":
+        return 3
+    return 2 if _WAITS.search(op.kind) else int(op.handed_over)
 
 
 def _innermost(ops: list[Op]) -> Iterable[tuple[Op, float, float]]:

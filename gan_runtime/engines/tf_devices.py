@@ -14,8 +14,16 @@ from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.advice import cause
 
-# A ring of collectives, TensorFlow's way on CPUs too, copies within one memory what a sum can read where it lies.
-IN_ONE_MEMORY = tf.distribute.ReductionToOneDevice
+
+class SharedMemoryMirroredStrategy(tf.distribute.MirroredStrategy):
+    """Simulated cores: what their replicas exchange lies in one memory, so it is summed there and weights are updated once.
+
+    MirroredStrategy by itself sums over CPUs in a ring of collectives, which packs, copies and unpacks for each replica. The
+    single update is in `tf_optimizers`.
+    """
+
+    def __init__(self, devices: list[str]) -> None:
+        super().__init__(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
 
 
 def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
@@ -31,9 +39,9 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
     if accelerator == "tpu":
         return _tpu(spec)
     if accelerator == "gpu":
-        return _mirrored([f"GPU:{index}" for index in range(_gpus(spec.replicas))])
+        return _mirrored([f"GPU:{index}" for index in range(_gpus(spec.replicas))], tf.distribute.MirroredStrategy)
     _simulate_cpu_cores(spec.replicas)
-    return _mirrored([f"CPU:{index}" for index in range(spec.replicas)], IN_ONE_MEMORY())
+    return _mirrored([f"CPU:{index}" for index in range(spec.replicas)], SharedMemoryMirroredStrategy)
 
 
 def fullest(devices: Sequence[str]) -> DeviceMemory | None:
@@ -50,8 +58,8 @@ def fullest(devices: Sequence[str]) -> DeviceMemory | None:
     return DeviceMemory(int(highest["current"]), int(highest["peak"]))
 
 
-def _mirrored(devices: list[str], exchange: tf.distribute.CrossDeviceOps | None = None) -> tf.distribute.Strategy:
-    return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else tf.distribute.MirroredStrategy(devices, exchange)
+def _mirrored(devices: list[str], several: type[tf.distribute.MirroredStrategy]) -> tf.distribute.Strategy:
+    return tf.distribute.OneDeviceStrategy(devices[0]) if len(devices) == 1 else several(devices)
 
 
 def _multi_worker(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:

@@ -146,10 +146,15 @@ def synchronised_batch_norm(
 
 @tf.custom_gradient
 def _mean_over_replicas(own: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-    """The way back is the same exchange; it is written out so that profiles find it under its name as well."""
+    """The way back is the same exchange; it is written out so that profiles find it under its layer's name."""
+    backward_scope = _backward_scope()
 
     def exchanged(values: tf.Tensor) -> tf.Tensor:
         with tf.name_scope("all_reduce_batch_norm"):
             return tf.distribute.get_replica_context().all_reduce("mean", values)
 
-    return exchanged(own), exchanged
+    def backward(upstream: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope(backward_scope):
+            return exchanged(upstream)
+
+    return exchanged(own), backward

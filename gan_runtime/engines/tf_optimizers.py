@@ -1,8 +1,9 @@
 """Keras optimizers whose exchange between the replicas is ours: type of the numbers, clipping after the sum, local steps.
 
 A Keras optimizer sums gradients over replicas by itself and clips BEFORE that sum (measured: a norm limit of 1 gave an
-update of norm 2 on two replicas). One private method, `_all_reduce_sum_gradients`, is where both can be put right;
-Keras is pinned for it, and tests/engines/test_tf_optimizers.py holds it to its promise.
+update of norm 2 on two replicas). A private method, `_all_reduce_sum_gradients`, is where both can be put right; in another,
+`_distributed_tf_update_step`, replicas in one memory are spared the same update. Keras is pinned for them, and
+tests/engines/test_tf_optimizers.py holds them to their promise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import keras
 import tensorflow as tf
 
 from gan_runtime.engines.optimizer_constants import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO
+from gan_runtime.engines.tf_devices import SharedMemoryMirroredStrategy
 from gan_runtime.engines.tf_workers import NO_CLOCK, WaitClock
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.schedules import StepRate
@@ -59,14 +61,10 @@ class _Exchanging:
 
         The optimizer's slots then move on the first replica alone; nothing reads those of the others.
         """
+        once = isinstance(distribution, SharedMemoryMirroredStrategy) and not self.exchange.is_alone
         for gradient, variable in grads_and_vars:
-            update = self._update_once() if self._in_one_memory(distribution) else self._update
+            update = self._update_once() if once else self._update
             distribution.extended.update(variable, update, args=(gradient, learning_rate), group=False)
-
-    def _in_one_memory(self, distribution: tf.distribute.Strategy) -> bool:
-        devices = map(tf.DeviceSpec.from_string, distribution.extended.worker_devices)
-        one_process = tf.distribute.in_cross_replica_context()  # several workers update in replica context
-        return one_process and not self.exchange.is_alone and {device.device_type for device in devices} == {"CPU"}
 
     def _update(self, copy: Any, gradient: tf.Tensor, learning_rate: tf.Tensor) -> None:
         self.update_step(gradient, copy, learning_rate)  # type: ignore[attr-defined]
@@ -130,11 +128,12 @@ def make_optimizer(spec: RunSpec, network: str, rate: StepRate, clock: WaitClock
     return keras.optimizers.LossScaleOptimizer(inner, dynamic_growth_steps=LOSS_SCALE_GROWTH_STEPS, name=f"loss_scale_{network}")
 
 
-def shared_overflow(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
+def shared_overflow(gradients: list[tf.Tensor], network: str) -> list[tf.Tensor]:
     """If a gradient overflowed on any replica, infinite on all: then all skip the step and lower the scale together.
 
     LossScaleOptimizer itself looks at replica 0 alone (measured: an overflow on replica 1 reached all weights).
     """
     overflow = tf.add_n([tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.float32)) for gradient in gradients])
-    anywhere = tf.distribute.get_replica_context().all_reduce("sum", overflow) > 0
+    with tf.name_scope(f"all_reduce_{network}"):
+        anywhere = tf.distribute.get_replica_context().all_reduce("sum", overflow) > 0
     return [tf.where(anywhere, tf.cast(math.inf, gradient.dtype), gradient) for gradient in gradients]

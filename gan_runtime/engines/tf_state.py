@@ -111,6 +111,7 @@ def _average(variables: list[Any]) -> None:
     floats = [variable for variable in variables if tf.as_dtype(variable.dtype).is_floating]
     if not floats:
         return
-    means = tf.distribute.get_replica_context().all_reduce("mean", [tf.identity(variable) for variable in floats])
+    with tf.name_scope("all_reduce_weights"):
+        means = tf.distribute.get_replica_context().all_reduce("mean", [tf.identity(variable) for variable in floats])
     for variable, mean in zip(floats, means, strict=True):
         variable.assign(mean)

@@ -137,7 +137,7 @@ class ReplicaStep:
     def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
         if self._spec.precision == "mixed_float16":
             own = gradients
-            gradients = self._clock.around(lambda: shared_overflow(own))
+            gradients = self._clock.around(lambda: shared_overflow(own, network))
         self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
 
     def _rates(self, network: str) -> Numbers:

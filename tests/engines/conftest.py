@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines import tf_devices, tf_optimizers
+from gan_runtime.engines import tf_devices
 from gan_runtime.engines.tf_distribute import TfEngine
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -29,12 +29,17 @@ def new_group() -> Callable[[], None]:
     return call
 
 
+@pytest.fixture
+def as_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated cores exchange by collectives, and each replica updates its own copy."""
+    monkeypatch.setattr(tf_devices, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
+
+
 @pytest.fixture(params=["in one memory", "as on GPUs"])
-def exchange(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to exchange and update: that of simulated cores, and by collectives, where each replica updates its own copy."""
+def exchange(request: pytest.FixtureRequest) -> None:
+    """Both ways to exchange and update."""
     if request.param == "as on GPUs":
-        monkeypatch.setattr(tf_devices, "IN_ONE_MEMORY", lambda: None)
-        monkeypatch.setattr(tf_optimizers._Exchanging, "_in_one_memory", lambda *_: False)
+        request.getfixturevalue("as_on_gpus")
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.tf_devices import SharedMemoryMirroredStrategy
 from gan_runtime.engines.tf_distribute import TfEngine
 
 BATCH = 8
@@ -42,9 +42,9 @@ def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
 
 def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
-    in_one_memory = isinstance(engine._strategy.extended._cross_device_ops, tf.distribute.ReductionToOneDevice)
+    shared = isinstance(engine._strategy, SharedMemoryMirroredStrategy)
     return {
-        name: values[:1] if in_one_memory and name.endswith(("_momentum", "_velocity")) else values
+        name: values[:1] if shared and name.endswith(("_momentum", "_velocity")) else values
         for name, values in copies_by_name(engine).items()
     }
 

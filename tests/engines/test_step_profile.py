@@ -38,11 +38,19 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         (STEP + "loss_scale_generator/Mul", "Mul", "generator", "optimizer"),
         (SUM_G, "CollectiveReduceV2", "generator", "gradient_all_reduce"),
         (STEP + "optimizer_generator/all_reduce_generator/concat", "ConcatV2", "generator", "gradient_all_reduce"),
+        (STEP + "optimizer_generator/all_reduce_generator/AddN_1", "AddN", "generator", "gradient_all_reduce"),
+        (STEP + "all_reduce_weights/truediv", "RealDiv", "", "gradient_all_reduce"),
         (STEP + "adam_discriminator/CollectiveReduceV2_1", "CollectiveReduceV2", "discriminator", "gradient_all_reduce"),
         (STEP + "forward/generator_1/norm_1_1/CollectiveReduceV2", "CollectiveReduceV2", "generator", "batch_norm_all_reduce"),
         (
             STEP + "forward/generator_1/norm_1_1/all_reduce_batch_norm/truediv",
             "RealDiv",
+            "generator",
+            "batch_norm_all_reduce",
+        ),
+        (
+            STEP + "gradients/gradient_tape/while/forward/generator_1/norm_1_1/all_reduce_batch_norm/AddN",
+            "AddN",
             "generator",
             "batch_norm_all_reduce",
         ),
@@ -89,6 +97,13 @@ def test_an_exchange_hidden_behind_computing_costs_nothing() -> None:
         ("generator", "gradient_all_reduce"): 1,
         ("", "input"): 1.5,
         ("", "idle"): 0.5,
+    }
+
+
+def test_adding_up_in_one_memory_is_computing() -> None:
+    assert divided(op(FORWARD_G, 0, 10), op(SUM_G, 0, 10, "AddN", "tf_Compute/2")) == {
+        ("generator", "forward"): 5,
+        ("generator", "gradient_all_reduce"): 5,
     }
 
 

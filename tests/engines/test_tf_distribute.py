@@ -38,6 +38,7 @@ pytestmark = pytest.mark.usefixtures("cores")
 # ---- replicas compute what one device computes --------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replicas", [2, 4])
 def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(make: MakeEngine, replicas: int) -> None:
     one, several = make(1), make(replicas)
@@ -470,7 +471,7 @@ def test_a_state_with_another_shape_is_refused(make: MakeEngine) -> None:
 # ---- devices --------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("replicas", "strategy"), [(1, "OneDeviceStrategy"), (8, "MirroredStrategy")])
+@pytest.mark.parametrize(("replicas", "strategy"), [(1, "OneDeviceStrategy"), (8, "SharedMemoryMirroredStrategy")])
 def test_the_engine_describes_its_devices(make: MakeEngine, replicas: int, strategy: str) -> None:
     found = make(replicas).describe()
     assert found["strategy"] == strategy

@@ -56,11 +56,24 @@ class WithoutDropout(DcganMnist):
         return found
 
 
-def exchanges(engine: TfEngine, scope: str) -> int:
-    """Tensors that are summed over the replicas in a step, in this scope."""
+def operations(engine: TfEngine) -> list[Any]:
+    """Nodes of a step's graph."""
     graph = engine._call._list_all_concrete_functions()[0].graph.as_graph_def()
-    nodes = [node for function in graph.library.function for node in function.node_def]
-    return sum(node.op == "AddN" and scope in node.name for node in nodes)
+    return [node for function in graph.library.function for node in function.node_def]
+
+
+def exchanges(engine: TfEngine, scope: str) -> list[str]:
+    """The sums over the replicas in a step, one for each tensor, in this scope."""
+    return [node.name for node in operations(engine) if node.op == "AddN" and scope in node.name]
+
+
+@pytest.mark.usefixtures("as_on_gpus")
+def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngine) -> None:
+    engine = make(2)
+    engine.trace()
+    sent = [node.name for node in operations(engine) if node.op == "CollectiveReduceV2"]
+    assert [sum(network in name for name in sent) for network in ("generator", "discriminator")] == [2, 2], "of each replica"
+    assert len(sent) == 4
 
 
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
@@ -69,9 +82,10 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
     alone = make(2, WithoutDropout(), **options)
     start = one.state()
     assert_close(trained(two, 1), trained(one, 1), 1e-4)
-    assert exchanges(two, "all_reduce_batch_norm") == 3 + 3, "three layers there and back"
+    assert len(exchanges(two, "all_reduce_batch_norm")) == 3 + 3, "three layers there and back"
+    assert all("/generator" in name for name in exchanges(two, "all_reduce_batch_norm"))
     for name, network in two._networks.items():
-        assert exchanges(two, f"all_reduce_{name}") == len(network.trainable_variables)
+        assert len(exchanges(two, f"all_reduce_{name}")) == len(network.trainable_variables)
     copied = copies_by_name(two)
     assert sum("moving_" in name for name in copied) == 6
     assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
@@ -97,6 +111,7 @@ def norm(values: np.ndarray) -> float:
 # ---- local steps --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}])
 def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine, options: dict[str, Any]) -> None:
     engine = make(2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
