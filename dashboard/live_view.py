@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import altair as alt
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
@@ -77,12 +78,17 @@ def _losses(store: Store, row: RunRow) -> None:
     if losses.empty:
         st.info(_nothing_yet(row, "The loss curves appear here as soon as the first steps are done."))
         return
-    st.altair_chart(charts.loss_curves(losses, height=400), key=f"losses.{row.run_id}")
+    _zoomable(charts.loss_curves(losses, height=400), f"losses.{row.run_id}")
     broken = queries.not_finite(store, row.run_id)
     if not broken.empty:
         st.error(
             f"{broken['metric'].iloc[0]} became {broken['value'].iloc[0]} at step {broken['step'].iloc[0]}: the curve ends there."
         )
+
+
+def _zoomable(chart: alt.LayerChart, key: str) -> None:
+    """Curves that grow while a person looks into them. Streamlit 1.67 ends a zoom with new rows unless it listens to it."""
+    st.altair_chart(chart, key=key, on_select="rerun", selection_mode="zoom")
 
 
 def _nothing_yet(row: RunRow, sentence: str) -> str:
@@ -98,7 +104,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
         if scores.empty:
             st.caption(_nothing_yet(row, "D's mean scores of real and generated images appear here."))
         else:
-            st.altair_chart(charts.score_curves(scores), key=f"scores.{row.run_id}")
+            _zoomable(charts.score_curves(scores), f"scores.{row.run_id}")
     with middle:
         if histogram.empty:
             st.caption("The distribution of D's scores appears here after the first epoch.")

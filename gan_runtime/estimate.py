@@ -1,7 +1,7 @@
 """What a run will need, estimated before it starts. Estimates, named as such wherever they are shown.
 
 Memory of a trainer = a loaded framework + weights with all that goes with them, once and for each replica + activations of
-each image. The constants were fitted to the measured trainers of docs/metrics.md, which they meet within 4 %.
+each image. The constants were fitted to the measured trainers of docs/metrics.md, which they meet within 3 %.
 """
 
 from __future__ import annotations

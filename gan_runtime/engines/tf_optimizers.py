@@ -61,13 +61,11 @@ class _Exchanging:
 
         The optimizer's slots then move on the first replica alone; nothing reads those of the others.
         """
-        once = isinstance(distribution, SharedMemoryMirroredStrategy) and not self.exchange.is_alone
+        if self.exchange.is_alone or not isinstance(distribution, SharedMemoryMirroredStrategy):
+            super()._distributed_tf_update_step(distribution, grads_and_vars, learning_rate)  # type: ignore[misc]
+            return
         for gradient, variable in grads_and_vars:
-            update = self._update_once() if once else self._update
-            distribution.extended.update(variable, update, args=(gradient, learning_rate), group=False)
-
-    def _update(self, copy: Any, gradient: tf.Tensor, learning_rate: tf.Tensor) -> None:
-        self.update_step(gradient, copy, learning_rate)  # type: ignore[attr-defined]
+            distribution.extended.update(variable, self._update_once(), args=(gradient, learning_rate), group=False)
 
     def _update_once(self) -> Callable[[Any, tf.Tensor, tf.Tensor], None]:
         """To be called for each copy of one variable, one after another."""
@@ -77,7 +75,7 @@ class _Exchanging:
             if updated:
                 copy.assign(updated[0])
             else:
-                self._update(copy, gradient, learning_rate)
+                self.update_step(gradient, copy, learning_rate)  # type: ignore[attr-defined]
                 updated.append(copy.read_value())
 
         return update

@@ -54,23 +54,28 @@ def chart(page: Page, title: str) -> Locator:
     return page.get_by_test_id("stVegaLiteChart").filter(has_text=title)
 
 
-def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> tuple[Locator, str]:
-    """Turns the wheel over a chart; returns the first label of its axis, and the text that it has come to."""
-    label, box = shown.locator(".role-axis-label text").first, shown.bounding_box()
+def ticks(shown: Locator) -> set[str]:
+    """Whole numbers at a chart's axes, which are steps: losses have a point. They grow with the run unless it is zoomed."""
+    return {text for text in shown.locator(".role-axis-label text").all_text_contents() if "." not in text}
+
+
+def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
+    """Turns the wheel over a chart; returns the steps at the axis that it has come to."""
+    box = shown.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
-    before = label.text_content()
+    before = ticks(shown)
     page.mouse.wheel(0, -600)
-    wait_until(lambda: label.text_content() != before, "the axis shows the zoomed range", 20)
-    return label, str(wait_until(lambda: at_rest(page, label), "the zoom has come to rest", 60))
+    wait_until(lambda: ticks(shown) != before, "the axis shows the zoomed range", 20)
+    return set(wait_until(lambda: at_rest(page, shown), "the zoom has come to rest", 60))
 
 
-def at_rest(page: Page, label: Locator) -> str | None:
-    """The label's text, if it stays the same for some steps; a busy browser zooms in several parts."""
-    text, before = label.text_content(), step(page)
+def at_rest(page: Page, shown: Locator) -> set[str] | None:
+    """The steps at the axis, if they stay the same for some steps; a busy browser zooms in several parts."""
+    now, before = ticks(shown), step(page)
     while step(page) <= before + 4:
         page.wait_for_timeout(100)
-    return text if label.text_content() == text else None
+    return now if ticks(shown) == now else None
 
 
 def slider_is_put_to_the_first_epoch(page: Page) -> bool:
@@ -97,13 +102,14 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     before = step(page)
     wait_until(lambda: step(page) > before + 8, "the step moves on")
     assert drawing.evaluate("node => node.isConnected"), "the loss chart was made anew: it flickers and loses its zoom"
-    label, zoomed = zoomed_in(page, losses, wait_until)
+    zoomed = zoomed_in(page, losses, wait_until)
     before = step(page)
     wait_until(lambda: step(page) > before + 8, "the step moves on under the zoom")
-    assert label.text_content() == zoomed
+    assert ticks(losses) == zoomed
     bars = chart(page, "How long does an epoch take?").locator(".mark-rect path")
     expect(bars).to_have_count(1)
     expect(page.get_by_text(f"After epoch 1, step {STEPS_PER_EPOCH}")).to_be_visible()
+    assert ticks(losses) == zoomed, "the zoom is lost at the end of an epoch"
     expect(page.get_by_text("After epoch 2,")).to_be_visible()
     expect(bars).to_have_count(2)
     expect(chart(page, "How large is one update?").locator(".mark-symbol path").first).to_be_visible()
