@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
 from gan_runtime.studies import paper
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.surface import runner
 from tests.pages.test_pages import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
 from tests.surface.hand_made import keep_three, surface
@@ -115,6 +117,25 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(show: Show, trai
     assert all(button.key != "paper.11.start" for button in app.button)  # the snapshots are not in this home
 
 
+@pytest.fixture
+def _held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Jobs that stand still from their start: none ends before a test has pressed Stop."""
+    begin, held = runner.start, []
+
+    def start_and_hold(run: RunDir) -> None:
+        job = begin(run)
+        assert job is not None
+        job.send_signal(signal.SIGSTOP)
+        held.append(job)
+
+    monkeypatch.setattr(runner, "start", start_and_hold)
+    yield
+    for job in held:
+        job.kill()
+        job.wait()
+
+
+@pytest.mark.usefixtures("_held")
 def test_the_loss_surface_of_a_run_is_computed_at_a_press(show: Show, trained: Callable[..., RunDir]) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
     keep_three(run)
