@@ -36,7 +36,7 @@ check: setup-dev
 
 test: check
 	@scripts/browser.sh $(PYTHON)
-	@$(PYTHON) -m pytest --durations=10 -n 3 --dist loadfile --no-loadscope-reorder
+	@$(PYTHON) -m pytest --durations=10 -n 2 --dist loadfile --no-loadscope-reorder
 
 format: setup-dev
 	@$(VENV)/bin/ruff format .

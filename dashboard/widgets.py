@@ -15,6 +15,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
+FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
     "synchronous training."
@@ -127,7 +128,7 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
         shown.append(("Memory, peak", words.size(memory.process_bytes), text))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
-            st.metric(label, value, help=text or None, width=155)
+            st.metric(label, value, help=text or None, width=FIGURE_WIDTH)
 
 
 def progress_bar(progress: Progress) -> None:

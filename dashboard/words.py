@@ -45,8 +45,10 @@ def share(value: float | None, digits: int = 0) -> str:
 
 
 def loss(number: float | None) -> str:
-    """0.693; a dash when unknown."""
-    return "–" if number is None else f"{number:.3f}"
+    """0.693 · 12.35; a dash when unknown."""
+    if number is None:
+        return "–"
+    return f"{number:.3f}" if abs(number) < 10 else f"{number:.4g}"
 
 
 def size(number: float) -> str:

@@ -29,7 +29,7 @@ tf_flags.keep_jax_out()  # tests of JAX have processes of their own
 
 CORES = 8
 POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
-# Files of tests run three at a time (Makefile): these take longest and begin, so that at the end none is left alone for long.
+# Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone for long.
 LONGEST = ("test_main_job.py", "test_workers.py", "test_supervisor.py", "test_cli.py", "test_jax_runs.py", "test_jax_parity.py")
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

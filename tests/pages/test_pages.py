@@ -167,6 +167,11 @@ def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Mak
     assert "loss_generator became nan at step 21" in texts(show("live", run="quick-0001"))
 
 
+def test_live_keeps_large_losses_as_short_as_others(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(123.45678, 0.6931))
+    assert "123.5 / 0.693" in [metric.value for metric in show("live", run="quick-0001").metric]
+
+
 def test_live_falls_back_when_the_address_names_an_unknown_run(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("live", run="quick-0099")
