@@ -1,6 +1,7 @@
 """Charts: a DataFrame in, an altair Chart out. No Streamlit here.
 
-The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps zoom and place.
+The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps the place. A zoom
+outlives new rows only where the page listens to it (`live_view`).
 """
 
 from __future__ import annotations

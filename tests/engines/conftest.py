@@ -16,7 +16,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 from gan_runtime.workloads.mlp_gan import MlpGan
 from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import AS_ON_GPUS, BATCH, IN_ONE_MEMORY, MakeEngine, kept, random_images
+from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images
 
 
 @pytest.fixture
@@ -35,10 +35,10 @@ def as_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf_devices, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
 
 
-@pytest.fixture(params=[IN_ONE_MEMORY, AS_ON_GPUS])
+@pytest.fixture(params=["in one memory", "as on GPUs"])
 def exchange(request: pytest.FixtureRequest) -> None:
     """Both ways to exchange and update."""
-    if request.param == AS_ON_GPUS:
+    if request.param == "as on GPUs":
         request.getfixturevalue("as_on_gpus")
 
 

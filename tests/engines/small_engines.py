@@ -13,7 +13,6 @@ from gan_runtime.engines.tf_devices import SharedMemoryMirroredStrategy
 from gan_runtime.engines.tf_distribute import TfEngine
 
 BATCH = 8
-IN_ONE_MEMORY, AS_ON_GPUS = "in one memory", "as on GPUs"  # how replicas exchange: see the fixture `exchange`
 MakeEngine = Callable[..., TfEngine]
 Numbers = dict[str, np.ndarray]
 

@@ -20,9 +20,7 @@ from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
 from gan_runtime.workloads.pair import pair_phases
 from tests.engines.small_engines import (
-    AS_ON_GPUS,
     BATCH,
-    IN_ONE_MEMORY,
     MakeEngine,
     assert_close,
     assert_equal,
@@ -41,9 +39,7 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 @pytest.mark.usefixtures("exchange")
-@pytest.mark.parametrize(
-    ("replicas", "exchange"), [(2, IN_ONE_MEMORY), (4, IN_ONE_MEMORY), (2, AS_ON_GPUS)], indirect=["exchange"]
-)
+@pytest.mark.parametrize("replicas", [2, 4])
 def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(make: MakeEngine, replicas: int) -> None:
     one, several = make(1), make(replicas)
     expected, found = trained(one, 1, 6), trained(several, 1, 6)
@@ -272,9 +268,7 @@ def white_on_replica(seed: int) -> list[int | None]:
 
 
 @pytest.mark.usefixtures("exchange")
-@pytest.mark.parametrize(
-    ("replica", "exchange"), [(0, IN_ONE_MEMORY), (1, IN_ONE_MEMORY), (1, AS_ON_GPUS)], indirect=["exchange"]
-)
+@pytest.mark.parametrize("replica", [0, 1])
 def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
     seed, step = next((seed, seen.index(replica)) for seed in range(1, 60) if replica in (seen := white_on_replica(seed))[1:4])
     images = random_images(40)

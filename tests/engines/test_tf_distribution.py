@@ -13,7 +13,7 @@ from gan_runtime.engines.tf_distribute import TfEngine
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.layers import ReplicaDropout
-from tests.engines.small_engines import AS_ON_GPUS, IN_ONE_MEMORY, MakeEngine, assert_close, copies_by_name, trained
+from tests.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 GENERATOR = "generator/generator/hidden/kernel"
@@ -112,15 +112,7 @@ def norm(values: np.ndarray) -> float:
 
 
 @pytest.mark.usefixtures("exchange")
-@pytest.mark.parametrize(
-    ("options", "exchange"),
-    [
-        ({"optimizer": "sgd", "momentum": 0.9}, IN_ONE_MEMORY),
-        ({"optimizer": "adam", "ema_decay": 0.5}, IN_ONE_MEMORY),
-        ({"optimizer": "sgd", "momentum": 0.9}, AS_ON_GPUS),
-    ],
-    indirect=["exchange"],
-)
+@pytest.mark.parametrize("options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}])
 def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine, options: dict[str, Any]) -> None:
     engine = make(2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
     alone = make(2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
