@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, grouping, option_words, palette, places
+from dashboard import compare_charts, grouping, palette, places, words
 from dashboard.compare_charts import Look, Smoothing, YScale
 from dashboard.grouping import Series
 from dashboard.metric_words import METRICS
@@ -174,7 +174,7 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
     known = {row.run_id: row for row in rows}
     names = grouping.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f":color[■]{{foreground='{found.color}'}} **{option_words.plain(found.name)}**", width="content")
+        st.markdown(f":color[■]{{foreground='{found.color}'}} **{words.plain(found.name)}**", width="content")
         for run_id in found.run_ids:
             label = f"Open {names[run_id]} · {known[run_id].status}"
             st.page_link(places.LIVE, label=label, icon=":material/monitoring:", query_params={"run": run_id}, width="content")

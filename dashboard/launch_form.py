@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import option_words, rate_preview
+from dashboard import option_words, rate_preview, words
 from dashboard.shown_when import SHOWN_WHEN, has_effect
 from gan_runtime import catalog
 from gan_runtime.errors import SpecError
@@ -89,7 +89,7 @@ def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenera
     """
     key = f"group.{group}"
     st.session_state[key] = bool(st.session_state.get(key)) or bool(wrong)
-    line = option_words.plain(option_words.group_line(group, form))
+    line = words.plain(option_words.group_line(group, form))
     if wrong:
         line = f":red[{len(wrong)} value{'s' if len(wrong) > 1 else ''} to correct]"
     return st.expander(f"**{group}** · {line}", key=key, on_change="rerun")
@@ -104,7 +104,7 @@ def _group(preset: str, options: list[Option], problems: dict[str, str]) -> None
                 _summary(option)
                 _suggestions(preset, option)
                 if option.name in problems:
-                    st.markdown(f":red[{option_words.plain(problems[option.name])}]")
+                    st.markdown(f":red[{words.plain(problems[option.name])}]")
 
 
 def _not_in_use(options: list[Option]) -> None:

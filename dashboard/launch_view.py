@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, launch_form, option_words, widgets, words
+from dashboard import actions, launch_form, widgets, words
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
@@ -35,7 +35,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
     """Every wrong option in one place, for whoever has scrolled away from its field."""
     st.subheader("This run")
     for message in problems.values():
-        st.error(option_words.plain(message), icon=":material/error:")
+        st.error(words.plain(message), icon=":material/error:")
 
 
 def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:

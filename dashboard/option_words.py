@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -130,11 +129,6 @@ def group_line(group: str, form: Mapping[str, Any]) -> str:
     head = [_head(group, form)] if named else []
     rest = changes(form, [option for option in options if option.name not in named])
     return " · ".join([*head, *rest]) or AT_DEFAULT.get(group, "default")
-
-
-def plain(text: str) -> str:
-    """Text that a person typed, safe inside Markdown; underscores within a word are safe there."""
-    return re.sub(r"([\\`*\[\]<>~$]|(?<!\w)_|_(?!\w))", r"\\\1", text)
 
 
 def defaults() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, option_words, places, words
+from dashboard import actions, places, words
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.errors import SpecError
@@ -63,7 +63,7 @@ def show(runtime: Runtime) -> None:
     with summary:
         st.subheader("This study")
         for message in checked.problems.values():
-            st.error(option_words.plain(message), icon=":material/error:")
+            st.error(words.plain(message), icon=":material/error:")
         if checked.design is None:
             return
         _what_it_takes(runtime, checked.design)

@@ -96,7 +96,7 @@ def _change(ratio: float) -> str:
 
 def refused(one: StepEstimate) -> str:
     """The compiler's reason, and what to do where it is known."""
-    reason = option_words.plain(one.refused)
+    reason = words.plain(one.refused)
     if "RESOURCE_EXHAUSTED" in one.refused or "out of memory" in one.refused.lower():
         return f"It does not fit into the memory of a core: use a smaller batch or more accumulation steps. The compiler says: {reason}"
     return f"The compiler refuses this step. It says: {reason}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from gan_runtime.break_even import Cost, break_even_steps
@@ -10,7 +11,25 @@ from gan_runtime.training import stragglers
 
 THIN = "\u2009"
 SILENT_AFTER_S = 30.0
+# What no text of a person may bring into a page: controls, and marks that turn the writing direction of their neighbors.
+HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+BREAKS = re.compile(r"[ \t-\r\x1c-\x1f\x85\u2028\u2029]+")
+MARKUP = re.compile(r"([\\`*\[\]<>~$&|]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word means nothing
+FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
+JOINER = "\u2060"  # has no width
+# Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is gone: a joiner parts them.
+LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
 LOCAL_SGD = "local SGD, weights averaged every {} steps"
+
+
+def plain(text: str) -> str:
+    """Text of a run, a study or a person, for any place that shows Markdown: one line of exactly these characters.
+
+    Not for `st.code`, tables, charts and the options of a selectbox, which show text as it is, nor for `st.html`.
+    """
+    shown = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
+    escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", shown))
+    return LOOKED_FOR.sub(rf"\g<0>{JOINER}", escaped)
 
 
 def duration(seconds: float | None) -> str:

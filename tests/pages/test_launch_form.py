@@ -108,10 +108,6 @@ def test_rates_are_short(given: Any, shown: str) -> None:
     assert option_words.number(given) == shown
 
 
-def test_typed_text_changes_no_label() -> None:
-    assert option_words.plain("*a* :red[b] learning_rate") == r"\*a\* :red\[b\] learning_rate"
-
-
 def test_every_recorded_metric_has_words() -> None:
     known = (queries.LOSSES, queries.SCORES, queries.RATES, queries.LOSS_SCALES, queries.PENALTIES)
     epochs = (queries.ACCURACIES, queries.SPREADS, queries.GRADIENT_NORMS, queries.UPDATE_RATIOS)
