@@ -1,0 +1,64 @@
+"""The images that each step sees: an order for each epoch, whatever the replicas, also after a resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gan_runtime.engines.tf_devices import make_strategy
+from gan_runtime.engines.tf_input import distributed_batches
+from gan_runtime.spec import RunSpec
+from tests.engines.small_engines import (
+    kept,
+)
+
+pytestmark = pytest.mark.usefixtures("cores")
+
+
+@pytest.fixture
+def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
+    """The images of each global batch by number, of 21 images in batches of 4: 5 steps an epoch, one image left out."""
+
+    def call(steps: int, replicas: int = 1, first_step: int = 0, seed: int = 1) -> list[list[int]]:
+        new_group()
+        spec = RunSpec.parse({"batch_size_global": 4, "replicas": replicas, "seed": seed})
+        images = np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1)
+        strategy = make_strategy(spec, "cpu")
+        iterator = kept(distributed_batches(strategy, spec, images, first_step))
+        shares = [strategy.experimental_local_results(next(iterator)) for _ in range(steps)]
+        assert {share.shape for step in shares for share in step} == {(4 // replicas, 1, 1, 1)}
+        return [np.concatenate([share.numpy().ravel() for share in step]).tolist() for step in shares]
+
+    return call
+
+
+def test_an_epoch_visits_no_image_twice(batches: Callable[..., list[list[int]]]) -> None:
+    found = batches(15)
+    for epoch in (found[:5], found[5:10], found[10:]):
+        assert len({image for batch in epoch for image in batch}) == 20
+
+
+def test_the_order_is_new_in_every_epoch_and_for_every_seed(batches: Callable[..., list[list[int]]]) -> None:
+    found = batches(10)
+    assert found[:5] != found[5:]
+    assert found[:5] != batches(5, seed=2)
+    assert found[:5] != [list(range(first, first + 4)) for first in range(0, 20, 4)]
+
+
+def test_over_many_epochs_every_image_is_seen(batches: Callable[..., list[list[int]]]) -> None:
+    assert {image for batch in batches(50) for image in batch} == set(range(21))
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_the_global_batches_do_not_depend_on_the_replicas(batches: Callable[..., list[list[int]]], replicas: int) -> None:
+    assert batches(7, replicas) == batches(7)
+
+
+@pytest.mark.parametrize("first_step", [1, 4, 5, 6, 12])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
+    batches: Callable[..., list[list[int]]], first_step: int, replicas: int
+) -> None:
+    assert batches(7, replicas, first_step) == batches(20)[first_step : first_step + 7]

@@ -1,0 +1,116 @@
+"""The noise of a step: latents of the global batch, masks of each replica, the same compiled or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.workloads.contract import Forward, Objective, Phase
+from gan_runtime.workloads.mlp_gan import MlpGan
+from gan_runtime.workloads.pair import pair_phases
+from tests.engines.small_engines import (
+    MakeEngine,
+    trained,
+)
+
+pytestmark = pytest.mark.usefixtures("cores")
+[INNER] = pair_phases(MlpGan.latent_size, Objective())  # each network follows a loss of its own
+
+
+def noise(step: int, replica: int, replicas: int, seed: int = 1) -> StepNoise:
+    return StepNoise(seed, tf.constant(step), tf.constant(replica), replicas)
+
+
+def global_latents(step: int, replicas: int) -> np.ndarray:
+    return np.concatenate([noise(step, replica, replicas).normal(8 // replicas, 5).numpy() for replica in range(replicas)])
+
+
+@pytest.mark.parametrize("replicas", [2, 4, 8])
+def test_latents_of_the_global_batch_do_not_depend_on_the_replicas(replicas: int) -> None:
+    assert np.array_equal(global_latents(3, replicas), global_latents(3, 1))
+
+
+def test_latents_are_standard_normal_and_new_in_every_draw_and_step() -> None:
+    many = noise(1, 0, 1).normal(1_000, 100).numpy()
+    assert abs(many.mean()) < 0.02
+    assert abs(many.std() - 1) < 0.02
+    stream = noise(1, 0, 1)
+    draws = [
+        stream.normal(8, 5).numpy(),
+        stream.normal(8, 5).numpy(),
+        global_latents(2, 1),
+        noise(1, 0, 1, seed=2).normal(8, 5).numpy(),
+    ]
+    assert all(not np.array_equal(one, other) for index, one in enumerate(draws) for other in draws[:index])
+
+
+def test_dropout_masks_differ_between_replicas_steps_and_layers() -> None:
+    ones, stream = tf.ones([64, 64]), noise(1, 0, 2)
+    masks = [
+        stream.dropout(ones, 0.3),
+        stream.dropout(ones, 0.3),
+        noise(1, 1, 2).dropout(ones, 0.3),
+        noise(2, 0, 2).dropout(ones, 0.3),
+    ]
+    dropped = [mask.numpy() == 0 for mask in masks]
+    for index, one in enumerate(dropped):
+        for other in dropped[:index]:
+            # Independent masks agree in a share of 0.3² + 0.7² = 0.58 of the units.
+            assert 0.54 < (one == other).mean() < 0.62
+
+
+def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
+    found = noise(5, 3, 4).dropout(tf.fill([500, 500], 2.0), 0.3).numpy()
+    assert abs((found == 0).mean() - 0.3) < 0.005
+    assert abs(found.mean() - 2.0) < 0.01
+    assert len(np.unique(found)) == 2
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.001])
+def test_dropout_of_next_to_nothing_drops_nothing(rate: float) -> None:
+    assert np.array_equal(noise(1, 0, 1).dropout(tf.fill([64, 64], 2.0), rate).numpy(), np.full((64, 64), 2.0))
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_dropout_keeps_shape_and_precision(dtype: tf.DType) -> None:
+    found = noise(1, 0, 1).dropout(tf.ones([3, 5, 7], dtype), 0.3)
+    assert (found.shape, found.dtype) == ((3, 5, 7), dtype)
+
+
+def test_compiled_noise_equals_uncompiled_noise() -> None:
+    def draw(step: tf.Tensor, replica: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        stream = StepNoise(1, step, replica, 4)
+        return stream.normal(8, 5), stream.dropout(tf.ones([64, 64]), 0.3), stream.normal(8, 5)
+
+    plain, compiled = tf.function(draw), tf.function(draw, jit_compile=True)
+    for step, replica in ((0, 0), (3, 1), (1_000_000, 3)):
+        numbers = (tf.constant(step), tf.constant(replica))
+        for expected, found in zip(plain(*numbers), compiled(*numbers), strict=True):
+            assert np.abs(found.numpy() - expected.numpy()).max() < 1e-5
+
+
+def test_the_engine_keys_the_noise_by_step_and_replica(make: MakeEngine) -> None:
+    weights = np.random.default_rng(3).standard_normal(1_000).astype(np.float32)
+
+    class Listening(MlpGan):
+        """Reports what each replica's dropout let through."""
+
+        def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
+            heard = ops.sum(stream.dropout(ops.ones([1_000]), 0.3) * weights)
+            inner = INNER.forward(networks, batch, stream)
+            return Forward(inner.losses, {"heard": heard})
+
+        def phases(self, objective: Objective) -> tuple[Phase, ...]:  # noqa: ARG002
+            return (Phase(self.forward, INNER.updates),)
+
+    heard = trained(make(2, Listening()), 1, 2)["heard"]
+    expected = [
+        np.mean([np.sum(noise(step, replica, 2).dropout(tf.ones([1_000]), 0.3).numpy() * weights) for replica in (0, 1)])
+        for step in range(3)
+    ]
+    assert heard.tolist() == pytest.approx(expected, abs=1e-3)

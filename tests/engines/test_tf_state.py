@@ -1,0 +1,90 @@
+"""States: saved from any number of replicas, taken up on any other, refused where they do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.errors import CheckpointError
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from tests.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    assert_equal,
+    copies,
+    trained,
+)
+
+pytestmark = pytest.mark.usefixtures("cores")
+
+
+def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: MakeEngine) -> None:
+    two, one = make(2, DcganMnist()), make(1, DcganMnist(), seed=2)
+    trained(two, 2)
+    state = two.state()
+    one.load(state)
+    assert_equal(one.state(), state)
+    assert np.abs(one.sample() - two.sample()).max() < 1e-5
+
+
+def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) -> None:
+    one, four = make(1, DcganMnist()), make(4, DcganMnist(), seed=2)
+    trained(one, 1)
+    state = one.state()
+    four.load(state)
+    for name, variable in four._state._variables().items():
+        values = copies(four, variable)
+        assert len(values) == 4, name
+        assert all(np.array_equal(value, state[name]) for value in values), name
+
+
+def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happened(make: MakeEngine) -> None:
+    whole, first, second = make(1), make(2), make(4)
+    expected = trained(whole, 8)
+    trained(first, 3)
+    second.load(first.state())
+    found = trained(second, 5)
+    assert_close(found, {metric: values[3:] for metric, values in expected.items()}, 1e-5)
+    assert_close(second.state(), whole.state(), 1e-5)
+
+
+def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make: MakeEngine) -> None:
+    engine = make(2, DcganMnist())
+    trained(engine, 2)
+    name, variable = next(
+        (name, value) for name, value in engine._state._variables().items() if name.endswith("norm_1/moving_mean")
+    )
+    first, second = copies(engine, variable)
+    assert not np.array_equal(first, second)
+    state = engine.state()
+    assert np.allclose(state[name], (first + second) / 2, atol=1e-7)
+    assert all(np.array_equal(value, state[name]) for value in copies(engine, variable))
+
+
+def test_a_state_holds_every_variable(make: MakeEngine) -> None:
+    engine = make(2, DcganMnist(), precision="mixed_float16")
+    owners = [*engine._networks.values(), *engine._optimizers.values()]
+    assert len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2  # the steps done, the rate factor
+
+
+def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
+    engine = make(1)
+    state = engine.state()
+    before = dict(state)
+    state["stranger"] = state.pop("generator/generator/hidden/bias")
+    with pytest.raises(CheckpointError) as refused:
+        engine.load(state)
+    assert str(refused.value) == (
+        "the checkpoint does not fit this run's networks and optimizers "
+        "(differs in generator/generator/hidden/bias, stranger): start a new run."
+    )
+    assert_equal(engine.state(), before)
+
+
+def test_a_state_with_another_shape_is_refused(make: MakeEngine) -> None:
+    engine = make(1)
+    state = engine.state() | {"generator/generator/hidden/bias": np.zeros(7, np.float32)}
+    with pytest.raises(
+        CheckpointError, match=r"generator/generator/hidden/bias has shape \(7,\), the run's \(128,\): start a new run"
+    ):
+        engine.load(state)
