@@ -5,7 +5,6 @@ the owner of the home (dashboard or command line) sees it within a moment and ac
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import tempfile
 import time
@@ -16,7 +15,7 @@ from filelock import FileLock
 from gan_runtime import journal
 from gan_runtime.data import loading
 from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
-from gan_runtime.home import Home
+from gan_runtime.home import Home, run_number
 from gan_runtime.hosts import Host
 from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.rundir import RunDir, write_json, write_whole
@@ -121,10 +120,10 @@ def _next_number(home: Home) -> int:
 def _highest_number(home: Home) -> int:
     """The remembered one or that of a folder: the file may be missing in a home that was copied or written by hand."""
     try:
-        remembered = home.last_number_file.read_text(encoding="utf-8").strip()
+        remembered = home.last_number_file.read_text(encoding="utf-8", errors="replace").strip()
     except FileNotFoundError:
         remembered = ""
-    numbers = [int(match[1]) for path in home.runs.iterdir() if (match := re.search(r"-(\d{4,})$", path.name))]
+    numbers = [number for path in home.runs.iterdir() if (number := run_number(path.name)) is not None]
     return max([*numbers, int(remembered) if remembered.isdecimal() else 0])
 
 

@@ -12,6 +12,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 │   └── QueryError              a person's SQL does not run
 ├── ExportError                 the folder for an export cannot be written
 ├── BundleError                 a bundle of runs cannot be written or read
+├── PictureError                a sample grid may not or cannot be read
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
@@ -102,6 +103,10 @@ class ExportError(GanRuntimeError):
 
 class BundleError(GanRuntimeError):
     """A bundle of runs cannot be written, or is none."""
+
+
+class PictureError(GanRuntimeError):
+    """A file is no sample grid of its run; the message is the end of a sentence: "it is no PNG picture"."""
 
 
 class PortError(GanRuntimeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -13,6 +14,20 @@ from gan_runtime.rundir import RunDir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
+
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9]: \d knows digits of other scripts too
+
+
+def is_run_name(name: str) -> bool:
+    """Whether a folder of this name can be a run's: 1 to 100 of A–Z, a–z, 0–9, dot, underscore, hyphen; a letter or digit first."""
+    return _RUN_NAME.fullmatch(name) is not None
+
+
+def run_number(name: str) -> int | None:
+    """The number at the end of a run's name: 7 of quick-0007. None for other names, such as those of folders in the making."""
+    number = _NUMBER.search(name) if is_run_name(name) else None
+    return int(number[1]) if number else None
 
 
 def command_line() -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from gan_runtime import commands, journal
 from gan_runtime.errors import HomeError, SpecError
-from gan_runtime.home import Home
+from gan_runtime.home import Home, is_run_name
 from gan_runtime.hosts import Host
 from gan_runtime.journal import Renamed, StatusChange
 from gan_runtime.rundir import RunDir
@@ -69,7 +69,27 @@ def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home,
     assert commands.submit(home, RunSpec(), host).run_id == "run-0002"
 
 
-@pytest.mark.parametrize("kept", [b"", b"what?", b"3\n"])
+@pytest.mark.parametrize("name", [".new-56075943", ".deleted-quick-0008", "quick-٣٣٣٣", "-0008", "quick-9999999999"])
+def test_a_folder_that_is_no_run_gives_no_number(home: Home, host: Host, new_run: NewRun, name: str) -> None:
+    """The random end of a folder in the making may be eight digits."""
+    new_run("quick-0007")
+    (home.runs / name).mkdir()
+    assert commands.submit(home, RunSpec(), host, "quick").run_id == "quick-0008"
+
+
+@pytest.mark.parametrize("name", ["quick-0001", "paper-quick-0001", "my.run_2", "7"])
+def test_what_submit_and_bundles_give_is_the_name_of_a_run(name: str) -> None:
+    assert is_run_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".owner.lock", ".new-1", "-0001", "a b", "a/b", "ü-0001", "quick-0001\n", "x" * 101]
+)
+def test_other_folders_are_no_runs(name: str) -> None:
+    assert not is_run_name(name)
+
+
+@pytest.mark.parametrize("kept", [b"", b"what?", b"3\n", b"\xff"])
 def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
     home: Home, host: Host, new_run: NewRun, kept: bytes
 ) -> None:
