@@ -56,8 +56,8 @@ def pick_preset() -> str:
     return name
 
 
-def fields(preset: str, host: Host, look_again: Callable[[], None], filled: Filled) -> None:
-    """The widgets of all groups, three beside each other, each with its help and its error."""
+def fields(preset: str, host: Host | None, look_again: Callable[[], None], filled: Filled) -> None:
+    """The widgets of all groups, three beside each other, each with its help and its error; no host: not known yet."""
     form = values()
     for group in GROUPS:
         options = [option for option in RunSpec.options().values() if option.group == group and option.name != "accelerator"]
@@ -116,12 +116,12 @@ def _not_in_use(options: list[Option]) -> None:
         st.caption(" · ".join(f"Only with {reason}: {', '.join(labels)}" for reason, labels in needs.items()))
 
 
-def _accelerator_cards(host: Host, look_again: Callable[[], None]) -> None:
+def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
     """What this host offers; what is missing stands there greyed, with the reason and what to do."""
     chosen = st.session_state[f"{PREFIX}accelerator"]
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
-        device = host.devices.get(name)
+        device = host.devices.get(name) if host else None
         with column.container(border=True, height="stretch"):
             available = device is None or device.available
             st.button(
@@ -139,7 +139,9 @@ def _accelerator_cards(host: Host, look_again: Callable[[], None]) -> None:
     )
 
 
-def _card_text(name: str, host: Host) -> str:
+def _card_text(name: str, host: Host | None) -> str:
+    if host is None:
+        return "Not known yet."
     if name == "auto":
         best = next(kind for kind in ACCELERATORS if host.devices[kind].available)
         return f"The best this host has: {option_words.choice(best)}."

@@ -8,7 +8,18 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, histogram_charts, palette, paper_charts, paper_words, places, study_points, surface_view, widgets
+from dashboard import (
+    actions,
+    histogram_charts,
+    host_view,
+    palette,
+    paper_charts,
+    paper_words,
+    places,
+    study_points,
+    surface_view,
+    widgets,
+)
 from gan_runtime.data import loading
 from gan_runtime.errors import DatasetError
 from gan_runtime.runtime import Runtime
@@ -42,7 +53,7 @@ class Batches:
 def reproduce(runtime: Runtime) -> None:
     """The one button; before it acts, what it will start is told."""
     with st.popover("Reproduce the paper", icon=":material/play_arrow:", width="stretch"):
-        host = actions.attempt(runtime.host)
+        host = host_view.known(runtime)
         if host is None:
             return
         plan = paper.plan(host, _dataset())

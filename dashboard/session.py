@@ -8,6 +8,7 @@ import streamlit as st
 
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
+from gan_runtime.host_look import HostLook
 from gan_runtime.runtime import Runtime
 
 
@@ -17,10 +18,16 @@ def runtime() -> Runtime:
     return _open()
 
 
+@st.cache_resource(show_spinner=False)
+def host_look() -> HostLook:
+    """The look at this host. It takes seconds, so it begins with the process, before the runs are opened."""
+    look = HostLook()
+    look.begin()
+    return look
+
+
 def _open() -> Runtime:
-    opened = Runtime.open(Home.choose())
-    opened.look_at_host()
-    return opened
+    return Runtime.open(Home.choose(), host_look=host_look())
 
 
 def open_early() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, places, words
+from dashboard import actions, host_view, places, words
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.errors import SpecError
@@ -152,7 +152,7 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
 
 
 def _seconds(runtime: Runtime, design: StudyDesign) -> float | None:
-    host = actions.attempt(runtime.host)
+    host = host_view.known(runtime)
     if host is None:
         return None
     total = 0.0

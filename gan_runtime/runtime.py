@@ -12,9 +12,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from gan_runtime import bundles, commands, hosts, owner
+from gan_runtime import bundles, commands, owner
 from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
+from gan_runtime.host_look import HostLook
 from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
@@ -33,20 +34,18 @@ log = logging.getLogger("gan_runtime")
 class Runtime:
     """Use `Runtime.open`. Every method may be called from any thread."""
 
-    def __init__(self, home: Home, lock: FileLock, store: Store, grace_seconds: float) -> None:
-        self.home, self.store = home, store
+    def __init__(self, home: Home, lock: FileLock, store: Store, grace_seconds: float, host_look: HostLook) -> None:
+        self.home, self.store, self.host_look = home, store, host_look
         self.trouble = ""  # why the last tick failed, for the pages to show; empty when all is well
         self._lock, self._closed = lock, threading.Event()
         self._acting = threading.Lock()
         self._ingestor = Ingestor(home, store)
         self._supervisor = Supervisor(home, store, self._ingestor, grace_seconds)
-        self._host: Host | None = None
-        self._host_lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
 
     @classmethod
-    def open(cls, home: Home, grace_seconds: float = GRACE_SECONDS) -> Runtime:
-        """Becomes the owner of the home and goes on with its runs.
+    def open(cls, home: Home, grace_seconds: float = GRACE_SECONDS, host_look: HostLook | None = None) -> Runtime:
+        """Becomes the owner of the home and goes on with its runs. `host_look`: one that has begun already.
 
         Raises:
             HomeInUseError: another process is the owner; the message names it.
@@ -59,7 +58,7 @@ class Runtime:
         except GanRuntimeError:
             lock.release()
             raise
-        runtime = cls(home, lock, store, grace_seconds)
+        runtime = cls(home, lock, store, grace_seconds, host_look or HostLook())
         runtime.refresh()
         runtime._thread.start()
         return runtime
@@ -72,18 +71,8 @@ class Runtime:
         self._lock.release()
 
     def host(self) -> Host:
-        """What this host offers; the first call asks a child process and takes some seconds. Raises AcceleratorError."""
-        with self._host_lock:
-            self._host = self._host or hosts.probe()
-            return self._host
-
-    def look_at_host(self) -> None:
-        """Starts finding out what the host offers, without waiting, so that the Launch page has it at once."""
-        threading.Thread(target=self._try_host, name="host-probe", daemon=True).start()
-
-    def forget_host(self) -> None:
-        """Lets the next `host` look again."""
-        self._host = None
+        """What this host offers; waits some seconds for the first answer. Raises AcceleratorError."""
+        return self.host_look.answer()
 
     def submit(self, spec: RunSpec, preset: str = "") -> RunDir:
         """Queues a run, which starts at once when its accelerator is free. Raises as `commands.submit`."""
@@ -164,10 +153,6 @@ class Runtime:
         """Acts now instead of at the next tick, so that a page shows the effect of its own button."""
         with self._acting:
             self._supervisor.tick()
-
-    def _try_host(self) -> None:
-        with contextlib.suppress(GanRuntimeError):  # whoever needs the host asks again and gets the message
-            self.host()
 
     def _work(self) -> None:
         while not self._closed.wait(TICK_SECONDS):

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import actions, launch_form, launch_view, session
+from dashboard import actions, host_view, launch_form, launch_view, session
 
 st.title("Launch a run")
 runtime = session.runtime()
@@ -11,15 +11,18 @@ form, summary = st.columns([2, 1], gap="large")
 with form:
     preset = launch_form.pick_preset()
     filled = launch_form.read()
-    with st.spinner("Looking at what this host offers (a few seconds the first time) …"):
-        host = actions.attempt(runtime.host)
-    if host is not None:
-        launch_form.fields(preset, host, runtime.forget_host, filled)
+
+with summary:
+    host = host_view.known(runtime)
+
+with form:
+    launch_form.fields(preset, host, runtime.host_look.again, filled)
 
 with summary:
     spec = filled.spec
-    if spec is None or host is None:
+    if spec is None:
         launch_view.what_is_wrong(filled.problems)
+    if spec is None or host is None:
         st.stop()
     launch_view.what_it_takes(runtime, spec, host, preset)
     waits = launch_view.accelerator_is_busy(runtime.store, spec, host)

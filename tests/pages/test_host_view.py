@@ -1,0 +1,52 @@
+"""Pages while the look at the host, which takes seconds, has not ended yet, and after it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import session
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.hosts import Host
+from tests.pages.test_pages import texts
+
+Show = Callable[..., AppTest]
+DETECTING = "Detecting hardware …"
+
+
+def labels(app: AppTest) -> set[str]:
+    return {button.label for button in app.button}
+
+
+def test_launch_does_not_wait_for_the_look_at_the_host(show: Show, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_answer = Event()
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host if may_answer.wait(60.0) else None)
+    app = show("launch")
+    assert not app.exception
+    assert DETECTING in texts(app)
+    assert app.number_input(key="spec.batch_size_global").value == 32  # the form can be filled in meanwhile
+    assert "Start run" not in labels(app)
+    may_answer.set()
+    session.runtime().host()
+    app.run()
+    assert DETECTING not in texts(app)
+    assert "Start run" in labels(app)
+
+
+def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def probe() -> Host:
+        looks.append(1)
+        raise AcceleratorError("TensorFlow cannot be loaded.")
+
+    monkeypatch.setattr("gan_runtime.hosts.probe", probe)
+    app = show("launch")
+    app.run()
+    assert [error.value for error in app.error] == ["TensorFlow cannot be loaded."]
+    assert len(looks) == 1
+    next(button for button in app.button if "again" in button.label).click().run()
+    assert len(looks) == 2
