@@ -13,6 +13,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── ExportError                 the folder for an export cannot be written
 ├── BundleError                 a bundle of runs cannot be written or read
 ├── PictureError                a sample grid may not or cannot be read
+├── TargetError                 what was to be written would take the place of something else
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
@@ -29,6 +30,15 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+QUOTED_CHARACTERS = 80
+
+
+def quoted(given: Any) -> str:
+    """What a person gave, as it stands in a sentence: text in quotation marks, nothing longer than a line."""
+    text = repr(given)
+    return text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…"
 
 
 class GanRuntimeError(Exception):
@@ -107,6 +117,10 @@ class BundleError(GanRuntimeError):
 
 class PictureError(GanRuntimeError):
     """A file is no sample grid of its run; the message is the end of a sentence: "it is no PNG picture"."""
+
+
+class TargetError(GanRuntimeError):
+    """What was to be written would take the place of another file, or of something that is no file."""
 
 
 class PortError(GanRuntimeError):

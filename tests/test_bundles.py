@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
+import warnings
 import zipfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from gan_runtime import bundles, commands, journal
-from gan_runtime.errors import BundleError, RunStateError
+from gan_runtime.errors import BundleError, HomeError, RunStateError, TargetError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.rundir import RunDir
@@ -30,7 +34,7 @@ def ended(new_run: NewRun) -> RunDir:
     (run.samples / "epoch-00001.png").write_bytes(b"picture")
     (run.checkpoints / "step-00000010.safetensors").write_bytes(b"weights")
     run.log.write_text("trained in /home/jane/gan", encoding="utf-8")
-    facts = {"cores": 8, "hostname": "janes-laptop", "data_origin": "IDX files in /home/jane/data/mnist"}
+    facts = {"cores": 8, "hostname": "janes-laptop", "data_origin": "/home/jane/data/mnist/t10k.gz"}
     journal.append(
         run.trainer_journal(),
         1,
@@ -72,13 +76,14 @@ def test_a_bundle_says_nothing_of_its_owner(ended: RunDir, tmp_path: Path) -> No
         names = bundle.namelist()
         text = b"".join(bundle.read(name) for name in names).decode(errors="replace")
     assert sorted(names) == [
+        "bundle.json",
         "quick-0001/journal-0.jsonl",
         "quick-0001/journal-supervisor.jsonl",
         "quick-0001/samples/epoch-00001.png",
         "quick-0001/spec.json",
     ]
     assert "jane" not in text
-    assert '"data_origin":"IDX files in mnist"' in text
+    assert '"data_origin":"t10k.gz"' in text
     assert "read t10k.gz: 38 images/s" in text  # what is no folder stays
     assert '"cores":8' in text
 
@@ -114,37 +119,201 @@ def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    "name",
     [
-        ("../evil/spec.json", b"{}"),
-        ("run-0001/../../spec.json", b"{}"),
-        ("/etc/passwd", b""),
-        ("run-0001/process.json", b"{}"),
-        ("run-0001/checkpoints/step-1.safetensors", b""),
+        "../evil/spec.json",
+        "run-0001/../../spec.json",
+        "/etc/passwd",
+        "./run-0001/spec.json",
+        "run-0001/process.json",
+        "run-0001/checkpoints/step-1.safetensors",
+        "run-0001/samples/epoch-٣٣٣٣٣.png",
+        ".owner.lock/spec.json",
+        ".last-number/spec.json",
+        ".new-abcdefgh/spec.json",
+        ".import-1/spec.json",
+        ".deleted-run-0001/spec.json",
+        "run/spec.json",
+        "Run-0001/spec.json",
+        "run-٠٠٠١/spec.json",
+        "run-0001\n/spec.json",
+        "run-12345678901/spec.json",
     ],
 )
-def test_files_that_belong_into_no_bundle_are_refused(other: Home, tmp_path: Path, name: str, content: bytes) -> None:
+def test_files_that_belong_into_no_bundle_are_refused(other: Home, tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "odd.zip", "w") as odd:
-        odd.writestr(name, content)
-    with pytest.raises(BundleError, match="which belongs into no bundle"):
-        bundles.unpack(tmp_path / "odd.zip", other)
-    assert other.run_dirs() == []
+        odd.writestr(name, b"{}")
+    assert "which belongs into no bundle" in refused(tmp_path / "odd.zip", other)
 
 
-@pytest.mark.parametrize("damage", ["no zip", "cut", "half a run", "no file"])
+def refused(path: Path, home: Home) -> str:
+    """The one sentence of a bundle that is not loaded, and leaves nothing in the home."""
+    with pytest.raises(BundleError) as error:
+        bundles.unpack(path, home)
+    assert home.run_dirs() == []
+    assert not home.runs.exists() or list(home.runs.iterdir()) == []
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def _rewritten(path: Path, change: Callable[[bytearray], None]) -> Path:
+    """The zip file with some bytes changed in place."""
+    data = bytearray(path.read_bytes())
+    change(data)
+    path.write_bytes(data)
+    return path
+
+
+def _in_each_header(offset_local: int, offset_central: int, value: bytes) -> Callable[[bytearray], None]:
+    """Writes `value` into every local and central header, at these offsets from their signatures."""
+
+    def change(data: bytearray) -> None:
+        for mark, offset in ((b"PK\x03\x04", offset_local), (b"PK\x01\x02", offset_central)):
+            place = data.find(mark)
+            while place >= 0:
+                data[place + offset : place + offset + len(value)] = value
+                place = data.find(mark, place + 1)
+
+    return change
+
+
+def _broken_stream(data: bytearray) -> None:
+    start = data.find(b"spec.json") + len(b"spec.json")
+    data[start : start + 20] = b"\xff" * 20
+
+
+def _nul_in_a_name(data: bytearray) -> None:
+    data[:] = bytes(data).replace(b"samples/epoch-00001.png", b"samples/epoch-00001.pn\0")
+
+
+DAMAGES: dict[str, tuple[Callable[[bytearray], None], str]] = {
+    "encrypted": (_in_each_header(6, 8, b"\x01\x00"), r"is damaged|is encrypted or packed as no bundle is"),
+    "unknown compression": (_in_each_header(8, 10, b"\x63\x00"), r"is damaged|packed as no bundle is"),
+    "bzip2, which no bundle has": (_in_each_header(8, 10, b"\x0c\x00"), r"is damaged|packed as no bundle is"),
+    "zip of version 9.0": (_in_each_header(4, 6, b"\x5a\x00"), r"cannot be read \(it is no zip file, or damaged\)"),
+    "damaged stream": (_broken_stream, r"spec\.json in .+ is damaged: get the file again"),
+    "NUL in a name": (_nul_in_a_name, r"which belongs into no bundle"),
+    "cut": (lambda data: data.__delitem__(slice(-40, None)), r"cannot be read \(it is no zip file, or damaged\)"),
+    "no zip": (lambda data: data.__setitem__(slice(None), b"what?"), r"cannot be read \(it is no zip file, or damaged\)"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_bundle_loads_nothing(ended: RunDir, other: Home, tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "one.zip"
-    bundles.pack([ended], path)
-    if damage == "no zip":
-        path.write_bytes(b"what?")
-    elif damage == "cut":
-        path.write_bytes(path.read_bytes()[:-40])
-    elif damage == "no file":
-        path.unlink()
-    else:
-        with zipfile.ZipFile(path, "w") as half:
-            half.writestr("run-0001/spec.json", "{}")
-    with pytest.raises(BundleError):
-        bundles.unpack(path, other)
-    assert other.run_dirs() == []
-    assert [one.name for one in other.runs.iterdir()] == []
+    change, sentence = DAMAGES[damage]
+    bundles.pack([ended], tmp_path / "one.zip")
+    assert re.search(sentence, refused(_rewritten(tmp_path / "one.zip", change), other))
+
+
+def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        warnings.simplefilter("ignore")  # of names that come twice
+        for name, content in members:
+            made.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ([], "holds no run"),
+        ([("bundle.json", b'{"format": 1, "program": "0.2.0"}')], "holds no run"),
+        ([("run-0001/spec.json", b"{}"), ("run-0001/spec.json", b"{}")], "holds run-0001/spec.json twice"),
+        ([("run-0001/spec.json", b"{}")], "run run-0001 in .+ is not whole: make the bundle anew"),
+        ([("run-0001/samples/epoch-00001.png", bytes(30_000_000))], "has 30 MB, more than the 20 MB that a bundle may have"),
+        ([("bundle.json", b'{"format": 2, "program": "3.1"}'), ("x", b"")], r"made by a newer version .+\('3\.1', this is"),
+        ([("bundle.json", b'{"format": 1, "program": "99.0"}'), ("run-0001/spec.json", b"{}")], "made by a newer version"),
+        ([("bundle.json", b"[" * 5_000)], "bundle.json in .+ says of no format"),
+        ([("bundle.json", bytes(1_000_000))], "bundle.json in .+ says of no format"),
+        ([("bundle.json", b'{"format": "x"}')], "bundle.json in .+ says of no format"),
+    ],
+)
+def test_a_zip_that_is_no_bundle_of_this_program_is_refused(
+    other: Home, tmp_path: Path, members: list[tuple[str, bytes]], sentence: str
+) -> None:
+    assert re.search(sentence, refused(_zip(tmp_path / "odd.zip", members), other))
+
+
+def test_a_bundle_that_is_no_plain_file_is_refused_at_once(other: Home, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "is not a plain file" in refused(tmp_path / "pipe", other)
+    assert "(No such file or directory)" in refused(tmp_path / "none.zip", other)
+
+
+def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
+    ended: RunDir, other: Home, tmp_path: Path, files_end_at: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    bundles.pack([ended], tmp_path / "one.zip")
+    with files_end_at(100), pytest.raises(HomeError, match=r"runs cannot be written \(File too large\): look after its disk"):
+        bundles.unpack(tmp_path / "one.zip", other)
+    assert list(other.runs.iterdir()) == []
+
+
+def test_the_examples_from_before_the_format_number_still_open(other: Home) -> None:
+    assert len(bundles.unpack(bundles.EXAMPLES, other)) > 10
+
+
+# ---- names ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefix", ["../", "Example-", "a b", "-", "x" * 100, "."])
+def test_a_prefix_that_no_home_would_take_is_refused(ended: RunDir, tmp_path: Path, prefix: str) -> None:
+    with pytest.raises(BundleError, match="would be imported nowhere: use a prefix and a name of small letters"):
+        bundles.pack([ended], tmp_path / "one.zip", prefix)
+    assert list(tmp_path.glob("*.zip")) == []
+
+
+@pytest.mark.parametrize(
+    "folder", ["/home/jane doe/My Data (old)/[2024]", "/srv/jane, private: data", "data of jane/mnist", "/home/jane's"]
+)
+def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folder: str) -> None:
+    journal.append(
+        ended.trainer_journal(),
+        1,
+        journal.HostFacts(facts={"hostname": "janes-laptop", "data_origin": f"{folder}/train-images-idx3-ubyte"}),
+        journal.Event(level="info", topic="data", message=f"read {folder}/t10k.gz on janes-laptop, from grpc://jane.lan:8470/x"),
+        journal.Event(level="info", topic="data", message="read file:///home/jane/My Data/x.gz"),
+    )
+    bundles.pack([ended], tmp_path / "one.zip")
+    with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
+        text = b"".join(bundle.read(name) for name in bundle.namelist()).decode()
+    assert "jane" not in text
+    assert "private" not in text
+    assert '"message":"read t10k.gz on host, from grpc://host:8470/x"' in text
+    assert '"data_origin":"train-images-idx3-ubyte"' in text
+
+
+def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_path: Path) -> None:
+    run = new_run("quick-0001", tpu_address="grpc://tpu.jane.lan:8470")
+    journal.append(run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue"))
+    bundles.pack([run], tmp_path / "one.zip")
+    bundles.unpack(tmp_path / "one.zip", other)
+    brought = other.run_dir("quick-0001")
+    assert brought.spec().tpu_address == "local"
+    assert "jane" not in brought.supervisor_journal.read_text(encoding="utf-8")
+
+
+# ---- where it is written ----------------------------------------------------------------------------------------------------
+
+
+def test_an_existing_file_is_replaced_only_when_told_so(ended: RunDir, tmp_path: Path) -> None:
+    target = tmp_path / "one.zip"
+    target.write_text("my thesis")
+    with pytest.raises(TargetError, match=r"one\.zip exists already: choose another place, or give --overwrite"):
+        bundles.pack([ended], target)
+    assert target.read_text() == "my thesis"
+    bundles.pack([ended], target, overwrite=True)
+    assert zipfile.is_zipfile(target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "one.zip"]
+
+
+def test_what_is_no_plain_file_is_never_replaced(ended: RunDir, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name, kind in (("pipe", "a named pipe"), ("folder", "a folder"), ("link", "a link")):
+        with pytest.raises(TargetError, match=f"{name} is {kind}, not a plain file: choose another place"):
+            bundles.pack([ended], tmp_path / name, overwrite=True)
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "home", "link", "pipe"]

@@ -579,6 +579,31 @@ def test_an_export_into_a_file_is_refused(command: Callable[..., Result], traine
     assert refused(command("export", "run-0001", "--to", target, home=trained)).startswith(f"{target} cannot be written")
 
 
+def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
+    command: Callable[..., Result], trained: Path, tmp_path: Path
+) -> None:
+    words = ["export", "run-0001", "--to", str(tmp_path / "out"), "--format", "csv"]
+    assert command(*words, home=trained).exit_code == 0
+    (tmp_path / "out/specs/run-0001/spec.json").write_text("mine")
+    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(
+        command(*words, home=trained)
+    )
+    (tmp_path / "out/runs.csv").unlink()
+    os.mkfifo(tmp_path / "out/runs.csv")
+    assert "runs.csv is a named pipe, not a plain file" in refused(command(*words, "--overwrite", home=trained))
+    assert (tmp_path / "out/specs/run-0001/spec.json").read_text() == "mine"
+    (tmp_path / "out/runs.csv").unlink()
+    assert command(*words, "--overwrite", home=trained).exit_code == 0
+    assert RunSpec.read(tmp_path / "out/specs/run-0001/spec.json").epochs == 2
+    assert not list((tmp_path / "out").rglob(".*"))
+
+
+def test_a_rebuild_replaces_nothing_that_is_no_file(command: Callable[..., Result], home: Home) -> None:
+    os.mkfifo(home.database)
+    assert "results.duckdb is a named pipe, not a plain file" in refused(command("rebuild", home=home.path))
+    assert home.database.is_fifo()
+
+
 @pytest.mark.parametrize(
     "words", [["show"], ["stop"], ["resume"], ["export", "--to", "/tmp/never-made"]], ids=lambda words: words[0]
 )

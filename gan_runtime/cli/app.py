@@ -22,6 +22,7 @@ from gan_runtime.cli.arguments import (
     HomeOption,
     JsonLinesOption,
     JsonOption,
+    OverwriteOption,
     RunArgument,
 )
 from gan_runtime.cli.follow import Snapshot
@@ -191,6 +192,7 @@ def export(
     run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")],
     to: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if missing.")],
     form: Annotated[exporting.Format, typer.Option("--format", help="Of the tables; pictures are always PNG.")] = "parquet",
+    overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -198,7 +200,7 @@ def export(
     chosen = Home.choose(home)
     run_dirs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
     store = memory.from_journals(chosen, run_dirs)
-    paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form)
+    paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form, overwrite)
     if as_json:
         return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})
     return output.say(f"{len(paths)} files are in {to}.")
@@ -209,12 +211,13 @@ def bundle(
     run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of ended runs; `runs` lists them.")],
     to: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")] = "",
+    overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write ended runs into one file to give away: options, numbers, images; no checkpoints, no names of hosts or folders."""
     chosen = Home.choose(home)
-    size = bundles.pack([chosen.run_dir(run_id) for run_id in dict.fromkeys(run)], to, prefix)
+    size = bundles.pack([chosen.run_dir(run_id) for run_id in dict.fromkeys(run)], to, prefix, overwrite)
     if as_json:
         return output.print_json({"file": to, "bytes": size})
     return output.say(f"{to} holds {len(set(run))} run(s) in {size / 1e6:.1f} MB.")

@@ -28,4 +28,5 @@ AssignmentsOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
 ]
 DetachOption = Annotated[bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")]

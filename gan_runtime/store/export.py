@@ -8,57 +8,65 @@ FOLDER/specs/RUN/spec.json                the options; `train --spec` takes this
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import duckdb
 
+from gan_runtime import targets
 from gan_runtime.errors import ExportError
 from gan_runtime.store.store import Store
 
 VIEWS = ("runs", "scalars", "epochs", "histograms", "profiles", "memory", "phases", "kernels", "surfaces", "events")
 Format = Literal["csv", "parquet"]
+Writer = Callable[[Path], None]  # writes one file to the path that it is given
 
 
-def export(store: Store, run_ids: list[str], folder: Path, form: Format) -> list[Path]:
-    """Writes the files, over older ones of the same name, and returns their paths.
+def export(store: Store, run_ids: list[str], folder: Path, form: Format, overwrite: bool = False) -> list[Path]:
+    """Writes the files and returns their paths.
 
     Raises:
+        TargetError: a file is there already and `overwrite` is not given, or it is no plain file; nothing is written.
         ExportError: the folder cannot be made or written.
     """
+    writers = {**_views(store, run_ids, folder, form), **_samples(store, run_ids, folder), **_specs(store, run_ids, folder)}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [*_views(store, run_ids, folder, form), *_samples(store, run_ids, folder), *_specs(store, run_ids, folder)]
+        targets.check(writers, overwrite)
+        for path, write in writers.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with targets.whole_file(path, overwrite) as aside:
+                write(aside)
+        return list(writers)
     except (OSError, duckdb.IOException) as error:
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         raise ExportError(f"{folder} cannot be written ({reason}): choose another folder with --to DIR.") from None
 
 
-def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> list[Path]:
-    paths = [folder / f"{view}.{form}" for view in VIEWS]
-    for view, path in zip(VIEWS, paths, strict=True):
-        store.copy_view(view, run_ids, path)
-    return paths
+def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict[Path, Writer]:
+    return {folder / f"{view}.{form}": partial(store.copy_view, view, run_ids) for view in VIEWS}
 
 
-def _samples(store: Store, run_ids: list[str], folder: Path) -> list[Path]:
-    paths: list[Path] = []
-    for run_id in run_ids:
-        rows = store.rows("SELECT epoch, png FROM samples WHERE run_id = ? AND png IS NOT NULL ORDER BY epoch", [run_id])
-        for epoch, png in rows:
-            paths.append(_made(folder / "samples" / run_id) / f"epoch-{epoch:05d}.png")
-            paths[-1].write_bytes(png)
-    return paths
+def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
+    rows = store.rows(
+        "SELECT run_id, epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY run_id, epoch", [run_ids]
+    )
+    return {
+        folder / "samples" / run_id / f"epoch-{epoch:05d}.png": partial(_write_png, store, run_id, epoch)
+        for run_id, epoch in rows
+    }
 
 
-def _specs(store: Store, run_ids: list[str], folder: Path) -> list[Path]:
-    paths: list[Path] = []
-    for run_id, spec in store.rows("SELECT run_id, spec FROM runs WHERE list_contains(?, run_id)", [run_ids]):
-        paths.append(_made(folder / "specs" / run_id) / "spec.json")
-        paths[-1].write_text(json.dumps(json.loads(spec), indent=2) + "\n", encoding="utf-8")
-    return paths
+def _write_png(store: Store, run_id: str, epoch: int, path: Path) -> None:
+    rows = store.rows("SELECT png FROM samples WHERE run_id = ? AND epoch = ? AND png IS NOT NULL", [run_id, epoch])
+    path.write_bytes(rows[-1][0])
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def _specs(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
+    rows = store.rows("SELECT run_id, spec FROM runs WHERE list_contains(?, run_id)", [run_ids])
+    return {folder / "specs" / run_id / "spec.json": partial(_write_spec, spec) for run_id, spec in rows}
+
+
+def _write_spec(spec: str, path: Path) -> None:
+    path.write_text(json.dumps(json.loads(spec), indent=2) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime import owner
+from gan_runtime import owner, targets
 from gan_runtime.errors import StoreError, StoreLockedError
 from gan_runtime.home import Home
 from gan_runtime.store.ingest import Ingestor
@@ -33,8 +33,10 @@ def rebuild(home: Home) -> Rebuilt:
     Raises:
         HomeInUseError, StoreLockedError: another process owns the home or holds the file; nothing is changed.
         HomeError: the home cannot be written.
+        TargetError: what lies in the file's place is no plain file.
     """
     home.prepare()
+    targets.check([home.database], overwrite=True)
     lock = owner.acquire(home)
     aside = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
     try:

@@ -1,0 +1,44 @@
+"""What a bundle may hold, and how much of it.
+
+bundle.json                            {"format": 1, "program": "0.2.0"}; the first bundles have none
+quick-0007/spec.json                   the options
+quick-0007/journal-supervisor.jsonl    the journals, without names of hosts and folders
+quick-0007/samples/epoch-00001.png     the sample grids
+"""
+
+from __future__ import annotations
+
+import re
+
+from gan_runtime import commands, journal
+from gan_runtime.errors import SpecError
+from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
+from gan_runtime.journal import ENDED
+from gan_runtime.rundir import RunDir
+
+EXAMPLES = REPOSITORY / "examples" / "paper.zip"
+MANIFEST = "bundle.json"
+FORMAT = 1  # raised when a program of today could not read what a later one packs
+MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
+MAX_MEMBERS = 100_000
+_FILES = re.compile(r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>epoch-[0-9]{5,9}\.png)")
+_MAX_BYTES_OF = {"manifest": 10_000, "spec": 100_000, "journal": 1_000_000_000, "picture": 20_000_000}
+
+
+def most_bytes(name: str) -> int | None:
+    """How large a member of that name may be, unpacked; None when it belongs into no bundle."""
+    if name == MANIFEST:
+        return _MAX_BYTES_OF["manifest"]
+    run_id, _, file = name.partition("/")
+    known = _FILES.fullmatch(file) if SUBMITTED_NAME.fullmatch(run_id) else None
+    return _MAX_BYTES_OF[str(known.lastgroup)] if known else None
+
+
+def is_whole(run: RunDir) -> bool:
+    """Whether the run has readable options and a history from its creation to an end."""
+    try:
+        run.spec()
+        history = journal.read_all(run.supervisor_journal)
+        return isinstance(history[0], journal.Created) and commands.latest_status(run).status in ENDED
+    except (SpecError, OSError, ValueError, IndexError):
+        return False

@@ -1,0 +1,78 @@
+"""Packing: what ended runs measured, in one file.
+
+Not in it are checkpoints, the log, the host's name and folders, which would tell more of its owner than of the run.
+Checkpoints missing, an imported run cannot be resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from gan_runtime import __version__, commands, targets
+from gan_runtime.bundles.layout import FORMAT, MANIFEST, is_whole, most_bytes
+from gan_runtime.bundles.privacy import Privacy, records_of
+from gan_runtime.errors import BundleError, RunStateError, quoted
+from gan_runtime.home import SUBMITTED_NAME
+from gan_runtime.journal import ENDED
+from gan_runtime.rundir import RunDir
+
+
+def pack(runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = False) -> int:
+    """Writes a bundle of ended runs; returns its bytes. `prefix` comes before the ids of runs and studies.
+
+    Raises:
+        RunStateError: a run still waits or trains.
+        BundleError: no home would take a run in under that name, a run is not whole, or the file cannot be written.
+        TargetError: the file is there already and `overwrite` is not given, or it is no plain file.
+    """
+    for run in runs:
+        _check(run, prefix)
+    try:
+        with targets.whole_file(target, overwrite) as aside:
+            with zipfile.ZipFile(aside, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
+                bundle.writestr(MANIFEST, json.dumps({"format": FORMAT, "program": __version__}))
+                for run in runs:
+                    _pack_run(bundle, run, prefix)
+            size = aside.stat().st_size
+    except OSError as error:
+        raise BundleError(f"{target} cannot be written ({error.strerror}): choose another file with --to.") from None
+    return size
+
+
+def _check(run: RunDir, prefix: str) -> None:
+    if not SUBMITTED_NAME.fullmatch(f"{prefix}{run.run_id}"):
+        raise BundleError(
+            f"a run called {quoted(prefix + run.run_id)} would be imported nowhere: use a prefix and a name of small letters, "
+            "digits and single '-', with the run's number of 4 to 9 digits at its end, such as example-quick-0007."
+        )
+    status = commands.latest_status(run).status
+    if status not in ENDED:
+        raise RunStateError(f"run {run.run_id} is {status}: only ended runs can be bundled.")
+    if not is_whole(run):
+        raise BundleError(f"run {run.run_id} cannot be bundled: its options or its history cannot be read.")
+
+
+def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
+    folder = f"{prefix}{run.run_id}"
+    journals = {path.name: records_of(path.read_bytes().splitlines()) for path in run.journals()}
+    privacy = Privacy(run, [record for records in journals.values() for record in records if isinstance(record, dict)])
+    bundle.writestr(f"{folder}/spec.json", json.dumps(privacy.spec(run.spec().model_dump()), indent=2))
+    for name, records in journals.items():
+        lines = [_line(privacy, record, prefix) for record in records]
+        bundle.writestr(f"{folder}/{name}", b"".join(line + b"\n" for line in lines))
+    for path in sorted(run.samples.glob("epoch-*.png")):
+        if most_bytes(f"{folder}/samples/{path.name}"):
+            bundle.writestr(f"{folder}/samples/{path.name}", path.read_bytes())
+
+
+def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> bytes:
+    """A journal's line as others may read it, with the study's id as it will be called."""
+    if isinstance(record, bytes):
+        return record
+    public = privacy.record(record)
+    if isinstance(public.get("study"), dict):
+        public["study"]["study_id"] = f"{prefix}{public['study']['study_id']}"
+    return json.dumps(public, separators=(",", ":")).encode()

@@ -1,0 +1,29 @@
+"""Free space, looked at before something is written that would not fit."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from gan_runtime.errors import HomeError
+
+# What journals and results.duckdb need to go on: below it a run would be queued that nobody can start or follow.
+LEAST_BYTES = 20_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def require(folder: Path, size: int, purpose: str) -> None:
+    """Raises HomeError when fewer than `size` bytes are free on the disk of the existing `folder`."""
+    free = shutil.disk_usage(folder).free
+    if free < size:
+        raise HomeError(
+            f"the disk of {folder} has {free / 1e6:,.0f} MB left, but {purpose} needs {size / 1e6:,.0f} MB: make space on it."
+        )
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the system refused to write for want of space. Libraries in Rust tell it in their text only."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    return any(f"(os error {number})" in str(error) for number in _FULL)
