@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import warnings
@@ -11,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from gan_runtime import bundles, commands, journal
 from gan_runtime.errors import BundleError, HomeError, RunStateError, TargetError
@@ -25,13 +27,22 @@ from gan_runtime.studies.design import StudyDesign
 NewRun = Callable[..., RunDir]
 
 
+def _png(width: int, height: int) -> bytes:
+    content = io.BytesIO()
+    Image.new("L", (width, height)).save(content, "PNG")
+    return content.getvalue()
+
+
+GRID = _png(4, 4)
+
+
 @pytest.fixture
 def ended(new_run: NewRun) -> RunDir:
     """A finished run with numbers, an image, a checkpoint, a log, and private things in its host's facts."""
     run = new_run("quick-0001")
     run.samples.mkdir()
     run.checkpoints.mkdir()
-    (run.samples / "epoch-00001.png").write_bytes(b"picture")
+    (run.samples / "epoch-00001.png").write_bytes(GRID)
     (run.checkpoints / "step-00000010.safetensors").write_bytes(b"weights")
     run.log.write_text("trained in /home/jane/gan", encoding="utf-8")
     facts = {"cores": 8, "hostname": "janes-laptop", "data_origin": "/home/jane/data/mnist/t10k.gz"}
@@ -67,7 +78,7 @@ def test_a_bundle_brings_numbers_images_and_options_into_another_home(ended: Run
     ]
     grid = queries.sample(store, "example-quick-0001", 1)
     assert grid is not None
-    assert grid.png == b"picture"
+    assert grid.png == GRID
 
 
 def test_a_bundle_says_nothing_of_its_owner(ended: RunDir, tmp_path: Path) -> None:
@@ -234,6 +245,32 @@ def test_a_zip_that_is_no_bundle_of_this_program_is_refused(
     assert re.search(sentence, refused(_zip(tmp_path / "odd.zip", members), other))
 
 
+@pytest.mark.parametrize(
+    ("grid", "reason"),
+    [
+        (b"\x89PNG, or so", "it is no PNG picture"),
+        (GRID[:-30], "it is a damaged PNG picture"),
+        (_png(20_000, 2), "it has 20000 × 2 pixels, but a side may have 4,096 at most"),
+    ],
+)
+def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
+    ended: RunDir, other: Home, tmp_path: Path, grid: bytes, reason: str
+) -> None:
+    bundles.pack([ended], tmp_path / "one.zip")
+    with zipfile.ZipFile(tmp_path / "one.zip", "a") as bundle:
+        bundle.writestr("quick-0001/samples/epoch-00002.png", grid)
+    assert f"epoch-00002.png in {tmp_path}/one.zip is no sample grid ({reason})" in refused(tmp_path / "one.zip", other)
+
+
+def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(ended: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    (ended.samples / "epoch-00002.png").symlink_to(tmp_path / "secret")
+    (ended.samples / "epoch-00003.png").write_bytes(b"torn")
+    bundles.pack([ended], tmp_path / "one.zip")
+    with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
+        assert [name for name in bundle.namelist() if "samples" in name] == ["quick-0001/samples/epoch-00001.png"]
+
+
 def test_a_bundle_that_is_no_plain_file_is_refused_at_once(other: Home, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "is not a plain file" in refused(tmp_path / "pipe", other)
@@ -276,7 +313,7 @@ def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folde
     )
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
-        text = b"".join(bundle.read(name) for name in bundle.namelist()).decode()
+        text = b"".join(bundle.read(name) for name in bundle.namelist()).decode(errors="replace")
     assert "jane" not in text
     assert "private" not in text
     assert '"message":"read t10k.gz on host, from grpc://host:8470/x"' in text

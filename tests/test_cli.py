@@ -585,9 +585,7 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     words = ["export", "run-0001", "--to", str(tmp_path / "out"), "--format", "csv"]
     assert command(*words, home=trained).exit_code == 0
     (tmp_path / "out/specs/run-0001/spec.json").write_text("mine")
-    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(
-        command(*words, home=trained)
-    )
+    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(command(*words, home=trained))
     (tmp_path / "out/runs.csv").unlink()
     os.mkfifo(tmp_path / "out/runs.csv")
     assert "runs.csv is a named pipe, not a plain file" in refused(command(*words, "--overwrite", home=trained))

@@ -6,15 +6,16 @@ Checkpoints missing, an imported run cannot be resumed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, commands, targets
+from gan_runtime import __version__, commands, pictures, targets
 from gan_runtime.bundles.layout import FORMAT, MANIFEST, is_whole, most_bytes
 from gan_runtime.bundles.privacy import Privacy, records_of
-from gan_runtime.errors import BundleError, RunStateError, quoted
+from gan_runtime.errors import BundleError, PictureError, RunStateError, quoted
 from gan_runtime.home import SUBMITTED_NAME
 from gan_runtime.journal import ENDED
 from gan_runtime.rundir import RunDir
@@ -65,7 +66,8 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
         bundle.writestr(f"{folder}/{name}", b"".join(line + b"\n" for line in lines))
     for path in sorted(run.samples.glob("epoch-*.png")):
         if most_bytes(f"{folder}/samples/{path.name}"):
-            bundle.writestr(f"{folder}/samples/{path.name}", path.read_bytes())
+            with contextlib.suppress(PictureError):  # a damaged grid: its event says so, and nobody could load the bundle
+                bundle.writestr(f"{folder}/samples/{path.name}", pictures.read(run, f"{run.samples.name}/{path.name}"))
 
 
 def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> bytes:

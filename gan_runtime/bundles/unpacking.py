@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, disk
+from gan_runtime import __version__, disk, pictures
 from gan_runtime.bundles.layout import FORMAT, MANIFEST, MAX_BYTES, MAX_MEMBERS, is_whole, most_bytes
-from gan_runtime.errors import BundleError, HomeError, quoted
+from gan_runtime.errors import BundleError, HomeError, PictureError, quoted
 from gan_runtime.home import Home
 from gan_runtime.rundir import RunDir
 
@@ -51,9 +51,10 @@ def unpack(source: Path, home: Home) -> list[str]:
             for member in members:
                 _extract(bundle, member, source, Path(aside), home)
             folders = sorted(Path(aside).iterdir())
-            for folder in folders:
-                if not is_whole(RunDir(folder)):
-                    raise BundleError(_not_whole(folder.name, bundle, source))
+            for run in map(RunDir, folders):
+                if not is_whole(run):
+                    raise BundleError(_not_whole(run.run_id, bundle, source))
+                _check_pictures(run, source)
             taken = {run.run_id for run in home.run_dirs()}
             return _place([folder for folder in folders if folder.name not in taken], home)
 
@@ -102,6 +103,16 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
         raise BundleError(f"{source} holds no run: give a file made by `bundle`.")
     if len(names) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_BYTES:
         raise BundleError(f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a smaller bundle.")
+
+
+def _check_pictures(run: RunDir, source: Path) -> None:
+    for path in sorted(run.samples.glob("*")):
+        try:
+            pictures.read(run, f"{run.samples.name}/{path.name}")
+        except PictureError as error:
+            raise BundleError(
+                f"{run.run_id}/samples/{path.name} in {source} is no sample grid ({error}): make the bundle anew."
+            ) from None
 
 
 def _check_format(bundle: zipfile.ZipFile, source: Path) -> None:
