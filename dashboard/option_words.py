@@ -9,6 +9,7 @@ from dashboard import words
 from dashboard.shown_when import has_effect
 from gan_runtime import catalog
 from gan_runtime.options import Option
+from gan_runtime.presets import PRESETS
 from gan_runtime.spec import RunSpec
 
 # A choice that is missing here is shown as it is, with spaces for underscores.
@@ -110,16 +111,21 @@ def phrase(option: Option, given: Any) -> str:
     return PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}").format(value(option, given))
 
 
-def changes(form: Mapping[str, Any], options: list[Option]) -> list[str]:
-    """A phrase for each option that has an effect and is not at its default."""
+def changes(form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None) -> list[str]:
+    """A phrase for each option that has an effect and is not as in `base`, the defaults if none is given."""
+    usual = defaults() if base is None else base
     effective = [option for option in options if has_effect(option.name, form)]
-    return [phrase(option, form[option.name]) for option in effective if _differs(option, form[option.name])]
+    return [phrase(option, form[option.name]) for option in effective if _differs(option, form[option.name], usual[option.name])]
 
 
-def run_changes(values: Mapping[str, Any], without: tuple[str, ...] = ("name",)) -> str:
-    """All that a stored run has changed from the defaults, in one line. Options that came after it count as default."""
+def run_changes(values: Mapping[str, Any], without: tuple[str, ...] = ("name",), preset: str = "") -> str:
+    """All that a stored run has changed from its preset, or from the defaults without one, in one line.
+
+    Options that came after it count as unchanged.
+    """
+    base = {**defaults(), **(PRESETS[preset].values if preset in PRESETS else {})}
     options = [option for option in RunSpec.options().values() if option.name not in without]
-    return " · ".join(changes({**defaults(), **values}, options))
+    return " · ".join(changes({**base, **values}, options, base))
 
 
 def group_line(group: str, form: Mapping[str, Any]) -> str:
@@ -142,11 +148,11 @@ def _head(group: str, form: Mapping[str, Any]) -> str:
     return f"{choice(form['precision'])} · XLA {choice(form['xla'])}"
 
 
-def _differs(option: Option, given: Any) -> bool:
+def _differs(option: Option, given: Any, usual: Any) -> bool:
     if option.kind is not float:
-        return given not in (option.default, USUAL.get(option.name, option.default))
+        return given not in (usual, USUAL.get(option.name, usual))
     try:
-        return float(given) != option.default
+        return float(given) != float(usual)
     except ValueError:
         return True
 

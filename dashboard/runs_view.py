@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Callable
 from functools import partial
+from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, option_words, places, words
+from dashboard import actions, option_words, places, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
+TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
+NAME_IN_LINK = r"#(.*)"
+
 COLUMNS = {
-    "name": st.column_config.TextColumn("Name", pinned=True),
+    "link": st.column_config.LinkColumn("Name", display_text=NAME_IN_LINK, pinned=True, help="Opens the run in a new tab."),
     "status": st.column_config.TextColumn("State"),
-    "done": st.column_config.ProgressColumn("Epochs done", format="percent", min_value=0, max_value=1),
+    "done": st.column_config.ProgressColumn("Epochs done", format=f"%.0f{words.THIN}%%", min_value=0, max_value=100),
     "algorithm": st.column_config.TextColumn(
         "Algorithm", help="Local SGD: replicas train alone and average their weights now and then."
     ),
     "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
     "time": st.column_config.TextColumn("Training", help="Seconds of training alone, over all attempts."),
-    "images_per_s": st.column_config.NumberColumn("Images/s", format="%.0f", help="Median over the epochs."),
-    "loss_generator": st.column_config.NumberColumn("Loss G", format="%.3f", help="At the last step, in nats."),
-    "loss_discriminator": st.column_config.NumberColumn("Loss D", format="%.3f", help="At the last step, in nats."),
+    "images_per_s": st.column_config.NumberColumn("Images/s", help="Median over the epochs."),
+    "loss_generator": st.column_config.NumberColumn("Loss G", help="At the last step, in nats."),
+    "loss_discriminator": st.column_config.NumberColumn("Loss D", help="At the last step, in nats."),
     "options": st.column_config.TextColumn(
-        "Options changed", width="medium", help="What differs from the defaults, which are the paper's, beside the columns here."
+        "Options changed", width="large", help="What differs from the preset the run was started from, beside the columns here."
     ),
     "dataset": st.column_config.TextColumn("Dataset"),
     "workload": st.column_config.TextColumn("Workload"),
@@ -39,47 +45,74 @@ COLUMNS = {
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Note"),
 }
+IN_WORDS: dict[str, Callable[[float], str]] = {
+    "images_per_s": words.count,
+    "loss_generator": words.loss,
+    "loss_discriminator": words.loss,
+}
 
 # Options that have a column of their own, or do not change the training.
 WITHOUT_MENTION = (
     *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
     *("batch_size_global", "epochs", "steps_per_loop"),
 )
+SEARCHED = ["run_id", "name", "status", "dataset", "workload", "precision", "options", "note"]
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with three more columns: options (changed, in words), done (percent of the epochs), link (to the run)."""
+    return table.assign(
+        done=100 * table["epochs_done"] / table["epochs"],
+        precision=[option_words.choice(precision) for precision in table["precision"]],
+        algorithm=["local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]],
+        options=[
+            option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
+            for spec, preset in zip(table["spec"], table["preset"], strict=True)
+        ],
+        time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
+        link=[f"live?run={quote(one)}#{quote(name)}" for one, name in zip(table["run_id"], table["name"], strict=True)],
+    )
 
 
 def filtered(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that fit the search text and the chosen states."""
     search, states = st.columns([2, 3], vertical_alignment="bottom")
-    text = search.text_input("Search", placeholder="name, dataset, workload, note …").strip().lower()
+    text = search.text_input("Search", placeholder="name, dataset, workload, option, note …").strip().lower()
     present = sorted(table["status"].unique())
     wanted = states.pills("State", present, selection_mode="multi", label_visibility="collapsed") or present
-    haystack = table[["run_id", "name", "dataset", "workload", "precision", "note"]].astype(str).agg(" ".join, axis=1).str.lower()
+    haystack = table[SEARCHED].astype(str).agg(" ".join, axis=1).str.lower()
     return table[table["status"].isin(wanted) & haystack.str.contains(text, regex=False)]
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Shows the rows, sortable by a click on a column's head; returns the ticked ones."""
+    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them."""
     if rows.empty:
         st.info("No run fits this search. Clear the text or the states above.")
         return rows
-    shown = rows.assign(
-        done=rows["epochs_done"] / rows["epochs"],
-        precision=rows["precision"].str.removeprefix("mixed_"),
-        algorithm=["local SGD" if steps > 1 else "synchronous" for steps in rows["sync_every_steps"]],
-        options=[option_words.run_changes(json.loads(spec), WITHOUT_MENTION) for spec in rows["spec"]],
-        time=[words.duration(None if pd.isna(value) else value) for value in rows["seconds"]],
-    )
+    ids = list(rows["run_id"])
+    before = st.session_state.get(TICKED, [])
     picked = st.dataframe(
-        shown,
+        widgets.with_words(rows[list(COLUMNS)], IN_WORDS),
         column_order=[name for name in COLUMNS if name != "algorithm" or (rows["sync_every_steps"] > 1).any()],
         column_config=COLUMNS,
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
-        key="runs.table",
+        selection_default={"selection": {"rows": [index for index, run_id in enumerate(ids) if run_id in before]}},
+        key=table_key(ids),
         placeholder="–",
     )
-    return rows.iloc[picked.selection.rows]
+    ticked = [ids[index] for index in picked.selection.rows]
+    hidden = [run_id for run_id in before if run_id not in ids]
+    st.session_state[TICKED] = ticked + hidden
+    if hidden:
+        st.caption(f"{words.things(len(hidden), 'ticked run')} not in this search: left alone by the buttons below.")
+    return rows[rows["run_id"].isin(ticked)]
+
+
+def table_key(run_ids: list[str]) -> str:
+    """Other rows make another table, so that a tick on row 2 never comes to mean another run."""
+    return f"runs.table.{zlib.crc32('/'.join(run_ids).encode())}"
 
 
 def redraw_when_states_change(store: Store, drawn: pd.DataFrame) -> None:
@@ -116,15 +149,17 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
 
 @st.dialog("Rename run")
 def _rename(runtime: Runtime, run_id: str, name: str) -> None:
-    wanted = st.text_input("New name", value=name, max_chars=60)
-    if st.button("Rename", type="primary") and actions.succeeded(lambda: runtime.rename(run_id, wanted)):
-        st.rerun()
+    with st.form("rename", border=False):
+        wanted = st.text_input("New name", value=name, max_chars=60)
+        if st.form_submit_button("Rename", type="primary") and actions.succeeded(lambda: runtime.rename(run_id, wanted)):
+            st.rerun()
 
 
 @st.dialog("Delete for good?")
 def _delete(runtime: Runtime, ids: list[str]) -> None:
-    st.write(f"{', '.join(ids)}: curves, samples, checkpoints and logs are removed from the disk. This cannot be undone.")
-    if st.button(f"Delete {len(ids)} run{'s' if len(ids) > 1 else ''}", type="primary", icon=":material/delete:") and all(
+    named = words.plain(", ".join(ids))
+    st.write(f"{named}: curves, samples, checkpoints and logs are removed from the disk. This cannot be undone.")
+    if st.button(f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:") and all(
         actions.succeeded(partial(runtime.delete, run_id)) for run_id in ids
     ):
         st.rerun()

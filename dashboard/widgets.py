@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import altair as alt
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from dashboard import places, words
 from gan_runtime.journal import ACTIVE
@@ -16,6 +18,7 @@ from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
+MOST_ROWS_IN_WORDS = 500
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
     "synchronous training."
@@ -35,6 +38,21 @@ def steady_chart(_draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], fr
     Making a chart takes 30 to 50 ms of the processor; with the same `key` and the same rows Streamlit repeats what it sent.
     """
     st.altair_chart(_draw(frame), key=key)
+
+
+def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]) -> Styler | pd.DataFrame:
+    """A frame whose numbers are read in our words, with thin spaces, and still sorted as numbers.
+
+    Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare numbers.
+    """
+    if len(frame) > MOST_ROWS_IN_WORDS:
+        return frame.round(dict.fromkeys(columns, 3))
+    shown = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
+    return frame.style.format(shown)  # type: ignore[arg-type]
+
+
+def _or_dash(words_of: Callable[[float], str], number: float) -> str:
+    return "–" if pd.isna(number) else words_of(number)
 
 
 def local_sgd(sync_every_steps: int) -> None:

@@ -58,6 +58,11 @@ def count(number: float | None) -> str:
     return "–" if number is None else f"{number:,.0f}".replace(",", THIN)
 
 
+def things(number: int, noun: str) -> str:
+    """1 epoch · 2 epochs · 1 797 images."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def share(value: float | None, digits: int = 0) -> str:
     """38 %; a dash when unknown."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import runs_view, session
 from gan_runtime import journal
 from gan_runtime.home import Home, command_line
 from gan_runtime.journal import StatusChange
+from gan_runtime.presets import PRESETS
 from gan_runtime.rundir import RunDir
+from gan_runtime.store import queries
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -266,11 +270,63 @@ def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -
     assert list(show("runs").dataframe[0].value["algorithm"]) == ["local SGD", "synchronous"]
 
 
-def test_runs_tells_what_each_run_has_changed(show: Show, trained: Make) -> None:
-    trained("quick-0001")
-    trained("quick-0002", seconds=10, adam_beta_1=0.5, ema_decay=0.99, samples_from="ema")
+def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(show: Show, trained: Make) -> None:
+    quick = {name: value for name, value in PRESETS["quick"].values.items() if name not in ("epochs", "batch_size_global")}
+    trained("quick-0001", **quick)
+    trained("quick-0002", seconds=10, **{**quick, "ema_decay": 0.99, "label_smoothing": 0.1})
     app = show("runs")
-    assert list(app.dataframe[0].value["options"]) == ["beta 1 = 0.5 · average of G 0.99 · samples from moving average", ""]
+    assert list(app.dataframe[0].value["options"]) == ["label smoothing 0.1 · average of G 0.99", ""]
+    app.text_input[0].set_value("Smoothing").run()
+    assert list(app.dataframe[0].value["run_id"]) == ["quick-0002"]
+
+
+def tick(app: AppTest, *run_ids: str) -> None:
+    """Ticks rows of the table as it is shown now, and no others."""
+    shown = list(app.dataframe[0].value["run_id"])
+    rows = [shown.index(run_id) for run_id in run_ids]
+    app.session_state[runs_view.table_key(shown)] = {"selection": {"rows": rows, "columns": [], "cells": []}}
+    app.run()
+
+
+def offered_for_deletion(app: AppTest) -> str:
+    """What the dialog says that Delete would remove."""
+    next(button for button in app.button if button.label == "Delete").click().run()
+    assert not app.exception
+    return next(text for text in texts(app).splitlines() if "removed from the disk" in text)
+
+
+def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_deletion(
+    show: Show, trained: Make, wait_until: Callable[..., Any]
+) -> None:
+    for number in (1, 2, 3):
+        trained(f"quick-000{number}", seconds=number)
+    app = show("runs")
+    tick(app, "quick-0001")
+    app.text_input[0].set_value("0001").run()
+    assert offered_for_deletion(app).startswith("quick-0001:")
+    app.text_input[0].set_value("").run()
+    assert offered_for_deletion(app).startswith("quick-0001:")
+    trained("quick-0004", seconds=4)
+    wait_until(lambda: len(queries.runs(session.runtime().store)) == 4, "the new run is stored")
+    app.run()
+    assert len(app.dataframe[0].value) == 4
+    assert offered_for_deletion(app).startswith("quick-0001:")
+    session.runtime().delete("quick-0002")
+    app.run()
+    assert len(app.dataframe[0].value) == 3
+    assert offered_for_deletion(app).startswith("quick-0001:")
+
+
+def test_a_ticked_run_that_a_search_hides_is_not_deleted_and_is_ticked_again_afterwards(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("runs")
+    tick(app, "quick-0001", "quick-0002")
+    app.text_input[0].set_value("0002").run()
+    assert offered_for_deletion(app).startswith("quick-0002:")
+    tick(app)
+    app.text_input[0].set_value("").run()
+    assert offered_for_deletion(app).startswith("quick-0001:")
 
 
 def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> None:

@@ -93,7 +93,7 @@ def run_table(store: Store) -> pd.DataFrame:
 
     Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision, xla, batch_size_global,
     epochs, epochs_done, images_per_s (median of its epochs), loss_generator, loss_discriminator (last finished step), seconds,
-    created_at, note, color, spec (JSON text), sync_every_steps (1 for runs from before this option).
+    created_at, note, color, preset (may be empty), spec (JSON text), sync_every_steps (1 for runs from before this option).
     """
     return store.frame(
         """
@@ -104,7 +104,7 @@ def run_table(store: Store) -> pd.DataFrame:
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
                r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s, ends.loss_generator,
-               ends.loss_discriminator, ends.seconds, r.created_at, r.note, r.color, r.spec,
+               ends.loss_discriminator, ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.created_at DESC
