@@ -194,6 +194,7 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
         "created_at",
         "note",
         "color",
+        "preset",
         "spec",
         "sync_every_steps",
     ]
