@@ -19,6 +19,7 @@ from dashboard import (
     study_points,
     surface_view,
     widgets,
+    words,
 )
 from gan_runtime.data import loading
 from gan_runtime.errors import DatasetError
@@ -108,7 +109,7 @@ def batch_figures(store: Store, found: Batches) -> None:
     """Figures 5 to 10."""
     runs = queries.study_runs(store, found.study.study_id)
     st.caption(
-        f"From {found.study.title} ({found.study.study_id}): {runs[0].dataset}, {runs[0].accelerator.upper()}, {runs[0].epochs} epochs."
+        f"From {words.plain(found.study.title)} ({words.plain(found.study.study_id)}): {runs[0].dataset}, {runs[0].accelerator.upper()}, {runs[0].epochs} epochs."
     )
     with _figure("5", "Training time by batch size", "79 % less training time with batch 512 than with batch 64."):
         st.markdown(paper_words.time_by_batch(found.results, runs[0].accelerator))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dashboard.study_words import against_first
+from dashboard.study_words import against_first, amount, evidence
+from dashboard.words import plain
 from gan_runtime.store.queries import SurfaceRow
 from gan_runtime.studies.references import PAPER_TIME_SAVED, PAPER_XLA_SPEEDUP
 from gan_runtime.studies.statistics import Difference
@@ -18,8 +19,8 @@ def time_by_batch(results: pd.DataFrame, accelerator: str) -> str:
     found = against_first(results, "epoch_seconds", last)
     if found is None or first == last:
         return NOT_YET
-    saved = 1.0 - found.ratio.median
-    sentence = f"An epoch of {last} takes {_share(saved)} time than one of {first} ({_range(found)})."
+    saved = 1.0 - found.ratio.mean
+    sentence = f"An epoch of {plain(last)} takes {_share(saved)} time than one of {plain(first)} ({_range(found)})."
     if saved < PAPER_TIME_SAVED - 0.05 and accelerator == "cpu":
         sentence += (
             " Less is saved than in the paper: a CPU is busy with one small batch already, while eight TPU cores wait between small "
@@ -44,7 +45,9 @@ def losses(results: pd.DataFrame) -> str:
     """Fig. 7: mean losses of the last epoch of each variant."""
     known = results.dropna(subset=["loss_generator", "loss_discriminator"])
     means = known.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
-    parts = [f"{variant}: G {row.loss_generator:.2f}, D {row.loss_discriminator:.2f}" for variant, row in means.iterrows()]
+    parts = [
+        f"{plain(str(variant))}: G {row.loss_generator:.2f}, D {row.loss_discriminator:.2f}" for variant, row in means.iterrows()
+    ]
     return f"Mean losses of the last epoch in nats. {'; '.join(parts)}. Where D can only guess, both are 0.69 and 1.39."
 
 
@@ -54,7 +57,7 @@ def concentration(quartiles: pd.DataFrame) -> str:
     for variant, rows in quartiles.groupby("variant", sort=False):
         ordered = rows.sort_values("epoch")
         if len(ordered) > 1:
-            parts.append(f"{variant}: from {ordered['width'].iloc[0]:.2f} to {ordered['width'].iloc[-1]:.2f}")
+            parts.append(f"{plain(str(variant))}: from {ordered['width'].iloc[0]:.2f} to {ordered['width'].iloc[-1]:.2f}")
     if not parts:
         return "Not measured here yet: no run has finished its second epoch."
     return f"Width of the middle half of D's losses in the first and in the last epoch, in nats. {'; '.join(parts)}."
@@ -70,7 +73,7 @@ def rates(curves: pd.DataFrame) -> str:
             if low == high
             else f"{low:.2g} to {high:.2g} with {rises} abrupt rise{'s' if rises != 1 else ''}"
         )
-        parts.append(f"{variant}: {moves}")
+        parts.append(f"{plain(str(variant))}: {moves}")
     return f"{'; '.join(parts)}."
 
 
@@ -80,7 +83,7 @@ def lowest(results: pd.DataFrame) -> str:
     means = known.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
     best_g, best_d = means["loss_generator"].idxmin(), means["loss_discriminator"].idxmin()
     return (
-        f"In the last epoch {best_g} has the lowest loss of G ({means['loss_generator'].min():.2f}) and {best_d} the lowest of D "
+        f"In the last epoch {plain(str(best_g))} has the lowest loss of G ({means['loss_generator'].min():.2f}) and {plain(str(best_d))} the lowest of D "
         f"({means['loss_discriminator'].min():.2f}). A low loss of one network mostly means that the other one is weak."
     )
 
@@ -100,8 +103,8 @@ def xla(results: pd.DataFrame) -> str:
     found = against_first(results, "steady_step", "xla jit")
     if found is None:
         return "Not measured here yet: the study has no finished run with XLA and one without in the same repeat."
-    speed = 1.0 / found.ratio.median
-    sentence = f"With XLA a steady step runs {speed:.2f} times as fast as without ({_range(found)} of the time)."
+    speed = 1.0 / found.ratio.mean
+    sentence = f"With XLA a run takes {amount(found.ratio.mean, 'step')} without ({_range(found)})."
     if speed < PAPER_XLA_SPEEDUP - 0.05:
         sentence += (
             " Without XLA this program uses hand-laid CPU kernels (docs/training.md) that the compiler cannot use, so there is less to "
@@ -126,4 +129,4 @@ def _share(saved: float) -> str:
 
 
 def _range(found: Difference) -> str:
-    return f"× {found.ratio.low:.2f} to {found.ratio.high:.2f}: {found.sureness}"
+    return evidence(found)

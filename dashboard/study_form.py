@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, host_view, places, words
+from dashboard import actions, host_view, places, study_repeats, words
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.errors import SpecError
@@ -15,7 +15,7 @@ from gan_runtime.home import command_line
 from gan_runtime.presets import PRESETS, parse_assignments, preset
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
-from gan_runtime.studies.design import MAX_REPEATS, StudyDesign
+from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 
 PREFIX = "study."
@@ -23,7 +23,7 @@ PREFIX = "study."
 
 @dataclass(frozen=True)
 class Asked:
-    """What stands in the form. `sets`: further options as typed, key=value."""
+    """What stands in the form. `sets`: further options as typed, key=value; `share`: the difference to find, 0.05 for 5 %."""
 
     question: str
     preset: str
@@ -31,6 +31,7 @@ class Asked:
     repeats: int
     epochs: int
     sets: str
+    share: float = 0.05
 
     def design(self) -> StudyDesign:
         """The study. Raises SpecError."""
@@ -67,6 +68,9 @@ def show(runtime: Runtime) -> None:
         if checked.design is None:
             return
         _what_it_takes(runtime, checked.design)
+        if asked.question != "seed":
+            compared = max(planned.index for planned in checked.design.runs)
+            st.caption(study_repeats.suggestion(runtime.store, asked.question, asked.share, compared))
         if st.button("Start study", type="primary", icon=":material/play_arrow:", width="stretch"):
             _start(runtime, checked.design)
         st.caption("The same from the command line:")
@@ -98,19 +102,19 @@ def _fields() -> Asked:
         key=f"{PREFIX}values.{question}",
         help="Two or more, with commas between them. One run for each of them and each repeat.",
     )
-    base, epochs, repeats = _size(str(question), "seed" in chosen.options)
+    base, epochs, repeats, share = _size(str(question), "seed" in chosen.options)
     sets = st.text_input(
         "Further options",
         key=f"{PREFIX}sets",
         placeholder="such as replicas=2 precision=float32",
         help="Any option of a run as key=value, with spaces between them; the names stand in docs/training.md and in `train --help`.",
     )
-    return Asked(str(question), base, values, repeats, epochs, sets)
+    return Asked(str(question), base, values, repeats, epochs, sets, share)
 
 
-def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int]:
-    """The preset to start from, epochs, repeats."""
-    first, second, third = st.columns(3)
+def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int, float]:
+    """The preset to start from, epochs, repeats, the difference to find as a share."""
+    first, second, third, fourth = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     base = first.selectbox(
         "Starting from",
         list(PRESETS),
@@ -129,9 +133,21 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int]:
         1 if asks_for_seeds else 3,
         key=f"{PREFIX}repeats.{question}",
         disabled=asks_for_seeds,
-        help="Each repeat has another seed. From three repeats on, the report can tell an effect from noise.",
+        help=f"Runs of each value, each with another seed. {REPEATS_HELP}",
     )
-    return base, int(epochs), int(repeats)
+    percent = fourth.number_input(
+        "Difference (%)",
+        0.5,
+        500.0,
+        5.0,
+        0.5,
+        format="%g",
+        key=f"{PREFIX}difference",
+        disabled=asks_for_seeds,
+        help="The smallest difference in time per epoch that you want told from noise. Beside the form stands how many repeats "
+        "that takes.",
+    )
+    return base, int(epochs), int(repeats), float(percent) / 100.0
 
 
 def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
@@ -144,7 +160,7 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
         f"≈ {words.duration(seconds)}" if seconds else "unknown",
         help="From the speed of stored runs like these. Unknown before there are any.",
     )
-    order = " → ".join(planned.variant for planned in design.runs[:6])
+    order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
         f"One after another, each in a process of its own, interleaved: {order}{' → …' if count > 6 else ''}. "
         "A machine that slows down in the meantime slows all of them alike."

@@ -14,7 +14,7 @@ def show(results: pd.DataFrame, measure: str, page: str) -> None:
     """`measure`: a key of `study_words.MEASURES`; `results` as `queries.study_results` gives them."""
     shown, frame = study_words.MEASURES[measure], study_words.points(results, measure)
     if frame.empty:
-        st.caption(f"{shown.title}: not measured yet.")
+        st.caption(study_words.missing(results, measure))
         return
-    draw = partial(study_charts.variant_points, unit=shown.unit, title=shown.title)
+    draw = partial(study_charts.variant_points, unit=shown.unit, title=shown.title, mean_word=shown.mean_word)
     widgets.steady_chart(draw, frame, f"{page}.{measure}")

@@ -23,7 +23,7 @@ def picker(store: Store) -> StudyRow | None:
         return None
     asked = st.query_params.get("study", "")
     if asked and asked not in rows:
-        st.warning(f"Study {asked!r} is not stored here; showing the newest instead.")
+        st.warning(f"Study {words.plain(asked)} is not stored here; showing the newest instead.")
     chosen = asked if asked in rows else next(iter(rows))
     picked = st.selectbox(
         "Study",
@@ -56,7 +56,10 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
         training = next((row for row in runs if row.is_live and row.status != "queued"), None)
         if training is not None:
             st.page_link(
-                places.LIVE, label=f"Watch {training.name}", icon=":material/monitoring:", query_params={"run": training.run_id}
+                places.LIVE,
+                label=f"Watch {words.plain(training.name)}",
+                icon=":material/monitoring:",
+                query_params={"run": training.run_id},
             )
         if study.is_live and st.button("Stop study", icon=":material/stop_circle:", key="study.stop"):
             _do(partial(runtime.stop_all, run_ids))
@@ -74,22 +77,20 @@ def _do(action: Callable[[], None]) -> None:
 
 
 def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
-    """Sentences, two charts, one table; a sentence instead while there is nothing to say."""
+    """Sentences, two charts, one table, how many repeats would tell; a sentence instead while there is nothing to say."""
     results = queries.study_results(store, study.study_id)
     if results["seconds"].isna().all():
-        st.info("The report appears here as soon as the first run has finished its second epoch.")
+        st.info("The report appears here as soon as the first run has numbers.")
         return
-    for sentence in study_words.sentences(results):
+    for sentence in study_words.sentences(results) or [study_words.missing(results, "epoch_seconds")]:
         st.markdown(f"- {sentence}")
     for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
         with column:
             study_points.show(results, measure, "study")
-    st.subheader("Medians and how sure they are")
+    st.subheader("Means and how sure they are")
     st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help())
-    st.caption(
-        "Median over the repeats; in brackets the 95 % bootstrap interval of the median, or with fewer than three repeats the range. "
-        "“Against” compares repeat by repeat with the first variant."
-    )
+    st.caption(study_words.levels(results))
+    st.caption(study_words.repeats(results))
     st.subheader("Images of the first repeat")
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 

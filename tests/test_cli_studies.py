@@ -82,7 +82,7 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
     result = command("study", "precision", "--preset", "quick", "--detach")
     assert result.exit_code == 0
     assert "study study-0001: 2 queued." in result.stdout
-    assert [row["name"] for row in answer(command("runs", "--json"))] == ["mixed_bfloat16", "float32"]
+    assert [row["name"] for row in answer(command("runs", "--json"))] == ["mixed bfloat16", "float32"]
 
 
 @pytest.mark.parametrize(

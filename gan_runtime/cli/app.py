@@ -90,7 +90,7 @@ def study(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")],
     values: Annotated[str, typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question.")] = "",
     repeats: Annotated[
-        int, typer.Option(metavar="N", help="Runs of each value, each with another seed. Three tell noise from effect.")
+        int, typer.Option(metavar="N", help="Runs of each value, each with another seed. Two give an interval; more narrow it.")
     ] = 1,
     preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "",
     assignments: AssignmentsOption = None,

@@ -15,6 +15,7 @@ from gan_runtime.studies.questions import QUESTIONS, Question
 
 MAX_RUNS = 200
 MAX_REPEATS = 20
+REPEATS_HELP = "2 give an interval, and more make it narrower; the report says how many a difference needs."
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,7 @@ def _check_size(values: list[str], repeats: int, question: Question) -> None:
             FieldError("values", f"values has {len(values)} value(s), but a study compares at least 2: try {example}.")
         )
     if not 1 <= repeats <= MAX_REPEATS:
-        problems.append(
-            FieldError("repeats", f"repeats is {repeats}, but allowed is 1 to {MAX_REPEATS}: 3 tell noise from effect.")
-        )
+        problems.append(FieldError("repeats", f"repeats is {repeats}, but allowed is 1 to {MAX_REPEATS}: {REPEATS_HELP}"))
     elif repeats > 1 and "seed" in question.options:
         problems.append(FieldError("repeats", f"repeats is {repeats}, but each seed is a repeat already: use repeats=1."))
     elif len(values) * repeats > MAX_RUNS:
@@ -115,4 +114,4 @@ def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats
 
 def _label(question: Question, spec: RunSpec) -> str:
     value = getattr(spec, question.options[0])
-    return question.label.format(f"{value:g}" if isinstance(value, float) else value)
+    return question.label.format(f"{value:g}" if isinstance(value, float) else str(value).replace("_", " "))

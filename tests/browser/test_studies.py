@@ -31,7 +31,7 @@ def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboar
     expect(page.get_by_text(re.compile(r"1 of 2 runs are finished"))).to_be_visible(timeout=120_000)
     expect(page.get_by_text("2 of 2 runs are finished")).to_be_visible(timeout=120_000)
     expect(page.get_by_text(re.compile(r"batch 128 takes \d+ % (less|more) time per epoch than batch 32"))).to_be_visible()
-    expect(page.get_by_text("1 repeat: too few to tell from noise").first).to_be_visible()
+    expect(page.get_by_text("1 repeat, which says nothing about noise").first).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
     expect(page.get_by_test_id("stImage")).to_have_count(2)
 

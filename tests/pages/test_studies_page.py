@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pandas as pd
@@ -20,6 +21,7 @@ from tests.studies.hand_written import At, from_now, train
 
 Show = Callable[..., AppTest]
 BASE = {"workload": "mlp_gan", "epochs": 3}
+HOSTILE = "![x](http://evil.example/a.png)"
 
 
 @pytest.fixture
@@ -30,10 +32,10 @@ def at() -> At:
 
 @pytest.fixture
 def study(home: Home, host: Host, at: At) -> list[RunDir]:
-    """Batch 64 and 128, three times each, finished: batch 128 takes 3 s an epoch instead of 4 s."""
+    """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an epoch instead of 4 s."""
     runs = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host)
-    for number, run in enumerate(runs):
-        train(run, at, 100.0 * number, 4.0 if number % 2 == 0 else 3.0)
+    for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
+        train(run, at, 100.0 * number, epoch_s)
     return runs
 
 
@@ -58,11 +60,15 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     app = show("studies", study="study-0001")
     assert not app.exception
     text = texts(app)
-    assert "**batch 128** takes 25 % less time per epoch than batch 64 (× 0.75, 0.75 to 0.75): clear." in text
+    assert "**batch 128** takes 24 % less time per epoch than batch 64 (× 0.76, 0.72 to 0.79: clear)." in text
+    assert "the comparison with the first variant holds at 95 %" in text
+    assert "scatters by 1.9 % from repeat to repeat here" in text
+    assert "clear in 8 of 10 such studies: 2 %: about 10; 5 %: about 4; 10 %: about 3." in text
     [table] = [item.value for item in app.dataframe]
     assert list(table["Variant"]) == ["batch 64", "batch 128"]
     assert list(table["Runs"]) == [3, 3]
-    assert list(table["Time per epoch (s)"]) == ["4 (4 to 4)", "3 (3 to 3)"]
+    assert list(table["Time per epoch (s)"]) == ["4 (4 to 4)", "3.03 (2.89 to 3.18)"]
+    assert list(table["Time per epoch, against"]) == ["–", "× 0.76, 0.72 to 0.79: clear"]
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
     assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Spread of images (real ones = 1)"]
 
@@ -84,12 +90,63 @@ def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Ho
     assert "1. Study: Batch size · 4 of its 4 runs wait · next batch 64 seed 1" in text
 
 
-def test_too_few_repeats_are_said_to_be_too_few() -> None:
-    effect = difference({1: 3.0, 2: 3.3}, {1: 4.0, 2: 4.0})
+@pytest.mark.usefixtures("study")
+def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
+    app = show("studies")
+    assert "about 10 repeats, if they scatter as in study-0001 (1.9 %)" not in texts(app)
+    app.number_input(key="study.difference").set_value(2.0).run()
+    assert "difference of 2 % in the time per epoch clear" in texts(app)
+    assert "if they scatter as in study-0001 (1.9 %)" in texts(app)
+    app.segmented_control(key="study.question").set_value("xla").run()
+    assert "no stored study of this question has two repeats to show it" in texts(app)
+
+
+def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(show: Show, home: Home, host: Host, at: At) -> None:
+    design = StudyDesign.parse("batch_size", {**BASE, "epochs": 1}, ["64", "128"])
+    runs = commands.submit_study(home, design, host)
+    train(runs[0], at, 0.0, 4.0, epochs=1)
+    assert "Time per epoch: not measured yet." in texts(show("studies"))
+    train(runs[1], at, 100.0, 4.0, epochs=1)
+    text = texts(show("studies"))
+    assert "Time per epoch: not measured, because its runs have one epoch" in text
+    assert "not measured yet" not in text
+
+
+def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home, host: Host, at: At) -> None:
+    runs = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+    for number, run in enumerate(runs):
+        record = json.loads(run.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
+        record["study"] |= {"variant": f"{HOSTILE} {number % 2}", "title": HOSTILE}
+        rest = run.supervisor_journal.read_text(encoding="utf-8").splitlines()[1:]
+        run.supervisor_journal.write_text("\n".join([json.dumps(record), *rest]) + "\n", encoding="utf-8")
+        train(run, at, 100.0 * number, 4.0 + number)
+    for page in ("studies", "paper"):
+        app = show(page)
+        assert not app.exception
+        assert "![x](" not in texts(app)
+        assert "!\\[x\\](" in texts(app)
+    assert "![x](" not in texts(show("studies", study=HOSTILE))
+
+
+def test_one_repeat_is_said_to_say_nothing() -> None:
+    effect = difference({1: 3.0}, {1: 4.0})
     assert effect is not None
     assert study_words.sentence("batch 128", "batch 64", effect) == (
-        "**batch 128** takes 21 % less time per epoch than batch 64 (× 0.79, 0.75 to 0.82): 2 repeats: too few to tell from noise."
+        "**batch 128** takes 25 % less time per epoch than batch 64 (× 0.75: 1 repeat, which says nothing about noise)."
     )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "amount"),
+    [
+        (5.004, "5.0 × as long per step as"),
+        (1.31, "31 % more time per step than"),
+        (0.2, "80 % less time per step than"),
+        (1.001, "the same time per step as"),
+    ],
+)
+def test_a_ratio_in_words(ratio: float, amount: str) -> None:
+    assert study_words.amount(ratio, "step") == amount
 
 
 def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
@@ -99,4 +156,15 @@ def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
     ]
     points = study_words.points(pd.DataFrame(rows), "epoch_seconds")
     assert list(points["run_id"]) == ["x"]
-    assert list(points["median"]) == [2.0]
+    assert list(points["mean"]) == [2.0]
+    assert points["low"].isna().all()
+
+
+def test_a_wide_interval_is_drawn_near_its_points_and_told_in_full() -> None:
+    rows = [
+        {"variant": "a", "variant_index": 0, "repeat": repeat, "run_id": str(repeat), "loss_generator": value}
+        for repeat, value in ((1, 1.0), (2, 2.0))
+    ]
+    points = study_words.points(pd.DataFrame(rows), "loss_generator")
+    assert (points["low"].iloc[0], points["high"].iloc[0]) == pytest.approx((1.5 - 6.3531, 1.5 + 6.3531), abs=1e-3)
+    assert (points["drawn_low"].iloc[0], points["drawn_high"].iloc[0]) == (0.25, 2.75)

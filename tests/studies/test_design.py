@@ -58,7 +58,13 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
         ),
         ("batch_size", ["64"], 1, "values", "values has 1 value(s), but a study compares at least 2: try 64,128,256,512."),
         ("batch_size", ["64", "064"], 1, "values", "values has batch 64 twice: give each value once."),
-        ("batch_size", ["64", "128"], 0, "repeats", "repeats is 0, but allowed is 1 to 20: 3 tell noise from effect."),
+        (
+            "batch_size",
+            ["64", "128"],
+            0,
+            "repeats",
+            "repeats is 0, but allowed is 1 to 20: 2 give an interval, and more make it narrower; the report says how many a difference needs.",
+        ),
         ("seed", ["1", "2"], 2, "repeats", "repeats is 2, but each seed is a repeat already: use repeats=1."),
         (
             "batch_size",

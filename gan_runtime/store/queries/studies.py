@@ -87,10 +87,10 @@ def _seconds(row: RunRow) -> float:
 def study_results(store: Store, study_id: str) -> pd.DataFrame:
     """One row a run of a study, in the order of variants and repeats.
 
-    Columns: run_id, variant, variant_index, repeat, status, color, seconds (of training), epoch_seconds (median of the
-    epochs after the first of each attempt, which holds the compiling), images_per_s (likewise), steady_step, trace, compile,
-    first_call (seconds, newest attempt), memory_bytes (highest), loss_generator, loss_discriminator (means over the last
-    epoch), spread_ratio (spread of generated images over that of real ones after the last epoch, docs/metrics.md). What
+    Columns: run_id, variant, variant_index, repeat, status, color, epochs (as planned), seconds (of training), epoch_seconds
+    (median of the epochs after the first of each attempt, which holds the compiling), images_per_s (likewise), steady_step,
+    trace, compile, first_call (seconds, newest attempt), memory_bytes (highest), loss_generator, loss_discriminator (means
+    over the last epoch), spread_ratio (spread of generated images over that of real ones after the last epoch, docs/metrics.md). What
     was not measured is NULL.
     """
     return store.frame(
@@ -118,7 +118,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
                    arg_max(seconds, attempt) FILTER (phase = 'first_call') AS first_call
             FROM phases SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory SEMI JOIN chosen USING (run_id) GROUP BY run_id)
-        SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, ends.seconds, epoch_seconds, images_per_s,
+        SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, ends.seconds, epoch_seconds, images_per_s,
                steady_step, trace, compile, first_call, memory_bytes, loss_generator, loss_discriminator, spread_ratio
         FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN ends USING (run_id)
              LEFT JOIN times USING (run_id) LEFT JOIN peaks USING (run_id)
