@@ -51,13 +51,17 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
             "Stop and save", icon=":material/stop_circle:", width="stretch", disabled=stop_asked(runtime, row)
         ):
             actions.succeeded(lambda: runtime.stop(row.run_id))
-        resumable = row.status in ("stopped", "failed", "lost")
-        if (
-            resumable
-            and st.button("Resume", icon=":material/resume:", width="stretch")
-            and actions.succeeded(lambda: runtime.resume(row.run_id))
-        ):
-            st.rerun()
+        if row.status in ("stopped", "failed", "lost"):
+            _resume(runtime, row)
+
+
+def _resume(runtime: Runtime, row: RunRow) -> None:
+    refusal = runtime.why_not_resumed(row.run_id)
+    asked = st.button(
+        "Resume", icon=":material/resume:", width="stretch", disabled=bool(refusal), help=words.plain(refusal) or None
+    )
+    if asked and actions.succeeded(lambda: runtime.resume(row.run_id)):
+        st.rerun()
 
 
 def stop_asked(runtime: Runtime, row: RunRow) -> bool:

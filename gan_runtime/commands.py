@@ -5,6 +5,7 @@ the owner of the home (dashboard or command line) sees it within a moment and ac
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
 import tempfile
 import time
@@ -12,10 +13,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from gan_runtime import journal
+from gan_runtime import disk, journal
 from gan_runtime.data import loading
 from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
-from gan_runtime.home import Home, run_number
+from gan_runtime.home import Home, command_line, run_number
 from gan_runtime.hosts import Host
 from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.rundir import RunDir, write_json, write_whole
@@ -56,7 +57,7 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
         HomeError: the home folder cannot be written.
     """
     accelerator = check(spec, host)
-    home.prepare()
+    _check_space(home.prepare())
     return _queue(home, with_engine(spec, host), accelerator, preset, None)
 
 
@@ -66,7 +67,7 @@ def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
     Raises as `submit`.
     """
     accelerators = [check(planned.spec, host) for planned in design.runs]
-    home.prepare()
+    _check_space(home.prepare())
     study_id = f"study-{_next_number(home):04d}"
     queued: list[RunDir] = []
     try:
@@ -86,6 +87,11 @@ def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
                 delete(run)
         raise
     return queued
+
+
+def _check_space(home: Home) -> None:
+    """A run that nobody can start or follow must not wait without a word."""
+    disk.require(home.path, disk.LEAST_BYTES, "starting a run")
 
 
 def _queue(home: Home, spec: RunSpec, accelerator: str, preset: str, study: StudyPlace | None) -> RunDir:
@@ -152,14 +158,36 @@ def resume(run: RunDir) -> None:
     """Queues an ended run again: same run, next attempt, from its last checkpoint.
 
     Raises:
-        RunStateError: it has not ended, or all its epochs are done.
+        RunStateError: it has not ended, all its epochs are done, or `why_not_resumed` says why.
+        HomeError: the disk has no space left for it.
     """
     last = latest_status(run)
     if last.status not in ("stopped", "failed", "lost"):
         raise RunStateError(f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed.")
+    if refusal := why_not_resumed(run):
+        raise RunStateError(refusal)
+    _check_space(Home(run.path.parent.parent))
     run.stop_file.unlink(missing_ok=True)
     queued = StatusChange(status="queued", reason="resumed: waiting for the accelerator", queue_rank=time.time())
     journal.append(run.supervisor_journal, last.attempt + 1, queued)
+
+
+def why_not_resumed(run: RunDir) -> str:
+    """Why an ended run cannot go on; empty when it can. A run that has measured nothing yet may begin anew.
+
+    An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every number beyond it be void.
+    """
+    if any(run.checkpoints.glob("*.safetensors")) or not _has_measured(run):
+        return ""
+    home = Home(run.path.parent.parent)
+    elsewhere = "" if home == Home.choose() else f" --home {shlex.quote(str(home.path))}"
+    again = f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{elsewhere}"
+    return f"run {run.run_id} has no checkpoint, so there is nothing to resume from: train its settings again with `{again}`."
+
+
+def _has_measured(run: RunDir) -> bool:
+    journals = [path for path in run.journals() if path != run.supervisor_journal]
+    return any(b'"kind":"scalars"' in path.read_bytes() for path in journals)
 
 
 def rename(run: RunDir, name: str) -> None:

@@ -101,11 +101,19 @@ class Runtime:
         self.refresh()
 
     def resume_all(self, run_ids: list[str]) -> None:
-        """Queues those of the runs again that ended before their time, in the order given."""
+        """Queues those of the runs again that ended before their time, in the order given.
+
+        Raises:
+            RunStateError: none of them can go on; the message says why the first cannot.
+        """
         broken = {row.run_id for row in queries.runs(self.store, ("stopped", "failed", "lost"))}
-        for run_id in run_ids:
-            if run_id in broken:
-                commands.resume(self.home.run_dir(run_id))
+        runs = [self.home.run_dir(run_id) for run_id in run_ids if run_id in broken]
+        refusals = {run.run_id: commands.why_not_resumed(run) for run in runs}
+        if refusals and all(refusals.values()):
+            raise RunStateError(next(iter(refusals.values())))
+        for run in runs:
+            if not refusals[run.run_id]:
+                commands.resume(run)
         self.refresh()
 
     def stop(self, run_id: str) -> None:
@@ -117,6 +125,10 @@ class Runtime:
         """See `commands.resume`."""
         commands.resume(self.home.run_dir(run_id))
         self.refresh()
+
+    def why_not_resumed(self, run_id: str) -> str:
+        """See `commands.why_not_resumed`."""
+        return commands.why_not_resumed(self.home.run_dir(run_id))
 
     def rename(self, run_id: str, name: str) -> None:
         """See `commands.rename`."""

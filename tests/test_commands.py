@@ -6,12 +6,13 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from types import SimpleNamespace
 
 import pytest
 
 from gan_runtime import commands, journal
-from gan_runtime.errors import HomeError, SpecError
-from gan_runtime.home import Home, is_run_name
+from gan_runtime.errors import HomeError, RunStateError, SpecError
+from gan_runtime.home import Home, command_line, is_run_name
 from gan_runtime.hosts import Host
 from gan_runtime.journal import Renamed, StatusChange
 from gan_runtime.rundir import RunDir
@@ -46,6 +47,57 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
     with files_end_at(0), pytest.raises(HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"):
         commands.submit(home, RunSpec(), host)
     assert list(home.runs.iterdir()) == []
+
+
+# ---- going on -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def imported(new_run: NewRun) -> RunDir:
+    """A stopped run with numbers and no checkpoint, as a bundle brings it."""
+    run = new_run("quick-0001")
+    numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
+    journal.append(run.trainer_journal(), 1, numbers, StatusChange(status="stopped", reason="stopped on request"))
+    return run
+
+
+def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(imported: RunDir, home: Home) -> None:
+    before = imported.supervisor_journal.read_bytes()
+    with pytest.raises(RunStateError) as refused:
+        commands.resume(imported)
+    assert str(refused.value) == (
+        "run quick-0001 has no checkpoint, so there is nothing to resume from: train its settings again with "
+        f"`{command_line()} train --spec {imported.spec_path} --home {home.path}`."
+    )
+    assert imported.supervisor_journal.read_bytes() == before
+
+
+def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    commands.resume(run)
+    assert commands.latest_status(run).attempt == 2
+
+
+def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
+    imported.checkpoints.mkdir()
+    (imported.checkpoints / "best.safetensors").touch()
+    commands.resume(imported)
+    assert commands.latest_status(imported).status == "queued"
+
+
+def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
+    home: Home, host: Host, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
+    with pytest.raises(HomeError, match=rf"the disk of {home.path} has 3 MB left, but starting a run needs 20 MB: make space"):
+        commands.resume(run)
+    with pytest.raises(HomeError, match="has 3 MB left"):
+        commands.submit(home, RunSpec(), host)
+    assert commands.latest_status(run).status == "stopped"
+    assert home.run_dirs() == [run]
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------------------

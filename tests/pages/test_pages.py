@@ -161,7 +161,12 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     )
     app = show("live", run="quick-0001")
     assert "Loss_generator became NaN at step 7" in texts(app)
-    assert [button.label for button in app.button if button.label == "Resume"] == ["Resume"]
+    (resume,) = [button for button in app.button if button.label == "Resume"]
+    assert resume.disabled
+    assert "has no checkpoint, so there is nothing to resume from" in resume.help.replace("\\", "")
+    run.checkpoints.mkdir()
+    (run.checkpoints / "step-00000020.safetensors").touch()
+    assert [button.disabled for button in show("live", run="quick-0001").button if button.label == "Resume"] == [False]
 
 
 def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
