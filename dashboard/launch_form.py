@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from gan_runtime.spec import RunSpec
 PREFIX = "spec."
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # what a beginner needs; every other group waits in its expander
 COLUMNS = 3
+WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def pick_preset() -> str:
             format_func=lambda preset: PRESETS[preset].title,
             key=f"{PREFIX}preset",
             required=True,
+            wrap=True,
             on_change=lambda: _fill(st.session_state[f"{PREFIX}preset"]),
         )
     )
@@ -66,20 +69,22 @@ def fields(preset: str, host: Host | None, look_again: Callable[[], None], fille
             st.subheader(group)
             if group == "Accelerator":
                 _accelerator_cards(host, look_again)
-            _group(preset, shown, filled.problems)
+            _group(preset, shown, filled)
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.subheader("More options")
         with _expander(group, form, [option.name for option in options if option.name in filled.problems]):
-            _group(preset, shown, filled.problems)
+            _group(preset, shown, filled)
             _not_in_use([option for option in options if option not in shown])
             if group == "Optimizer" and filled.spec is not None:
                 rate_preview.show(filled.spec)
 
 
 def values() -> dict[str, Any]:
-    """What stands in the form, as typed."""
-    return {name: st.session_state[PREFIX + name] for name in RunSpec.options()}
+    """What stands in the form: whole numbers as numbers, what is none and all other text as typed."""
+    typed = {name: st.session_state[PREFIX + name] for name in RunSpec.options()}
+    whole = {name for name, option in RunSpec.options().items() if option.kind is int}
+    return {name: int(text) if name in whole and WHOLE.fullmatch(str(text)) else text for name, text in typed.items()}
 
 
 def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenerator:
@@ -95,7 +100,7 @@ def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenera
     return st.expander(f"**{group}** · {line}", key=key, on_change="rerun")
 
 
-def _group(preset: str, options: list[Option], problems: dict[str, str]) -> None:
+def _group(preset: str, options: list[Option], filled: Filled) -> None:
     """Row by row, so that a narrow screen keeps the order."""
     for begin in range(0, len(options), COLUMNS):
         for column, option in zip(st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False):
@@ -103,8 +108,9 @@ def _group(preset: str, options: list[Option], problems: dict[str, str]) -> None
                 _field(option)
                 _summary(option)
                 _suggestions(preset, option)
-                if option.name in problems:
-                    st.markdown(f":red[{words.plain(problems[option.name])}]")
+                _caution(preset, option, filled.spec)
+                if option.name in filled.problems:
+                    st.markdown(f":red[{words.plain(filled.problems[option.name])}]")
 
 
 def _not_in_use(options: list[Option]) -> None:
@@ -129,8 +135,8 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
                 key=f"accelerator.{name}",
                 icon=":material/check_circle:" if name == chosen else ":material/radio_button_unchecked:",
                 disabled=not available,
-                on_click=_choose,
-                args=("accelerator", name),
+                on_click=_set,
+                args=({"accelerator": name},),
                 width="stretch",
             )
             st.caption(_card_text(name, host))
@@ -174,14 +180,15 @@ def _shell(value: Any) -> str:
 
 
 def _fill(preset: str) -> None:
-    made = RunSpec.parse(PRESETS[preset].values).model_dump()
-    for name, option in RunSpec.options().items():
-        st.session_state[PREFIX + name] = option_words.number(made[name]) if option.kind is float else made[name]
+    _set(RunSpec.parse(PRESETS[preset].values).model_dump())
     st.session_state[f"{PREFIX}preset"] = preset
 
 
-def _choose(name: str, value: Any) -> None:
-    st.session_state[PREFIX + name] = value
+def _set(chosen: Mapping[str, Any]) -> None:
+    """Writes values into their fields, which hold text unless they offer choices."""
+    for name, value in chosen.items():
+        option = RunSpec.options()[name]
+        st.session_state[PREFIX + name] = option_words.number(value) if option.kind is float else str(value)
 
 
 def _field(option: Option) -> None:
@@ -193,9 +200,8 @@ def _field(option: Option) -> None:
     if option.choices:
         alone = len(option.choices) == 1
         st.selectbox(label, option.choices, key=key, help=text, format_func=option_words.choice, disabled=alone)
-    elif option.kind is int and option.minimum is not None and option.maximum is not None:
-        st.number_input(label, int(option.minimum), int(option.maximum), step=1, key=key, help=text)
     else:
+        # Numbers too: a number field keeps what is out of its range to itself, and the run would train with the value before.
         st.text_input(label, key=key, help=text)
 
 
@@ -214,4 +220,14 @@ def _suggestions(preset: str, option: Option) -> None:
     if offered:
         with st.container(horizontal=True, gap="xsmall"):
             for value in offered:
-                st.button(str(value), key=f"suggest.{option.name}.{value}", on_click=_choose, args=(option.name, value))
+                st.button(str(value), key=f"suggest.{option.name}.{value}", on_click=_set, args=({option.name: value},))
+
+
+def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
+    """What was seen to go wrong with the preset at this value of the option, and the way out."""
+    caution = PRESETS[preset].caution
+    if caution is None or spec is None or option.name != caution.option:
+        return
+    if caution.concerns(spec.model_dump(), RunSpec.parse(PRESETS[preset].values).model_dump()):
+        st.warning(caution.text, icon=":material/warning:")
+        st.button("Use the repaired setting", icon=":material/build:", on_click=_set, args=(caution.repair,))

@@ -36,6 +36,15 @@ def what_is_wrong(problems: dict[str, str]) -> None:
     st.subheader("This run")
     for message in problems.values():
         st.error(words.plain(message), icon=":material/error:")
+    start_button("Start run", why_not="Correct what is marked red first.")
+
+
+def start_button(label: str, why_not: str = "") -> bool:
+    """The one primary button of the page; greyed with the reason while what stands in the form cannot be trained."""
+    pressed = st.button(label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not))
+    if why_not:
+        st.caption(why_not)
+    return pressed
 
 
 def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:

@@ -26,7 +26,7 @@ class Asked:
     preset: str
     workload: str
     precision: str
-    batch_size_global: int
+    batch_size_global: str
     topology: str
     sets: str
 
@@ -67,7 +67,7 @@ def _fields() -> Asked:
         key=f"{PREFIX}topology",
         help="All its cores share the batch. The name in brackets is the compiler's.",
     )
-    chosen_batch = batch.number_input("Global batch", 1, 65_536, FIRST_BATCH, key=f"{PREFIX}batch", help="Images per step.")
+    chosen_batch = batch.text_input("Global batch", str(FIRST_BATCH), key=f"{PREFIX}batch", help="Images per step.")
     chosen_precision = precision.selectbox(
         "Precision", planning.PRECISIONS, format_func=option_words.choice, key=f"{PREFIX}precision"
     )
@@ -87,4 +87,4 @@ def _fields() -> Asked:
             placeholder="such as steps_per_loop=100 batch_norm=synchronised",
             help="Any option of a run as key=value, with spaces between them.",
         )
-    return Asked(chosen_preset, chosen_workload, chosen_precision, int(chosen_batch), chosen_topology, sets)
+    return Asked(chosen_preset, chosen_workload, chosen_precision, chosen_batch.strip(), chosen_topology, sets)

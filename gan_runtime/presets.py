@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gan_runtime.errors import FieldError, SpecError
+
+
+@dataclass(frozen=True)
+class Caution:
+    """What was seen to go wrong with a preset from `least` of `option` on while `alike` is untouched, and what repairs it."""
+
+    option: str
+    least: float
+    alike: tuple[str, ...]
+    text: str
+    repair: dict[str, Any]
+
+    def concerns(self, chosen: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
+        """Whether it was seen at these values of all options; `preset`: those that the preset gives them."""
+        untouched = all(chosen[name] == preset[name] for name in (*self.alike, *self.repair))
+        return untouched and chosen[self.option] >= self.least
 
 
 @dataclass(frozen=True)
@@ -17,6 +34,7 @@ class Preset:
     summary: str
     values: dict[str, Any]
     suggestions: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    caution: Caution | None = None
 
 
 PRESETS: dict[str, Preset] = {
@@ -49,6 +67,15 @@ PRESETS: dict[str, Preset] = {
             "weight_snapshots": "yes",
         },
         suggestions={"batch_size_global": (64, 128, 256, 512)},
+        caution=Caution(
+            option="batch_size_global",
+            least=256,
+            alike=("workload", "dataset", "optimizer", "learning_rate_generator", "learning_rate_discriminator", "ema_decay"),
+            text="With the rate and momentum of Table 1, batches of 256 and 512 showed strokes and no digits after 30 epochs on "
+            "10,000 images (docs/dcgan.md); on all 60,000 this was not tried. A rate that grows with the batch and Adam's beta 1 = "
+            "0.5 showed digits.",
+            repair={"learning_rate_scaling": "linear", "adam_beta_1": 0.5},  # Goyal et al. 2017; Radford et al. 2016
+        ),
     ),
 }
 

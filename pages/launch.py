@@ -26,6 +26,5 @@ with summary:
         st.stop()
     launch_view.what_it_takes(runtime, spec, host, preset)
     waits = launch_view.accelerator_is_busy(runtime.store, spec, host)
-    label = "Add to the queue" if waits else "Start run"
-    if st.button(label, type="primary", icon=":material/play_arrow:", width="stretch"):
+    if launch_view.start_button("Add to the queue" if waits else "Start run"):
         actions.start(runtime, spec, preset)

@@ -42,7 +42,7 @@ def expanders(app: AppTest) -> dict[str, bool]:
 
 def field_names(app: AppTest) -> set[str]:
     """The options that have a field on the page."""
-    widgets = [*app.selectbox, *app.number_input, *app.text_input]
+    widgets = [*app.selectbox, *app.text_input]
     return {str(widget.key).removeprefix("spec.") for widget in widgets}
 
 
@@ -158,7 +158,7 @@ def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
 
 def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
     app = show("launch")
-    app.number_input(key="spec.replicas").set_value(2).run()
+    app.text_input(key="spec.replicas").set_value("2").run()
     assert "Another algorithm" not in texts(app)
-    app.number_input(key="spec.sync_every_steps").set_value(5).run()
+    app.text_input(key="spec.sync_every_steps").set_value("5").run()
     assert "local SGD, weights averaged every 5 steps" in texts(app)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Button
 
 from dashboard import runs_view, session
 from gan_runtime import journal
@@ -365,7 +366,7 @@ def test_launch_greys_out_what_this_host_lacks_and_says_why(show: Show) -> None:
 
 def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
     app = show("launch")
-    app.number_input(key="spec.batch_size_global").set_value(64).run()
+    app.text_input(key="spec.batch_size_global").set_value("64").run()
     assert {metric.label: metric.value for metric in app.metric}["Steps per epoch"] == "28"
     assert app.code[0].value == f"{command_line()} train --preset quick --set batch_size_global=64"
 
@@ -374,15 +375,49 @@ def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
     app = show("launch")
     app.text_input(key="spec.learning_rate_generator").set_value("fast")
     app.text_input(key="spec.name").set_value(" ")
-    app.number_input(key="spec.replicas").set_value(3).run()
+    app.text_input(key="spec.replicas").set_value("3").run()
     beginnings = ("learning_rate_generator is 'fast'", "name is ' '", "batch_size_global is 32, but 3 replicas")
     assert sorted(error.value.startswith(beginnings) for error in app.error) == [True] * 3
     assert all(f":red[{beginning}" in texts(app) for beginning in beginnings)
 
 
+@pytest.mark.parametrize("typed", ["99999", "-1", "", "3.5", "many", "9" * 5_000])
+def test_launch_starts_nothing_that_differs_from_what_stands_in_the_form(show: Show, home: Home, typed: str) -> None:
+    app = show("launch")
+    app.text_input(key="spec.batch_size_global").set_value(typed)
+    app.text_input(key="spec.epochs").set_value("100000000").run()
+    assert not app.exception
+    assert (app.text_input(key="spec.batch_size_global").value, app.text_input(key="spec.epochs").value) == (typed, "100000000")
+    assert "a whole number from 1 to" in texts(app)
+    assert start_button(app).disabled
+    app.text_input(key="spec.epochs").set_value("2")
+    app.text_input(key="spec.batch_size_global").set_value("16").run()
+    start_button(app).click().run()
+    specs = [run.spec() for run in home.run_dirs()]
+    assert [(spec.batch_size_global, spec.epochs) for spec in specs] == [(16, 2)]
+
+
+def start_button(app: AppTest) -> Button:
+    """The primary button of the Launch page."""
+    return next(button for button in app.button if button.label == "Start run")
+
+
+def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_the_repair(show: Show) -> None:
+    app = show("launch")
+    app.segmented_control(key="spec.preset").set_value("paper").run()
+    assert [warning.value for warning in app.warning] == []
+    app.button(key="suggest.batch_size_global.512").click().run()
+    assert "showed strokes and no digits" in app.warning[0].value
+    next(button for button in app.button if button.label == "Use the repaired setting").click().run()
+    assert [warning.value for warning in app.warning] == []
+    assert app.selectbox(key="spec.learning_rate_scaling").value == "linear"
+    assert app.text_input(key="spec.adam_beta_1").value == "0.5"
+    assert app.code[0].value.endswith("--set adam_beta_1=0.5 --set learning_rate_scaling=linear --set batch_size_global=512")
+
+
 def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
     app = show("launch")
-    app.number_input(key="spec.batch_size_global").set_value(2_000).run()
+    app.text_input(key="spec.batch_size_global").set_value("2000").run()
     sentence = "batch_size_global is 2000, but digits has only 1797 images: use a smaller batch."
     assert [error.value for error in app.error] == [sentence]
     next(button for button in app.button if button.label == "Start run").click().run()
@@ -403,12 +438,12 @@ def test_launch_refuses_a_missing_dataset_in_one_sentence(
 
 def test_the_form_keeps_what_was_typed_while_another_page_is_open(show: Show) -> None:
     app = show("launch")
-    app.number_input(key="spec.epochs").set_value(77).run()
+    app.text_input(key="spec.epochs").set_value("77").run()
     from dashboard import places
 
     app.switch_page(str(places.RUNS)).run()
     app.switch_page(str(places.LAUNCH)).run()
-    assert app.number_input(key="spec.epochs").value == 77
+    assert app.text_input(key="spec.epochs").value == "77"
 
 
 def test_a_home_that_another_process_owns_is_told_instead_of_the_page(show: Show, home: Home) -> None:
