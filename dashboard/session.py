@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import threading
+from pathlib import Path
 
 import streamlit as st
 
@@ -32,8 +35,16 @@ def _open() -> Runtime:
 
 def open_early() -> None:
     """At the start of the process. What goes wrong is told by the pages, which try again."""
+    host_look()
+    threading.Thread(target=_load_pages, name="load-pages", daemon=True).start()
     with contextlib.suppress(GanRuntimeError):
         runtime()
+
+
+def _load_pages() -> None:
+    """Imports what the pages are made of while the first browser still loads its own part, so that no page pays for it."""
+    for path in sorted(Path(__file__).parent.glob("*_view.py")):
+        importlib.import_module(f"dashboard.{path.stem}")
 
 
 def close() -> None:
