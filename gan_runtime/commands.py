@@ -9,7 +9,9 @@ import shlex
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -18,7 +20,8 @@ from gan_runtime.data import loading
 from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line, run_number
 from gan_runtime.hosts import Host
-from gan_runtime.journal import ACTIVE, ENDED, Created, Renamed, StatusChange, StudyPlace
+from gan_runtime.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
+from gan_runtime.other_rates import other_rates
 from gan_runtime.rundir import RunDir, write_json, write_whole
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
@@ -154,11 +157,15 @@ def stop(run: RunDir) -> None:
     run.request_stop()
 
 
-def resume(run: RunDir) -> None:
+def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
     """Queues an ended run again: same run, next attempt, from its last checkpoint.
 
+    `changes`: other values of some options of CHANGED_BY_RESUME, from the next attempt on.
+
     Raises:
-        RunStateError: it has not ended, all its epochs are done, or `why_not_resumed` says why.
+        RunStateError: it has not ended, all its epochs are done, it is to change though it belongs to a study, or
+            `why_not_resumed` says why.
+        SpecError: a value is wrong, or of an option that no resume changes.
         HomeError: the disk has no space left for it.
     """
     last = latest_status(run)
@@ -166,10 +173,16 @@ def resume(run: RunDir) -> None:
         raise RunStateError(f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed.")
     if refusal := why_not_resumed(run):
         raise RunStateError(refusal)
+    other = other_rates(run, changes or {})
     _check_space(Home(run.path.parent.parent))
     run.stop_file.unlink(missing_ok=True)
-    queued = StatusChange(status="queued", reason="resumed: waiting for the accelerator", queue_rank=time.time())
-    journal.append(run.supervisor_journal, last.attempt + 1, queued)
+    reason = f"resumed{f' with {other.in_words}' if other else ''}: waiting for the accelerator"
+    queued = StatusChange(status="queued", reason=reason, queue_rank=time.time())
+    if other:
+        write_json(run.spec_path, other.spec)  # before the journal: the owner may start the trainer at once
+        journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=other.spec), queued)
+    else:
+        journal.append(run.supervisor_journal, last.attempt + 1, queued)
 
 
 def why_not_resumed(run: RunDir) -> str:

@@ -60,6 +60,13 @@ class StatusChange(_Record):
     queue_rank: float | None = None
 
 
+class Changed(_Record):
+    """A person resumed the run with other values of some options: from this attempt on it has the options in `spec`."""
+
+    kind: Literal["changed"] = "changed"
+    spec: dict[str, Any]
+
+
 class Renamed(_Record):
     """A person gave the run another name."""
 
@@ -247,6 +254,7 @@ class Event(_Record):
 Record = (
     Created
     | StatusChange
+    | Changed
     | Renamed
     | HostFacts
     | AttemptStart

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -121,9 +123,9 @@ class Runtime:
         commands.stop(self.home.run_dir(run_id))
         self.refresh()
 
-    def resume(self, run_id: str) -> None:
+    def resume(self, run_id: str, changes: Mapping[str, Any] | None = None) -> None:
         """See `commands.resume`."""
-        commands.resume(self.home.run_dir(run_id))
+        commands.resume(self.home.run_dir(run_id), changes)
         self.refresh()
 
     def why_not_resumed(self, run_id: str) -> str:

@@ -16,6 +16,7 @@ import typer
 from gan_runtime import bundles, commands, hosts, owner, presets
 from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
 from gan_runtime.cli.arguments import (
+    CHANGEABLE,
     SETTABLE,
     AssignmentsOption,
     DetachOption,
@@ -117,12 +118,14 @@ def study(
         raise typer.Exit(1)
 
 
-@app.command()
-def resume(run: RunArgument, home: HomeOption = None, as_json: JsonLinesOption = False) -> None:
-    """Go on with a stopped, failed or lost run, and follow it as `train` does."""
+@app.command(epilog=CHANGEABLE)
+def resume(
+    run: RunArgument, assignments: AssignmentsOption = None, home: HomeOption = None, as_json: JsonLinesOption = False
+) -> None:
+    """Go on with a stopped, failed or lost run, if need be with other rates, and follow it as `train` does."""
     chosen = Home.choose(home)
     with reports.choose(as_json) as report:
-        end = training.resume(chosen, run, report)
+        end = training.resume(chosen, run, presets.parse_assignments(assignments or []), report)
     _conclude(chosen, end, as_json)
 
 

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from gan_runtime.home import HOME_VARIABLE
+from gan_runtime.run_options.optimizer import CHANGED_BY_RESUME
 from gan_runtime.spec import RunSpec
 
 SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
+CHANGEABLE = "Options for --set: " + "; ".join(f"{name}: {RunSpec.options()[name].allowed}" for name in CHANGED_BY_RESUME)
 
 HomeOption = Annotated[
     Path | None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
+from typing import Any
 
 from gan_runtime import commands, hosts, owner
 from gan_runtime.cli import output
@@ -111,13 +112,16 @@ def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapsho
     return ends
 
 
-def resume(home: Home, run_id: str, report: Report) -> Snapshot:
-    """Queues an ended run again and follows it; returns how it ended. Raises as `commands.resume` and `train`."""
+def resume(home: Home, run_id: str, changes: Mapping[str, Any], report: Report) -> Snapshot:
+    """Queues an ended run again, with some options changed, and follows it; returns how it ended.
+
+    Raises as `commands.resume` and `train`.
+    """
     run = home.run_dir(run_id)
     with Supervision(home) as supervision, StopWish() as stop_wish:
         if supervision.runtime is not None:
             supervision.runtime.refresh()  # a run whose trainer died while nobody looked is known as lost only now
-        commands.resume(run)
+        commands.resume(run, changes)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 

@@ -115,6 +115,10 @@ class DeviceMemory:
 class Engine(Protocol):
     """One run's networks and optimizers on its devices. Built once, used by one thread at a time."""
 
+    def told_by_all(self, number: int) -> tuple[int, int]:
+        """The lowest and the highest of the numbers that all workers tell each other; each must ask at the same time."""
+        ...
+
     def trace(self) -> None:
         """Builds the graph of the training call without running it."""
         ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
@@ -24,14 +23,16 @@ def on_first_device(arrays: dict[str, jax.Array]) -> dict[str, jax.Array]:
     return {name: array.addressable_shards[0].data for name, array in arrays.items()}
 
 
-class StopVote:
-    """Whether any process wishes to stop; all must ask at the same time."""
+class Poll:
+    """What all processes tell each other: the lowest and the highest of their numbers. All must ask at the same time."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._places = NamedSharding(mesh, PartitionSpec(AXIS))
         self._size = mesh.size
-        self._any = jax.jit(jnp.any, out_shardings=NamedSharding(mesh, PartitionSpec()))
+        self._extremes = jax.jit(lambda told: (told.min(), told.max()), out_shardings=NamedSharding(mesh, PartitionSpec()))
 
-    def __call__(self, wish: bool) -> bool:
-        wishes = np.full(self._size, wish)  # of which this process puts down the part of its own devices
-        return bool(self._any(jax.make_array_from_callback(wishes.shape, self._places, lambda part: wishes[part])))
+    def __call__(self, number: int) -> tuple[int, int]:
+        """`number`: below 2^31."""
+        told = np.full(self._size, number, np.int32)  # of which this process puts down the part of its own devices
+        lowest, highest = self._extremes(jax.make_array_from_callback(told.shape, self._places, lambda part: told[part]))
+        return int(lowest), int(highest)

@@ -17,7 +17,7 @@ from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import Arrays, DeviceMemory, ProbeResult, ProfiledSteps, StepKernels, StepNumbers, WorkerNews
 from gan_runtime.engines.hlo_counts import counted
 from gan_runtime.engines.image_order import ImageOrder
-from gan_runtime.engines.jax_arrays import StopVote, on_first_device, placed
+from gan_runtime.engines.jax_arrays import Poll, on_first_device, placed
 from gan_runtime.engines.jax_call import EVERYWHERE, flat_pixels, most_steps, training_call
 from gan_runtime.engines.jax_devices import fullest, make_mesh
 from gan_runtime.engines.jax_model import RATE_FACTOR, State
@@ -40,10 +40,14 @@ class JaxEngine:
         self._state = self._placed(self._model.initial())
         self._pixels = placed(flat_pixels(data.images), self._call.arguments[1].sharding)
         self._probes = Probes(spec, workload, self._mesh, self._model, self._call.step, data.images)
-        self._vote = StopVote(self._mesh) if spec.workers > 1 else None
+        self._poll = Poll(self._mesh) if spec.workers > 1 else None
         self._marked: State = {}
         self._lowered: Any = None
         self._compiled: Any = None
+
+    def told_by_all(self, number: int) -> tuple[int, int]:
+        """Lowest and highest of the numbers that the workers tell."""
+        return self._poll(number) if self._poll else (number, number)
 
     def trace(self) -> None:
         """Traces the training call; the first `run` compiles it."""
@@ -60,7 +64,7 @@ class JaxEngine:
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas of all workers."""
         begin = time.perf_counter()
-        news = WorkerNews(self._vote(stop_wish)) if self._vote else None
+        news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
         if self._compiled is None:
             self._compiled = self._lowered.compile()
         first, count = np.int32(self._steps_done), np.int32(steps)

@@ -59,6 +59,10 @@ class TfEngine:
 
     # ---- the contract -------------------------------------------------------------------------------------------
 
+    def told_by_all(self, number: int) -> tuple[int, int]:
+        """Lowest and highest of the numbers that the workers tell."""
+        return self._workers.extremes(number)
+
     def trace(self) -> None:
         """Builds the graph of the training call without running it."""
         self._traced()

@@ -99,6 +99,15 @@ class Workers:
         told[0], told[1 + self._rank] = stop_wish, self._own_s or 0.0
         return tf.constant(told)
 
+    def extremes(self, number: int) -> tuple[int, int]:
+        """The lowest and highest of the numbers that the workers tell, below 2^53; must be called by all of them."""
+        if self.is_one:
+            return number, number
+        told = np.zeros(self._spec.workers, np.float64)
+        told[self._rank] = number
+        heard = np.rint(tf.function(lambda: self.sum(tf.constant(told), NO_CLOCK))().numpy())
+        return int(heard.min()), int(heard.max())
+
     def local(self, value: Any) -> tuple[tf.Tensor, ...]:
         """The copies of this worker's replicas."""
         return self._strategy.experimental_local_results(value)

@@ -11,6 +11,8 @@ from gan_runtime.options import option
 Optimizer = Literal["adam", "sgd", "rmsprop"]
 RateSchedule = Literal["constant", "cosine_restarts"]
 RateScaling = Literal["none", "linear", "sqrt"]
+# What a resume may change: they steer the updates from there on, and a checkpoint holds the same arrays whatever they are.
+CHANGED_BY_RESUME = ("learning_rate_generator", "learning_rate_discriminator", "clip_norm")
 TABLE_1_RATE = "paper, Table 1: Adam(1e-4)"
 
 

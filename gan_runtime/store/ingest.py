@@ -23,6 +23,7 @@ _ALL = (
     "offsets",
     "created",
     "statuses",
+    "changes",
     "names",
     "hosts",
     "plans",
@@ -173,6 +174,8 @@ def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
             ]
         case journal.StatusChange():
             return [("statuses", (run_id, attempt, record.at, record.status, record.reason, record.queue_rank))]
+        case journal.Changed():
+            return [("changes", (run_id, attempt, json.dumps(record.spec)))]
         case journal.Renamed():
             return [("names", (run_id, record.at, record.name))]
         case journal.HostFacts():

@@ -10,6 +10,7 @@ CREATE TABLE IF NOT EXISTS ingest.created (
 CREATE TABLE IF NOT EXISTS ingest.statuses (
     run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE
 );
+CREATE TABLE IF NOT EXISTS ingest.changes (run_id VARCHAR, attempt INTEGER, spec JSON);
 CREATE TABLE IF NOT EXISTS ingest.names (run_id VARCHAR, renamed_at TIMESTAMPTZ, name VARCHAR);
 CREATE TABLE IF NOT EXISTS ingest.hosts (run_id VARCHAR, attempt INTEGER, facts JSON);
 CREATE TABLE IF NOT EXISTS ingest.plans (
@@ -60,6 +61,8 @@ WITH latest AS (
            min(changed_at) FILTER (status = 'starting') AS started_at,
            max(attempt) AS attempt
     FROM ingest.statuses GROUP BY run_id
+), changed AS (
+    SELECT run_id, arg_max(spec, attempt) AS spec FROM ingest.changes GROUP BY run_id
 ), named AS (
     SELECT run_id, arg_max(name, renamed_at) AS name FROM ingest.names GROUP BY run_id
 ), hosted AS (
@@ -79,7 +82,7 @@ SELECT c.run_id,
        CAST(c.spec->>'batch_size_global' AS INTEGER) AS batch_size_global,
        CAST(c.spec->>'epochs' AS INTEGER) AS epochs,
        CAST(c.spec->>'seed' AS BIGINT) AS seed,
-       c.spec,
+       coalesce(changed.spec, c.spec) AS spec,
        c.created_at,
        latest.started_at,
        CASE WHEN latest.status IN ('finished', 'stopped', 'failed', 'lost') THEN latest.changed_at END AS finished_at,
@@ -92,7 +95,7 @@ SELECT c.run_id,
        c.study->>'study_id' AS study_id,
        c.study->>'variant' AS variant,
        CAST(c.study->>'repeat' AS INTEGER) AS repeat
-FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
+FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
 
 CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;
 CREATE OR REPLACE VIEW worker_times AS

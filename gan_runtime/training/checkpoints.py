@@ -1,12 +1,14 @@
 """Checkpoints: named arrays in safetensors files, written aside and renamed; the newest few and the best one are kept.
 
 The names and shapes are those of one device, so a checkpoint of eight replicas opens on one and back. Each file carries a
-digest of its arrays. A damaged newest file is passed over for the one before it, and the caller is told.
+digest of its arrays. A newest file that is damaged, or holds numbers that are none, is passed over for the one before it,
+and the caller is told. Files and their names are on the disk, not only in the system's memory, when `save` returns.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +19,14 @@ from safetensors.numpy import save_file
 
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.errors import CheckpointError
+from gan_runtime.training.finite import first_not_finite
 
 BEST = "best.safetensors"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state and where it stood. `wall_s`: training seconds until then. `warnings`: damaged files that were passed over."""
+    """A state and where it stood. `wall_s`: training seconds until then. `warnings`: files that were passed over, and why."""
 
     arrays: Arrays
     step: int
@@ -40,37 +43,105 @@ def save(folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, gap:
     of image quality.
     """
     folder.mkdir(exist_ok=True)
-    path = folder / f"step-{step:08d}.safetensors"
+    path = _path(folder, step)
     # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"step": str(step), "wall_s": repr(wall_s), "digest": _digest(contiguous)}
     aside = path.with_suffix(".part")
     save_file(contiguous, aside, metadata=metadata | ({} if gap is None else {"gap": repr(gap)}))
-    aside.replace(path)
+    _replace(aside, path)
     if gap is not None and gap < _best_gap(folder):
         shutil.copyfile(path, aside)
-        aside.replace(folder / BEST)
+        _replace(aside, folder / BEST)
     for old in _newest_first(folder)[kept:]:
-        old.unlink()
+        _remove(old)
     return path
 
 
-def load_newest(folder: Path) -> Checkpoint | None:
-    """The newest readable checkpoint, as a last resort the best one; None when there is none at all.
+def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
+    """The newest usable checkpoint, as a last resort the best one; None when there is none at all.
+
+    `below`: only of those before this step.
 
     Raises:
-        CheckpointError: files are there, but none can be read.
+        CheckpointError: files are there, but none can be used.
     """
     warnings: list[str] = []
     best = [folder / BEST] if (folder / BEST).exists() else []
-    for path in [*_newest_first(folder), *best]:
+    older = [path for path in _newest_first(folder) if below is None or _step(path) < below]
+    for path in [*older, *best]:
         try:
-            return _read(path, tuple(warnings))
+            found = _read(path, tuple(warnings))
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             warnings.append(f"checkpoint {path.name} is damaged ({error}); taking the one before it.")
-    if warnings:
-        raise CheckpointError(f"none of the {len(warnings)} checkpoints in {folder} can be read: start a new run.")
+            continue
+        bad = first_not_finite(found.arrays)
+        if bad is None and (below is None or found.step < below):
+            return found
+        if bad is not None:
+            warnings.append(f"checkpoint {path.name} holds NaN or infinite numbers ({bad}); taking the one before it.")
+    if warnings and below is None:
+        raise CheckpointError(f"none of the {len(warnings)} checkpoints in {folder} can be used: start a new run.")
     return None
+
+
+def newest_step(folder: Path) -> int | None:
+    """The step of the newest file, readable or not; None without any."""
+    return next((_step(path) for path in _newest_first(folder)), None)
+
+
+def remove_from(folder: Path, step: int) -> None:
+    """Removes the checkpoints of this step and later ones: the training has gone back to before them."""
+    for path in _newest_first(folder):
+        if _step(path) >= step:
+            _remove(path)
+
+
+def note_failure(folder: Path, step: int) -> int | None:
+    """Notes that the training has become NaN after the checkpoint of `step` without reaching another.
+
+    At the second time that checkpoint is removed, if there is an older one, whose step is returned: a state can be finite and
+    yet beyond repair. None: the next attempt goes on from `step`.
+    """
+    path, older = _path(folder, step), [found for found in map(_step, _newest_first(folder)) if found < step]
+    if older and _failures(path).exists():
+        _remove(path)
+        return older[0]
+    _failures(path).touch()
+    return None
+
+
+def _path(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}.safetensors"
+
+
+def _step(path: Path) -> int:
+    return int(path.stem.removeprefix("step-"))
+
+
+def _failures(path: Path) -> Path:
+    """An empty file beside a checkpoint from which the training has failed once."""
+    return path.with_suffix(".failed")
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _failures(path).unlink(missing_ok=True)
+
+
+def _replace(aside: Path, path: Path) -> None:
+    """Renames; contents first and then the name are on the disk, so that a power loss leaves the old file or the new one."""
+    _fsync(aside)
+    aside.replace(path)
+    _fsync(path.parent)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: Path, warnings: tuple[str, ...]) -> Checkpoint:
@@ -99,4 +170,4 @@ def _digest(arrays: Arrays) -> str:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*.safetensors"), reverse=True)
+    return sorted(folder.glob("step-*.safetensors"), key=_step, reverse=True)

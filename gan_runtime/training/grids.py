@@ -21,7 +21,8 @@ def write_grid(images: NDArray[np.float32], path: Path) -> None:
 
 def grid_pixels(images: NDArray[np.float32], columns: int = 8) -> NDArray[np.uint8]:
     """uint8 (rows · (height + gap), columns · (width + gap)) for grey images, with a third axis for colour."""
-    pixels = np.clip((images + 1.0) * 127.5, 0, 255).astype(np.uint8)
+    # NaN, of networks that have gone wrong, is black.
+    pixels = np.rint(np.clip(np.nan_to_num((images + 1.0) * 127.5, nan=0.0), 0, 255)).astype(np.uint8)
     count, height, width, channels = pixels.shape
     rows = -(-count // columns)
     canvas = np.zeros((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, channels), np.uint8)

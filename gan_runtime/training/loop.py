@@ -17,9 +17,9 @@ from gan_runtime.errors import NonFiniteError
 from gan_runtime.journal import JournalWriter
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints
 from gan_runtime.training.calls import Call, plain_calls, with_profile
 from gan_runtime.training.recorder import Recorder
+from gan_runtime.training.restoring import restore
 from gan_runtime.training.watch import Watch
 
 
@@ -47,16 +47,18 @@ def train(
     the one of rank 0 writes files.
 
     Raises:
-        NonFiniteError: a number became NaN or infinite; the message names metric, step and epoch.
-        CheckpointError: the run was started before, but its checkpoints cannot be read.
+        NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and what to do.
+        AlarmError: it went wrong again after every roll-back.
+        CheckpointError: see `restoring.restore`.
     """
     # ---- resume from the newest checkpoint, if an attempt before this one left any --------------------------------
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
-    step, wall_s = _restore(engine, run, writer)
-    watch = Watch(spec, writer, rank)
+    resumed = restore(engine, run, writer)
+    step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
+    watch = Watch(spec, engine, run, writer, rank, resumed.step if resumed else None)
     if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes"):
-        watch.save(engine, run, step, wall_s, {}, epoch=0)  # to roll back to, and where the descent begins
+        watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)  # to roll back to, and where the descent begins
     writer.write(
         journal.AttemptStart(resume_step=step),
         journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
@@ -92,15 +94,16 @@ def train(
                 # ---- end of the epoch, or a stop within it --------------------------------------------------------
                 scores = {} if calls else record.epoch_done(engine, run)
                 alarm = watch.epoch(scores, record.epochs_done) if scores else None
+                state = watch.state(record.step, record.epochs_done if scores else record.epoch)
             except NonFiniteError as error:
                 wait([pending])
                 alarm = watch.not_finite(error)
 
             # ---- what an alarm asks for, the checkpoint, the stop -------------------------------------------------
             if alarm and spec.alarm_action == "roll_back":
-                record.go_back(*watch.roll_back(engine, run, alarm))
+                record.go_back(*watch.roll_back(alarm))
                 continue
-            watch.save(engine, run, record.step, record.wall_s, scores, record.epochs_done if scores else None)
+            watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
             if alarm and spec.alarm_action == "stop":
                 record.summary()
                 return Outcome("stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}")
@@ -147,16 +150,3 @@ def _run(engine: Engine, call: Call, ends_epoch: bool, stop_wish: bool) -> StepN
     if ends_epoch:
         engine.mark()
     return engine.profile(call.steps, stop_wish) if call.profiled else engine.run(call.steps, stop_wish)
-
-
-def _restore(engine: Engine, run: RunDir, writer: JournalWriter) -> tuple[int, float]:
-    """Steps done and training seconds so far; (0, 0.0) for a new run."""
-    checkpoint = checkpoints.load_newest(run.checkpoints)
-    if checkpoint is None:
-        return 0, 0.0
-    engine.load(checkpoint.arrays)
-    for warning in checkpoint.warnings:
-        writer.write(journal.Event(level="warning", topic="checkpoint", message=warning))
-    resumed = f"Resumed from {checkpoint.path.name}, after step {checkpoint.step}."
-    writer.write(journal.Event(level="info", topic="resume", message=resumed))
-    return checkpoint.step, checkpoint.wall_s

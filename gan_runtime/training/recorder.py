@@ -190,10 +190,7 @@ class Recorder:
         offset = int(np.argmin(np.isfinite(bad[metric])))
         value = "NaN" if np.isnan(bad[metric][offset]) else "infinite"
         step = self.step + 1 + offset
-        raise NonFiniteError(
-            f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1}): "
-            "lower the learning rates, or train in float32; resume goes on from the last checkpoint."
-        )
+        raise NonFiniteError(f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1}).")
 
 
 def _memory(engine: Engine, epoch: int, step: int) -> journal.Memory:

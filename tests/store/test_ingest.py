@@ -15,6 +15,7 @@ from gan_runtime import journal
 from gan_runtime.home import Home
 from gan_runtime.journal import (
     AttemptStart,
+    Changed,
     EpochDone,
     Event,
     Histogram,
@@ -41,6 +42,7 @@ NewRun = Callable[..., RunDir]
 KERNELS = Kernels(operations=900, kernels_before=120, kernels_after=40, fusions=30)
 TABLES = (
     "arrivals",
+    "changes",
     "created",
     "epochs",
     "events",
@@ -109,6 +111,7 @@ def write_everything(run: RunDir) -> None:
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
     journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven"))
+    journal.append(run.supervisor_journal, 2, Changed(spec={**run.spec().model_dump(), "clip_norm": 1.0}))
     journal.append(path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed."))
     journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
@@ -150,6 +153,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
     Ingestor(home, store).catch_up()
     assert {table: len(rows) for table, rows in content(store).items()} == {
         "arrivals": 2,
+        "changes": 1,
         "created": 1,
         "epochs": 2,
         "events": 2,
@@ -168,6 +172,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "surfaces": 1,
         "worker_times": 4,
     }
+    assert store.rows("SELECT spec->>'clip_norm', spec->>'epochs' FROM runs") == [("1.0", "30")]
     assert store.rows("SELECT * FROM kernels") == [("quick-0001", 1, 900, 120, 40, 30)]
     assert store.rows("SELECT network, x, loss, path_y, share_x, images FROM surfaces") == [
         ("generator", [0.0, 2.0], [1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.75, 256)

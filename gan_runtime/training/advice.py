@@ -1,0 +1,21 @@
+"""What a person can do about a training whose numbers have become NaN or infinite, as a command to copy."""
+
+from __future__ import annotations
+
+import shlex
+
+from gan_runtime.home import Home, command_line
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+
+RATES = ("learning_rate_generator", "learning_rate_discriminator")
+
+
+def with_lower_rates(run: RunDir, spec: RunSpec, factor: float, resumable: bool) -> str:
+    """A sentence with the whole command. `factor`: what it leaves of both rates, 0 to 1; `resumable`: there is a checkpoint."""
+    home = Home(run.path.resolve().parent.parent)
+    elsewhere = "" if home == Home.choose() else f" --home {shlex.quote(str(home.path))}"
+    rates = "".join(f" --set {name}={getattr(spec, name) * factor:g}" for name in RATES)
+    if resumable:
+        return f"Go on with lower rates: {command_line()} resume {run.run_id}{rates}{elsewhere}"
+    return f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec {shlex.quote(str(run.spec_path))}{rates}{elsewhere}"

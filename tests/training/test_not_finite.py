@@ -1,0 +1,218 @@
+"""Weights that become NaN where no loss shows it: caught before they are saved, turned back from, and told with what to do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime import journal
+from gan_runtime.engines.contract import Arrays, StepNumbers
+from gan_runtime.errors import AlarmError, CheckpointError, NonFiniteError
+from gan_runtime.journal import JournalWriter
+from gan_runtime.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import checkpoints, loop
+from tests.training.test_loop import HEALTHY, IMAGES, SPEC, CountingEngine, events, recorded, train
+
+
+class Overflowing(CountingEngine):
+    """The update of step `breaks_at` makes its weight NaN; its losses, computed before an update, stay finite until `nan_at`."""
+
+    def __init__(self, breaks_at: int, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()) -> None:
+        super().__init__(nan_at, scores)
+        self.breaks_at, self.weight, self.loaded = breaks_at, 1.0, list[int]()
+
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """As a CountingEngine, but for the weight."""
+        numbers = super().run(steps, stop_wish)
+        if self.step - steps < self.breaks_at <= self.step:
+            self.weight = float("nan")
+        return numbers
+
+    def state(self) -> Arrays:
+        """Weight and step."""
+        return {"generator/kernel": np.asarray([self.weight], np.float32), **super().state()}
+
+    def load(self, arrays: Arrays) -> None:
+        """Takes up both."""
+        super().load(arrays)
+        self.weight = float(arrays["generator/kernel"][0])
+        self.loaded.append(self.step)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    """An empty run folder."""
+    path = tmp_path / "runs" / "toy-0001"
+    path.mkdir(parents=True)
+    return RunDir(path)
+
+
+def saved(run: RunDir) -> list[str]:
+    return sorted(path.stem for path in run.checkpoints.iterdir())
+
+
+# ---- what is saved --------------------------------------------------------------------------------------------------------
+
+
+def test_weights_that_the_last_update_of_an_epoch_broke_are_not_saved(run: RunDir) -> None:
+    with pytest.raises(
+        NonFiniteError,
+        match=r"generator/kernel holds NaN or infinite numbers after step 10 \(epoch 2\)\. Go on with lower rates: ",
+    ):
+        train(run, Overflowing(breaks_at=10))
+    assert checkpoints.newest_step(run.checkpoints) == 5
+
+
+def test_a_run_whose_very_last_update_broke_it_never_ends_finished(run: RunDir) -> None:
+    with pytest.raises(NonFiniteError, match="after step 15"):
+        train(run, Overflowing(breaks_at=15))
+    assert train(run, Overflowing(breaks_at=0), attempt=2).status == "finished"  # from step 10, with healthy updates
+
+
+def test_a_stop_does_not_save_broken_weights_either(run: RunDir) -> None:
+    engine = Overflowing(breaks_at=7)
+    with pytest.raises(NonFiniteError, match=r"after step 9 \(epoch 2\)"):
+        train(run, engine, stop=lambda: engine.step >= 8)
+    assert checkpoints.newest_step(run.checkpoints) == 5
+
+
+def test_a_score_that_is_no_number_is_an_alarm_though_no_comparison_with_it_is_true(run: RunDir) -> None:
+    broken = HEALTHY | {"probe_score_fake": float("nan")}
+    with pytest.raises(NonFiniteError, match=r"probe_score_fake became NaN at the end of epoch 2\."):
+        train(run, CountingEngine(scores=(HEALTHY, broken)))
+    assert checkpoints.newest_step(run.checkpoints) == 5
+
+
+# ---- the way back ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_broken_update_is_rolled_back(run: RunDir) -> None:
+    engine = Overflowing(breaks_at=10)
+    engine.slow_down = lambda _: setattr(engine, "breaks_at", 0)  # type: ignore[method-assign]
+    assert train(run, engine, alarm_action="roll_back").status == "finished"
+    assert engine.loaded == [5]
+    assert [topic for topic, _ in events(run)] == ["alarm_not_finite", "roll_back"]
+
+
+def test_a_second_failure_from_a_checkpoint_goes_back_to_the_one_before_it(run: RunDir) -> None:
+    """As after an exploded state that is finite still: every way from steps 5 and 10 leads to NaN, the one from step 0 does not."""
+    engine = Overflowing(breaks_at=12)
+    take_up = engine.load
+
+    def load(arrays: Arrays) -> None:
+        take_up(arrays)
+        engine.breaks_at = engine.step + 2 if engine.step else 0
+
+    engine.load = load  # type: ignore[method-assign]
+    assert train(run, engine, alarm_action="roll_back").status == "finished"
+    assert engine.loaded == [10, 5, 0]
+    assert [record.resume_step for record in recorded(run, journal.AttemptStart)] == [0, 10, 5, 0]
+    assert engine.slowed == 0.5 * 0.25 * 0.125
+
+
+def test_a_state_that_was_left_behind_is_never_taken_up_again(run: RunDir) -> None:
+    """On the way back to step 0 the files of steps 10 and 5 go, so that a resume cannot fall back into them."""
+    engine = Overflowing(breaks_at=12)
+    take_up = engine.load
+
+    def load(arrays: Arrays) -> None:
+        take_up(arrays)
+        engine.breaks_at = engine.step + 2
+
+    engine.load = load  # type: ignore[method-assign]
+    with pytest.raises(AlarmError, match="after 3 roll-backs"):
+        train(run, engine, alarm_action="roll_back")
+    assert engine.loaded == [10, 5, 0]
+    assert [name for name in saved(run) if name.startswith("step")] == ["step-00000000"]
+
+
+# ---- the next attempt -----------------------------------------------------------------------------------------------------
+
+
+def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -> None:
+    with pytest.raises(NonFiniteError) as failed:
+        train(run, CountingEngine(nan_at=7), learning_rate_generator=2e-4)
+    command = str(failed.value).split("Go on with lower rates: ")[1]
+    assert command.endswith(
+        "python -m gan_runtime resume toy-0001 --set learning_rate_generator=0.0001 --set learning_rate_discriminator=5e-05"
+        f" --home {run.path.parent.parent}"
+    )
+
+
+def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: RunDir) -> None:
+    with pytest.raises(NonFiniteError, match="It has no checkpoint yet; begin anew with lower rates: ") as failed:
+        train(run, CountingEngine(nan_at=3))
+    assert f" train --spec {run.spec_path} --set learning_rate_generator=5e-05 " in str(failed.value)
+
+
+def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir) -> None:
+    with pytest.raises(NonFiniteError, match=r"\(epoch 3\)\. Go on with lower rates"):
+        train(run, CountingEngine(nan_at=12))
+    with pytest.raises(NonFiniteError, match=r"It has failed twice from step 10, so it goes on from step 5 next time\. Go on"):
+        train(run, CountingEngine(nan_at=12), attempt=2)
+    third = CountingEngine()
+    assert train(run, third, attempt=3).status == "finished"
+    assert sum(third.calls) == 10, "steps 6 to 15"
+
+
+def test_a_checkpoint_with_nan_from_before_is_passed_over(tmp_path: Path) -> None:
+    for step, value in ((5, 1.0), (10, np.inf)):
+        checkpoints.save(tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, kept=3)
+    found = checkpoints.load_newest(tmp_path)
+    assert found is not None
+    assert found.step == 5
+    assert found.warnings == (
+        "checkpoint step-00000010.safetensors holds NaN or infinite numbers (kernel); taking the one before it.",
+    )
+
+
+def test_the_note_of_a_failure_goes_with_its_checkpoint(tmp_path: Path) -> None:
+    for step in (1, 2):
+        checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, step, wall_s=0.0, kept=2)
+    assert [checkpoints.note_failure(tmp_path, 1), checkpoints.note_failure(tmp_path, 1)] == [None, None], "the oldest one stays"
+    checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, 3, wall_s=0.0, kept=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002.safetensors", "step-00000003.safetensors"]
+
+
+def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> None:
+    train(run, CountingEngine())
+    for path in run.checkpoints.iterdir():
+        path.unlink()
+    before = run.trainer_journal().read_bytes()
+    with pytest.raises(CheckpointError, match=r"run toy-0001 has trained 3 epoch\(s\), but has no checkpoint to go on from"):
+        train(run, CountingEngine(), attempt=2)
+    assert run.trainer_journal().read_bytes() == before
+
+
+# ---- several workers ------------------------------------------------------------------------------------------------------
+
+
+def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(run: RunDir) -> None:
+    class OneOfTwo(CountingEngine):
+        def told_by_all(self, number: int) -> tuple[int, int]:
+            return min(number, 10), max(number, 10)
+
+    engine = OneOfTwo()
+    with (
+        JournalWriter(run.trainer_journal()) as writer,
+        pytest.raises(
+            CheckpointError, match=re.escape("one worker would go on from step 0, another from step 10: they do not see")
+        ),
+    ):
+        loop.train(SPEC, IMAGES, engine, run, writer, lambda: False)
+    assert engine.calls == []
+
+
+def test_only_the_first_worker_gives_a_checkpoint_up(run: RunDir) -> None:
+    train(run, CountingEngine(), epochs=1)
+    for attempt in (2, 3):
+        with (
+            JournalWriter(run.trainer_journal(1), attempt) as writer,
+            pytest.raises(NonFiniteError, match=r"loss_generator became NaN at step 7 \(epoch 2\)\.$"),
+        ):
+            loop.train(RunSpec(**SPEC.model_dump()), IMAGES, CountingEngine(nan_at=7), run, writer, lambda: False, rank=1)
+    assert [name for name in saved(run) if name.startswith("step")] == ["step-00000005"]
