@@ -8,7 +8,7 @@ import altair as alt
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import actions, charts, health_view, home_view, widgets, words
+from dashboard import actions, charts, health_view, home_view, resume_view, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
@@ -52,16 +52,7 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
         ):
             actions.succeeded(lambda: runtime.stop(row.run_id))
         if row.status in ("stopped", "failed", "lost"):
-            _resume(runtime, row)
-
-
-def _resume(runtime: Runtime, row: RunRow) -> None:
-    refusal = runtime.why_not_resumed(row.run_id)
-    asked = st.button(
-        "Resume", icon=":material/resume:", width="stretch", disabled=bool(refusal), help=words.plain(refusal) or None
-    )
-    if asked and actions.succeeded(lambda: runtime.resume(row.run_id)):
-        st.rerun()
+            resume_view.buttons(runtime, row)
 
 
 def stop_asked(runtime: Runtime, row: RunRow) -> bool:

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
 from dashboard import runs_view, session
-from gan_runtime import journal
+from gan_runtime import commands, journal
 from gan_runtime.home import Home, command_line
 from gan_runtime.journal import StatusChange
 from gan_runtime.presets import PRESETS
@@ -167,7 +167,18 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     assert "has no checkpoint, so there is nothing to resume from" in resume.help.replace("\\", "")
     run.checkpoints.mkdir()
     (run.checkpoints / "step-00000020.safetensors").touch()
-    assert [button.disabled for button in show("live", run="quick-0001").button if button.label == "Resume"] == [False]
+    app = show("live", run="quick-0001")
+    assert [button.disabled for button in app.button if button.label == "Resume"] == [False]
+
+    (rate,) = [field for field in app.text_input if field.label == "Learning rate, generator"]
+    assert rate.value == "0.0001"
+    rate.set_value("-1")
+    next(button for button in app.button if button.label == "Resume with these").click().run()
+    assert "learning_rate_generator is '-1', but allowed is" in app.error[0].value
+    next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
+    next(button for button in app.button if button.label == "Resume with these").click().run()
+    assert run.spec().learning_rate_generator == 5e-5
+    assert commands.latest_status(run).reason.startswith("resumed with learning_rate_generator 5e-05 instead of 0.0001")
 
 
 def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
