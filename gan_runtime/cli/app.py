@@ -33,6 +33,7 @@ from gan_runtime.spec import RunSpec, read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
+from gan_runtime.store.person import Limits
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 from gan_runtime.surface.runner import SIZE
@@ -180,13 +181,19 @@ def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
 @app.command()
 def sql(
     statement: Annotated[str, typer.Argument(metavar="SELECT", help='Such as "SELECT name, status FROM runs".')],
+    seconds: Annotated[float, typer.Option(metavar="S", min=0.1, max=86_400, help="How long it may take.")] = Limits.seconds,
+    max_rows: Annotated[
+        int, typer.Option(metavar="N", min=1, max=10_000_000, help="How many rows are given; a note tells of more.")
+    ] = Limits.rows,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer one SQL statement over the views of docs/schema.md, all rows of it."""
-    found = memory.from_journals(Home.choose(home)).person_answer(statement)
+    """Answer one SQL statement that reads, over the views of docs/schema.md. In JSON, columns of equal name are a, a_2, …"""
+    found = memory.from_journals(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
+    if found.cut:
+        output.notes().print(f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give.")
     if as_json:
-        return output.print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
+        return output.print_json(found.records())
     return output.answers().print(tables.answer(found) if found.rows else "no rows")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from rich.table import Table
 
 from gan_runtime.hosts import Host
-from gan_runtime.store.store import Answer
+from gan_runtime.store.person import Answer
 
 
 def devices(host: Host) -> Table:

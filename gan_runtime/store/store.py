@@ -10,7 +10,6 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ import pandas as pd
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import command_line
+from gan_runtime.store import person
+from gan_runtime.store.person import Answer, Limits
 
 SCHEMA_VERSION = 2
 _SCHEMA = Path(__file__).with_name("schema.sql")
@@ -27,14 +28,6 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
 }
 MEMORY = ":memory:"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a statement gave, unchanged: a frame would turn NULL into NaN, and whole numbers beside it into fractions."""
-
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
 
 
 class Store:
@@ -72,33 +65,26 @@ class Store:
         with self._cursor() as cursor:
             return cursor.execute(sql, parameters).fetchall()
 
-    def person_answer(self, sql: str) -> Answer:
-        """One statement that a person typed, against a store that must not change.
+    def person_answer(self, sql: str, limits: Limits = Limits()) -> Answer:  # noqa: B008  (frozen)
+        """One statement that a person typed. Afterwards this store reads and writes no file any more.
 
-        Raises:
-            QueryError: DuckDB's own complaint, or the statement would write.
+        Raises as `person.answer`.
         """
-        try:
-            statements = duckdb.extract_statements(sql)
-            if len(statements) != 1 or statements[0].type not in _READING:
-                raise QueryError(
-                    'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
-                )
-            return self._answer(sql)
-        except duckdb.Error as error:
-            raise QueryError(
-                f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
-            ) from None
+        return person.answer(self._connection.cursor(), sql, limits)
 
     def copy_view(self, view: str, run_ids: list[str], target: Path) -> None:
-        """Writes the rows of some runs of a view into a .parquet or .csv file; the ending decides."""
+        """Writes the rows of some runs of a view into a .parquet or .csv file; the ending decides.
+
+        In CSV a text that a spreadsheet would compute (it begins with = + - @ or a tab) gets an apostrophe before it.
+        """
         if target.suffix == ".csv" and view == "samples":
             raise QueryError("samples hold pictures, which do not fit into CSV: export them as Parquet.")
         marks = ", ".join("?" for _ in run_ids)
         with self._cursor() as cursor:
+            columns = "*" if target.suffix == ".parquet" else _harmless_columns(cursor, view)
             form = "PARQUET" if target.suffix == ".parquet" else "CSV, HEADER"
             cursor.execute(
-                f"COPY (SELECT * FROM {view} WHERE run_id IN ({marks})) TO '{_quoted(target)}' (FORMAT {form})", run_ids
+                f"COPY (SELECT {columns} FROM {view} WHERE run_id IN ({marks})) TO '{_quoted(target)}' (FORMAT {form})", run_ids
             )
 
     @contextmanager
@@ -117,7 +103,6 @@ class Store:
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         cursor = self._connection.cursor()
         try:
-            cursor.execute("SET TimeZone = 'UTC'")
             yield cursor
         finally:
             cursor.close()
@@ -135,6 +120,7 @@ class Store:
                 f"{self.path} has schema version {found}, this program writes {SCHEMA_VERSION}: "
                 f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
             )
+        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
         self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
         if found is None:
             self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
@@ -165,9 +151,6 @@ class Writer:
             appender.append_rows(list(rows))
 
 
-_READING = {duckdb.StatementType.SELECT}  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
-
-
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
         return duckdb.connect(MEMORY if path is None else str(path), config=_CONFIG)
@@ -191,6 +174,13 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
 def _damaged(path: Path | None, error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0]
     return f"{path} is not a usable DuckDB database ({first}): run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+
+
+def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:
+    """The columns of a view, so that a spreadsheet takes no text for a formula."""
+    texts = [row[0] for row in cursor.execute(f"DESCRIBE {view}").fetchall() if row[1] == "VARCHAR"]
+    harmless = [rf"regexp_replace({name}, '^([=+@\t\r-])', '''\1') AS {name}" for name in texts]
+    return f"* REPLACE ({', '.join(harmless)})" if harmless else "*"
 
 
 def _quoted(path: Path) -> str:

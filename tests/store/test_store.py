@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import REPOSITORY
+from gan_runtime.store.person import Limits
 from gan_runtime.store.store import SCHEMA_VERSION, Store
 
 HOLD = "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s = Store(Path(sys.argv[1])); print('held', flush=True); input()"
@@ -150,6 +155,8 @@ def test_a_person_may_read(sql: str) -> None:
         "EXPLAIN ANALYZE COPY (SELECT 1) TO 'FILE'",
         "ATTACH 'FILE' AS other",
         "SET memory_limit = '1MB'",
+        "WITH gone AS (DELETE FROM ingest.phases RETURNING 1) SELECT * FROM gone",
+        "WITH new AS (INSERT INTO ingest.version VALUES (9) RETURNING 1) FROM new",
         "",
     ],
 )
@@ -172,6 +179,58 @@ def test_sql_that_does_not_run_is_explained(sql: str) -> None:
         Store().person_answer(sql)
 
 
+@pytest.mark.parametrize("read", ["FROM read_text('FILE')", "FROM read_csv('FILE')", "FROM 'FILE'", "FROM glob('FILE')"])
+def test_a_person_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(QueryError, match=r"the statement does not run: (Permission|Catalog|Binder) Error"):
+        Store().person_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
+
+
+def test_a_person_reads_no_variable_of_the_program() -> None:
+    frame = pd.DataFrame({"secret": [1]})
+    with pytest.raises(QueryError, match="Table with name frame does not exist"):
+        Store().person_answer("SELECT * FROM frame")
+    assert len(frame) == 1
+
+
+def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
+    store = Store()
+    for _ in range(2):
+        (row,) = store.person_answer("SELECT current_setting('TimeZone'), '2026-07-01 12:00:00+00'::TIMESTAMPTZ").rows
+        assert (row[0], row[1].isoformat()) == ("UTC", "2026-07-01T12:00:00+00:00")
+    assert store.rows("SELECT count(*) FROM runs") == [(0,)]
+
+
+RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
+
+
+def test_a_statement_ends_when_its_time_is_over() -> None:
+    begin = time.monotonic()
+    with pytest.raises(QueryError, match=r"^the statement has no answer after 0\.2 s: ask for less, or give --seconds\.$"):
+        Store().person_answer(RUNAWAY, Limits(seconds=0.2))
+    assert time.monotonic() - begin < 5
+
+
+def test_ctrl_c_ends_a_statement() -> None:
+    begin = time.monotonic()
+    threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        Store().person_answer(RUNAWAY)
+    assert time.monotonic() - begin < 5
+
+
+def test_rows_beyond_the_limit_are_left_out_and_said_so() -> None:
+    whole, part = Store(), Store()
+    assert not whole.person_answer("FROM range(3)", Limits(rows=3)).cut
+    answer = part.person_answer("FROM range(10_000_000_000)", Limits(rows=3))
+    assert (answer.rows, answer.cut) == ([(0,), (1,), (2,)], True)
+
+
+def test_columns_of_equal_name_are_all_kept() -> None:
+    answer = Store().person_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
+    assert answer.records() == [{"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}]
+
+
 # ---- export -----------------------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +245,19 @@ def test_the_rows_of_some_runs_are_exported(tmp_path: Path, ending: str) -> None
     store.copy_view("scalars", ["a", "c"], target)
     quoted = str(target).replace("'", "''")
     assert store.rows(f"SELECT run_id, value FROM '{quoted}' ORDER BY run_id") == [("a", 0.1), ("c", 0.3)]
+
+
+def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
+    store = Store()
+    texts = ["=HYPERLINK(1)", "+1", "-1", "@x", "\tx", "plain = 1", ""]
+    with store.transaction() as writer:
+        writer.append("phases", [("a", 1, text, -1.5) for text in texts])
+    for ending in ("csv", "parquet"):
+        store.copy_view("phases", ["a"], tmp_path / f"phases.{ending}")
+    made = pd.read_csv(tmp_path / "phases.csv", keep_default_na=False)
+    assert list(made["phase"]) == ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "'\tx", "plain = 1", ""]
+    assert set(made["seconds"]) == {-1.5}
+    assert list(pd.read_parquet(tmp_path / "phases.parquet")["phase"]) == texts
 
 
 def test_pictures_are_not_exported_as_csv(tmp_path: Path) -> None:
