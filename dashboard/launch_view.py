@@ -77,11 +77,11 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
         words.size(estimate.memory_bytes(spec)),
         help=f"Framework, weights, gradients, optimizer and activations of all replicas of all processes; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
     )
-    rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host))
+    rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host), host.cpu_model)
     columns[1].metric(
         "Time, est.",
         f"≈ {words.duration(estimate.training_seconds(spec, data.images, rate))}" if rate else "unknown",
-        help="From the speed of stored runs like this one. Unknown before the first such run.",
+        help="From the speed of runs like this one that trained on this host. Unknown before the first such run.",
     )
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {words.count(data.images)} images, {where}")

@@ -33,15 +33,17 @@ def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 280) 
     return cast(alt.Chart, chart.properties(title="Training time of each epoch", height=height))
 
 
-def smooth_lines(frame: pd.DataFrame, colors: dict[str, str], title: str, axis: str, height: int = 260) -> alt.LayerChart:
-    """A metric of the variants over epochs, faint as measured and smoothed. `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10."""
+def smooth_lines(
+    frame: pd.DataFrame, colors: dict[str, str], title: str, axis: str, smoothed: int = SMOOTHED, height: int = 260
+) -> alt.LayerChart:
+    """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points. `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10."""
     base = alt.Chart(frame).encode(
         x=alt.X("x:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(nice=False)),
         color=_variants(colors),
     )
     raw = base.mark_line(opacity=0.25, strokeWidth=1).encode(y=alt.Y("mean:Q", title=axis, scale=alt.Scale(zero=False)))
     bold = (
-        base.transform_window(smoothed="mean(mean)", frame=[-SMOOTHED + 1, 0], groupby=["variant"], sort=[alt.SortField("x")])
+        base.transform_window(smoothed="mean(mean)", frame=[1 - smoothed, 0], groupby=["variant"], sort=[alt.SortField("x")])
         .mark_line(strokeWidth=2.2)
         .encode(y="smoothed:Q")
     )

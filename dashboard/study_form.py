@@ -158,7 +158,7 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     columns[1].metric(
         "Training time, est.",
         f"≈ {words.duration(seconds)}" if seconds else "unknown",
-        help="From the speed of stored runs like these. Unknown before there are any.",
+        help="From the speed of runs like these that trained on this host. Unknown before there are any.",
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
@@ -177,7 +177,7 @@ def _seconds(runtime: Runtime, design: StudyDesign) -> float | None:
         accelerator = actions.attempt(partial(host.resolve, planned.spec))
         if data is None or accelerator is None:
             return None
-        rate = queries.typical_images_per_s(runtime.store, planned.spec, accelerator)
+        rate = queries.typical_images_per_s(runtime.store, planned.spec, accelerator, host.cpu_model)
         if not rate:
             return None
         total += estimate.training_seconds(planned.spec, data.images, rate)

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, places, players, study_points, study_words, widgets, words
+from dashboard import actions, condition_words, places, players, study_points, study_words, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
@@ -82,6 +82,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     if results["seconds"].isna().all():
         st.info("The report appears here as soon as the first run has numbers.")
         return
+    st.caption(f"{condition_words.line(queries.conditions(store, [row.run_id for row in runs]))}.")
     for sentence in study_words.sentences(results) or [study_words.missing(results, "epoch_seconds")]:
         st.markdown(f"- {sentence}")
     for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):

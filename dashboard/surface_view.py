@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, palette, paper_words, surface_charts, widgets
+from dashboard import actions, palette, paper_figure, paper_words, surface_charts, widgets
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
@@ -21,15 +21,14 @@ def descent(runtime: Runtime) -> None:
     """The surfaces of a picked run, or what to do to get some."""
     found = queries.runs_with_descent(runtime.store)
     if not found:
-        st.caption(
-            "No run here has kept its weights. Start one with the option 'Weight snapshots' on; the button on top of this page "
-            "queues such runs."
-        )
+        paper_figure.verdict(paper_words.NO_DESCENT)
         return
     names = {row.run_id: widgets.title(row) for row in queries.runs(runtime.store)}
     picked = st.selectbox("Run", found, format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed")
     surfaces = queries.surfaces(runtime.store, picked)
     if surfaces:
+        paper_figure.source_of_run(runtime.store, picked)
+        paper_figure.verdict(paper_words.descends(surfaces))
         st.markdown(paper_words.descent(surfaces))
         _maps(surfaces, picked)
     _job(runtime, picked, bool(surfaces))

@@ -2,23 +2,27 @@
 
 import streamlit as st
 
-from dashboard import examples, paper_view, session
+from dashboard import examples, paper_devices, paper_plan, paper_view, session
+from gan_runtime.studies import references
 
 runtime = session.runtime()
-head = st.columns([3, 1], vertical_alignment="bottom")
-head[0].title("The paper, figure by figure")
-with head[1]:
-    paper_view.reproduce(runtime)
+store = runtime.store
+st.title("The paper, figure by figure")
 st.caption(
-    "Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the eight cores of a TPU v3 with bfloat16 and XLA, 30 "
-    "epochs, batch 64 to 512. Below, each figure's question is put to the runs that are stored here."
+    f"Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the {references.PAPER_REPLICAS} cores of a "
+    f"{references.PAPER_MACHINE} with bfloat16 and XLA, {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to "
+    f"{references.PAPER_BATCHES[-1]}. Below, each figure's question is put to the runs that are stored here."
 )
-batches, compiled = paper_view.pick_studies(runtime.store)
-if batches is None:
-    st.info("No batch-size study is stored here yet. Reproduce the paper with the button above, or look at the example runs.")
+paper_plan.show(runtime)
+picked = paper_view.pick_studies(store)
+if picked.batches is None:
+    st.info("No batch-size study is stored here yet. Reproduce the paper above, or look at the example runs.")
     examples.offer(runtime, "paper")
 else:
-    paper_view.batch_figures(runtime.store, batches)
+    paper_view.batch_figures(store, picked.batches)
+paper_view.rate_figure(store, picked.schedule)
+if picked.batches is not None:
+    paper_view.optimisation_figure(picked.batches)
 paper_view.descent_figure(runtime)
-paper_view.xla_figure(runtime.store, compiled)
-paper_view.devices(runtime.store)
+paper_view.xla_figure(store, picked.compiled)
+paper_devices.show(store, picked.devices)

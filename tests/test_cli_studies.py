@@ -90,7 +90,7 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
     [
         (
             ["study", "speed"],
-            "question is 'speed', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, seed: pick one of them.",
+            "question is 'speed', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, schedule, devices, seed: pick one of them.",
         ),
         (["study", "xla", "--values", "jit"], "values has 1 value(s), but a study compares at least 2: try off,jit."),
         (["import", "/no/such.zip"], "/no/such.zip cannot be read (No such file or directory): give a file made by `bundle`."),

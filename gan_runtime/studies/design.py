@@ -100,7 +100,7 @@ def _check_difference(question: Question, specs: list[list[RunSpec]]) -> None:
 
 def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats: int) -> list[RunSpec]:
     """The spec of each repeat of one variant."""
-    changed = dict.fromkeys(question.options, value)
+    changed = question.changes(value)
     try:
         first = RunSpec.parse({**base, **changed})
         specs = [RunSpec.parse({**base, "seed": first.seed + number, **changed}) for number in range(repeats)]
@@ -113,5 +113,7 @@ def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats
 
 
 def _label(question: Question, spec: RunSpec) -> str:
-    value = getattr(spec, question.options[0])
-    return question.label.format(f"{value:g}" if isinstance(value, float) else str(value).replace("_", " "))
+    values = [getattr(spec, name) for name in question.options]
+    return question.label.format(
+        *(f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ") for value in values)
+    )

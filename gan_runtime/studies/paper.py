@@ -1,28 +1,62 @@
-"""Reproducing the paper: which studies answer its figures, in full and in the reduced form that a small machine affords.
+"""Reproducing the paper: which studies answer its figures on a host, and everything in which they differ from the paper.
 
 Source: Ravikumar and Sriraman 2023, sections 5.1 to 5.4, Figs. 5 to 13.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gan_runtime.hosts import Host
+from gan_runtime import catalog
+from gan_runtime.hosts import ACCELERATORS, Host
+from gan_runtime.presets import preset
+from gan_runtime.spec import RunSpec
+from gan_runtime.studies import references
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.studies.questions import QUESTIONS
 
-FULL = {"epochs": 30, "repeats": 3}
-REDUCED = {"epochs": 4, "repeats": 2}
-REPLICAS = 8
-COMPARED_EPOCHS = 3  # of the XLA and accelerator studies: they are about speed, which is steady after the first epoch
+COMPARED_BATCH = 256  # of the XLA and precision studies; the paper does not say its own
+# Not compared with the paper: what it says nothing about, or leaves to chance.
+UNSAID = {"name", "seed", "batch_size_global", "restart_epochs", "weight_snapshots", "accelerator", "dataset", "engine"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of the paper a reproduction affords. `compared_epochs`: of the studies about speed, which is steady after the
+    first epoch. `replicas`: as many as the host has, up to so many; on a CPU they are simulated."""
+
+    title: str
+    epochs: int
+    compared_epochs: int
+    repeats: int
+    replicas: int
+
+
+SIZES = {
+    "full": Size("As in the paper", references.PAPER_EPOCHS, 3, 3, references.PAPER_REPLICAS),
+    "reduced": Size("Reduced", 4, 3, 3, 1),
+}
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One thing in which planned runs differ from the paper, and the titles of their studies."""
+
+    what: str
+    here: str
+    paper: str
+    studies: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The studies of one reproduction, and in words what was reduced; empty when nothing was."""
+    """The studies of one reproduction, all in which they differ from the paper, and what else is to be known before the start."""
 
     studies: tuple[StudyDesign, ...]
-    reduced: str
+    deviations: tuple[Deviation, ...]
+    notes: tuple[str, ...]
 
     @property
     def runs(self) -> int:
@@ -30,37 +64,118 @@ class Plan:
         return sum(len(study.runs) for study in self.studies)
 
 
-def plan(host: Host, dataset: str) -> Plan:
-    """The studies for Figs. 5 to 13 on this host, with the images of `dataset`."""
-    accelerator = next((name for name in ("tpu", "gpu") if host.devices[name].available), "cpu")
-    small = accelerator == "cpu"
-    replicas = 1 if small else min(REPLICAS, host.devices[accelerator].count)
-    size = REDUCED if small else FULL
-    base: dict[str, Any] = {
-        "workload": "dcgan_mnist",
+def usual_size(host: Host) -> str:
+    """A key of SIZES: a CPU does not afford the whole paper."""
+    return "reduced" if _best(host) == "cpu" else "full"
+
+
+def plan(host: Host, dataset: str, images: int, size: str) -> Plan:
+    """The studies for Figs. 5 to 13 on this host, with `dataset`, of which `images` are at hand. `size`: a key of SIZES."""
+    accelerator, chosen = _best(host), SIZES[size]
+    count = host.devices[accelerator].count if accelerator != "cpu" else chosen.replicas
+    base = {
+        **preset("paper").values,
         "dataset": dataset,
         "accelerator": accelerator,
-        "replicas": replicas,
-        "batch_size_global": 256,
+        "replicas": max(1, min(chosen.replicas, count)),
+        "weight_snapshots": "no",
     }
-    studies = (
+    long = {**base, "epochs": chosen.epochs}
+    short = {**base, "epochs": chosen.compared_epochs, "batch_size_global": COMPARED_BATCH}
+    studies = [
         StudyDesign.parse(
             "batch_size",
-            {**base, "epochs": size["epochs"], "weight_snapshots": "yes"},
-            [64, 128, 256, 512],
-            size["repeats"],
+            {**long, "weight_snapshots": "yes"},
+            list(references.PAPER_BATCHES),
+            chosen.repeats,
             "Paper - batch size",
         ),
-        StudyDesign.parse("xla", {**base, "epochs": COMPARED_EPOCHS}, ["off", "jit"], size["repeats"], "Paper - XLA"),
-        StudyDesign.parse("precision", {**base, "epochs": COMPARED_EPOCHS}, None, size["repeats"], "Paper - precision"),
-    )
-    return Plan(studies, _reduced(host, dataset, size) if small else "")
+        _restarts(long, chosen),
+        StudyDesign.parse("precision", short, None, chosen.repeats, "Paper - precision"),
+    ]
+    notes = []
+    if accelerator == "tpu" or host.devices[accelerator].engines[0] == "jax":
+        notes.append(
+            "Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step whatever the option says, so both "
+            "variants would be the same program."
+        )
+    else:
+        studies.append(StudyDesign.parse("xla", short, ["off", "jit"], chosen.repeats, "Paper - XLA"))
+    devices, missing = _devices(host, short, chosen)
+    found = (*studies, *([devices] if devices else []))
+    return Plan(found, tuple(deviations(found, host, images)), (*notes, *missing))
 
 
-def _reduced(host: Host, dataset: str, size: dict[str, int]) -> str:
-    """What differs from the paper's setting, in a sentence."""
-    data = "" if dataset == "mnist" else f", on the {dataset} instead of MNIST"
-    return (
-        f"A reduced form for this host ({host.cores} CPU cores, no GPU or TPU): {size['epochs']} epochs instead of "
-        f"{FULL['epochs']}, {size['repeats']} repeats, one device instead of eight TPU cores{data}."
+def _best(host: Host) -> str:
+    return next(name for name in ACCELERATORS if host.devices[name].available)
+
+
+def _restarts(base: dict[str, Any], size: Size) -> StudyDesign:
+    """Three cycles in a run, or as many as it has epochs."""
+    changed = {"batch_size_global": references.PAPER_RESTARTS_BATCH, "restart_epochs": max(1, size.epochs // 3)}
+    return StudyDesign.parse("schedule", {**base, **changed}, None, 1, "Paper - rate schedule")
+
+
+def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign | None, list[str]]:
+    """Each kind of device that this host has, once alone and once with as many as the paper has, and what is missing then."""
+    kinds = [name for name in ("cpu", "gpu", "tpu") if host.devices[name].available]
+    values = [f"{name}:1" for name in kinds]
+    best = kinds[-1]
+    most = references.PAPER_REPLICAS if best == "cpu" else min(references.PAPER_REPLICAS, host.devices[best].count)
+    if most > 1:
+        values.append(f"{best}:{most}")
+    absent = " and ".join(name.upper() for name in ("gpu", "tpu") if name not in kinds)
+    missing = (
+        [f"Fig. 13 (CPU, GPU, TPU): this host has no {absent.replace(' and ', ' and no ')}, so it compares less."]
+        if absent
+        else []
     )
+    if len(kinds) > 1:
+        missing.append(
+            "Fig. 13: each accelerator has a queue of its own, so runs of the CPU and of the accelerator train at the same time and "
+            "slow each other where they share the processor."
+        )
+    if len(values) < 2:
+        return None, missing
+    changed = {**base, "batch_size_global": references.PAPER_DEVICES_BATCH}
+    return StudyDesign.parse("devices", changed, values, size.repeats, "Paper - devices"), missing
+
+
+def deviations(studies: tuple[StudyDesign, ...], host: Host, images: int) -> list[Deviation]:
+    """Everything in which a run of these studies differs from the paper, read from the runs themselves; what several studies
+    share stands there once. What a study varies on purpose is none."""
+    titles: dict[tuple[str, str, str], dict[str, None]] = {}
+    for study in studies:
+        for planned in study.runs:
+            for found in _differences(planned.spec, study, host, images):
+                titles.setdefault(found, {})[study.title] = None
+    return [Deviation(*found, tuple(names)) for found, names in titles.items()]
+
+
+def _differences(spec: RunSpec, study: StudyDesign, host: Host, images: int) -> Iterator[tuple[str, str, str]]:
+    """What, here, in the paper."""
+    varied = set(QUESTIONS[study.question].options)
+    if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
+        theirs = f"{catalog.DATASETS[references.PAPER_DATASET].title}, {references.PAPER_IMAGES:,} images"
+        yield "Data", f"{catalog.DATASETS[spec.dataset].title}, {images:,} images", theirs
+    if "accelerator" not in varied:
+        kind, device = spec.accelerator.upper(), host.devices[spec.accelerator].name
+        yield "Device", kind if device in ("", kind) else f"{kind} ({device})", references.PAPER_MACHINE
+    if spec.accelerator == "cpu" and spec.replicas > 1:
+        yield "Replicas", f"{spec.replicas} simulated on the same processor", f"{references.PAPER_REPLICAS} TPU cores"
+    if host.engine(spec) != "tensorflow":
+        yield "Engine", catalog.engine(host.engine(spec)).title, catalog.engine("tensorflow").title
+    if "xla" not in varied and spec.accelerator != "tpu" and spec.xla == "off" and host.engine(spec) == "tensorflow":
+        yield "Compiler", "XLA off", "XLA, as in every program of a TPU"
+    theirs_spec = RunSpec.parse({**preset("paper").values, "accelerator": "tpu"})
+    for name, option in RunSpec.options().items():
+        here, theirs_value = getattr(spec, name), getattr(theirs_spec, name)
+        if here != theirs_value and name not in varied and name not in UNSAID:
+            yield option.label, str(here), str(theirs_value)
+    steps, paper_steps = _steps(spec, images, spec.epochs), _steps(spec, references.PAPER_IMAGES, references.PAPER_EPOCHS)
+    if steps != paper_steps and not varied & {"xla", "precision", "accelerator"}:
+        yield f"Training steps at batch {spec.batch_size_global}", f"{steps:,}", f"{paper_steps:,}"
+
+
+def _steps(spec: RunSpec, images: int, epochs: int) -> int:
+    return spec.steps_per_epoch(images) * epochs

@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Question:
-    """`options`: all of them take the value of the variant. `label`: a variant in words, `{}` being its value."""
+    """`options`: all of them take the value of the variant, or with `parts` each its own part of it, which a colon parts from the
+    next. `label`: a variant in words, each `{}` being the value of an option."""
 
     title: str
     asks: str
@@ -16,6 +17,14 @@ class Question:
     values: tuple[Any, ...]
     label: str
     source: str = ""
+    parts: bool = False
+
+    def changes(self, value: str) -> dict[str, str]:
+        """Option → its value in the variant `value`. A part that is missing is empty, which no option allows."""
+        if not self.parts:
+            return dict.fromkeys(self.options, value)
+        given = value.split(":", len(self.options) - 1)
+        return dict(zip(self.options, [*given, *[""] * (len(self.options) - len(given))], strict=True))
 
 
 QUESTIONS: dict[str, Question] = {
@@ -66,6 +75,23 @@ QUESTIONS: dict[str, Question] = {
         values=(0.0001, 0.0002, 0.0005),
         label="rate {}",
         source="paper, Fig. 9",
+    ),
+    "schedule": Question(
+        title="Rate schedule",
+        asks="What do the losses do when the learning rate falls along a cosine and starts anew?",
+        options=("learning_rate_schedule",),
+        values=("constant", "cosine_restarts"),
+        label="{} rate",
+        source="paper, Fig. 9",
+    ),
+    "devices": Question(
+        title="Devices",
+        asks="How much faster is another accelerator, or more of its devices, on the same global batch? (accelerator:replicas)",
+        options=("accelerator", "replicas"),
+        values=("cpu:1", "cpu:8"),
+        label="{} x{}",
+        source="paper, Fig. 13",
+        parts=True,
     ),
     "seed": Question(
         title="Seeds",

@@ -559,7 +559,7 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     take_in()
 
     def rate(accelerator: str = "cpu", **options: object) -> float | None:
-        return queries.typical_images_per_s(store, RunSpec.parse(options), accelerator)
+        return queries.typical_images_per_s(store, RunSpec.parse(options), accelerator, "this processor")
 
     assert rate(batch_size_global=64) == 110.0
     assert rate(batch_size_global=128) == 110.0  # of its own kind only a first epoch is known; 64 is nearer than 512
@@ -569,6 +569,22 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     assert rate(xla="jit") is None
     assert rate(workload="mlp_gan") is None
     assert rate(accelerator="gpu") is None
+
+
+def test_the_typical_rate_is_never_one_of_another_host(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+    """Imported runs do not tell their host's name; a run that was copied from another machine has another processor."""
+    machines = (
+        ({"cpu_model": "this processor", "hostname": "here"}, 100.0),
+        ({"cpu_model": "this processor"}, 9_000.0),
+        ({"cpu_model": "another processor", "hostname": "there"}, 9_000.0),
+    )
+    for number, (facts, rate) in enumerate(machines, 1):
+        run = new_run(f"quick-{number:04d}", seconds=number)
+        done = [journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=64, images_per_s=rate) for epoch in (1, 2)]
+        journal.append(run.trainer_journal(), 1, journal.HostFacts(facts=facts), *done)
+    take_in()
+    assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "this processor") == 100.0
+    assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "a third one") is None
 
 
 def test_the_times_of_workers_are_medians_of_the_newest_calls(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:

@@ -38,6 +38,18 @@ def test_the_learning_rate_of_both_networks_is_varied_together() -> None:
     assert [run.variant for run in design.runs] == ["rate 0.0001", "rate 0.0003"]
 
 
+def test_a_value_in_parts_gives_each_option_its_own() -> None:
+    design = StudyDesign.parse("devices", SMALL, ["cpu:1", "tpu:8"])
+    assert [(run.variant, run.spec.accelerator, run.spec.replicas) for run in design.runs] == [
+        ("cpu x1", "cpu", 1),
+        ("tpu x8", "tpu", 8),
+    ]
+    for wrong in ("cpu", "cpu:", "cpu:1:1"):
+        with pytest.raises(SpecError) as refused:
+            StudyDesign.parse("devices", SMALL, ["cpu:1", wrong])
+        assert "replicas is" in refused.value.by_field()["values"]
+
+
 def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() -> None:
     for name, question in QUESTIONS.items():
         assert set(question.options) <= set(RunSpec.options())
@@ -54,7 +66,7 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             ["1", "2"],
             1,
             "question",
-            "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, seed: pick one of them.",
+            "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, schedule, devices, seed: pick one of them.",
         ),
         ("batch_size", ["64"], 1, "values", "values has 1 value(s), but a study compares at least 2: try 64,128,256,512."),
         ("batch_size", ["64", "064"], 1, "values", "values has batch 64 twice: give each value once."),

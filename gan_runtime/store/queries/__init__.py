@@ -30,14 +30,13 @@ from gan_runtime.store.queries.metrics import (
     points_each,
     recorded,
 )
+from gan_runtime.store.queries.paper import Conditions, conditions, loss_quartiles, rates_by_device
 from gan_runtime.store.queries.probes import SampleGrid, histogram, same_latents, sample, sample_epochs, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
 from gan_runtime.store.queries.studies import (
     StudyProgress,
     StudyRow,
-    loss_quartiles,
-    rates_by_device,
     studies,
     study_progress,
     study_results,
@@ -67,6 +66,7 @@ __all__ = [
     "SPREADS",
     "UPDATE_RATIOS",
     "ComparableSet",
+    "Conditions",
     "Parity",
     "PeakMemory",
     "Progress",
@@ -79,6 +79,7 @@ __all__ = [
     "XAxis",
     "changing_curves",
     "comparable_sets",
+    "conditions",
     "curves",
     "epoch_scores",
     "epoch_times",

@@ -84,10 +84,11 @@ def _overhead_per_epoch(store: Store, run_id: str) -> float:
     return float(rows[0][0] or 0.0)
 
 
-def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float | None:
-    """Median rate of earlier runs like `spec`, of those with the nearest global batch; None when there was none.
+def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str, cpu_model: str) -> float | None:
+    """Median rate of earlier runs like `spec` on this host, of those with the nearest global batch; None when there was none.
 
-    The first epoch of an attempt holds the compiling and does not count.
+    The first epoch of an attempt holds the compiling and does not count. Runs of another processor than `cpu_model` do not
+    count either, nor imported ones, which do not tell their host's name.
     """
     rows = store.rows(
         """
@@ -96,6 +97,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float
             WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
               AND workers = $workers AND precision = $precision AND xla = $xla
               AND $engine IN (engine, 'auto')
+              AND (host IS NULL OR (host->>'hostname' IS NOT NULL AND host->>'cpu_model' = $cpu_model))
         ), steady AS (
             SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
             QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
@@ -111,6 +113,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str) -> float
             "precision": spec.precision,
             "xla": spec.xla,
             "engine": spec.engine,
+            "cpu_model": cpu_model,
         },
     )
     return rows[0][0]

@@ -126,33 +126,3 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
         """,
         {"study": study_id},
     )
-
-
-def loss_quartiles(store: Store, run_ids: list[str], metric: str) -> pd.DataFrame:
-    """How wide the middle half of a step number's values is in each epoch. Columns: run_id, epoch, width. Source: the paper's Fig. 8."""
-    return store.frame(
-        """
-        SELECT run_id, epoch, quantile_cont(value, 0.75) - quantile_cont(value, 0.25) AS width FROM scalars
-        WHERE list_contains(?, run_id) AND metric = ? AND isfinite(value) GROUP BY run_id, epoch ORDER BY run_id, epoch
-        """,
-        [run_ids, metric],
-    )
-
-
-def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
-    """Steady speed of the finished runs of a workload, by where they trained.
-
-    Columns: accelerator, devices (replicas × workers), precision, batch_size_global, runs, images_per_s (median over the runs).
-    """
-    return store.frame(
-        """
-        WITH later AS (
-            SELECT run_id, images_per_s FROM epochs QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
-        ), speed AS (SELECT run_id, median(images_per_s) AS images_per_s FROM later GROUP BY run_id)
-        SELECT accelerator, replicas * workers AS devices, precision, batch_size_global, count(*) AS runs,
-               median(images_per_s) AS images_per_s
-        FROM runs JOIN speed USING (run_id) WHERE workload = ? AND status = 'finished'
-        GROUP BY ALL ORDER BY accelerator, devices, precision, batch_size_global
-        """,
-        [workload],
-    )

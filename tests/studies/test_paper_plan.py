@@ -1,0 +1,96 @@
+"""What reproducing the paper queues on a host, and everything in which that differs from the paper, before it starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from gan_runtime.hosts import Device, Host
+from gan_runtime.studies import paper
+from gan_runtime.studies.paper import Deviation, Plan
+
+
+def with_devices(host: Host, **devices: Device) -> Host:
+    return host.model_copy(update={"devices": {**host.devices, **devices}})
+
+
+def shown(plan: Plan) -> dict[str, tuple[str, str]]:
+    """What differs → here, in the paper; the first of those that several studies have."""
+    return {one.what: (one.here, one.paper) for one in reversed(plan.deviations)}
+
+
+def titles(plan: Plan) -> list[str]:
+    return [study.title.removeprefix("Paper - ") for study in plan.studies]
+
+
+def test_a_cpu_tells_all_that_it_reduces(host: Host) -> None:
+    plan = paper.plan(host, "digits", 1_797, paper.usual_size(host))
+    assert titles(plan) == ["batch size", "rate schedule", "precision", "XLA", "devices"]
+    assert plan.runs == 12 + 2 + 6 + 6 + 6
+    assert plan.deviations[0].studies == tuple(study.title for study in plan.studies)
+    assert shown(plan) == {
+        "Data": ("Digits (embedded), 1,797 images", "MNIST, 60,000 images"),
+        "Device": ("CPU (test processor)", "TPU v3"),
+        "Compiler": ("XLA off", "XLA, as in every program of a TPU"),
+        "Replicas": ("1", "8"),
+        "Epochs": ("4", "30"),
+        "Training steps at batch 64": ("112", "28,110"),
+        "Training steps at batch 128": ("56", "14,040"),
+        "Training steps at batch 256": ("28", "7,020"),
+        "Training steps at batch 512": ("12", "3,510"),
+    }
+    epochs = [one for one in plan.deviations if one.what == "Epochs"]
+    assert epochs == [
+        Deviation("Epochs", "4", "30", ("Paper - batch size", "Paper - rate schedule")),
+        Deviation("Epochs", "3", "30", ("Paper - precision", "Paper - XLA", "Paper - devices")),
+    ]
+    assert plan.notes == ("Fig. 13 (CPU, GPU, TPU): this host has no GPU and no TPU, so it compares less.",)
+
+
+def test_the_full_size_on_a_cpu_has_simulated_replicas_and_says_so(host: Host) -> None:
+    plan = paper.plan(host, "mnist", 10_000, "full")
+    assert {run.spec.replicas for run in plan.studies[0].runs} == {8}
+    assert shown(plan)["Replicas"] == ("8 simulated on the same processor", "8 TPU cores")
+    assert shown(plan)["Data"] == ("MNIST, 10,000 images", "MNIST, 60,000 images")
+    assert shown(plan)["Training steps at batch 64"] == ("4,680", "28,110")
+
+
+def test_a_single_gpu_tells_that_it_is_one(host: Host) -> None:
+    gpu = Device(available=True, count=1, name="H200")
+    plan = paper.plan(with_devices(host, gpu=gpu), "mnist", 60_000, "full")
+    assert shown(plan) == {
+        "Device": ("GPU (H200)", "TPU v3"),
+        "Compiler": ("XLA off", "XLA, as in every program of a TPU"),
+        "Replicas": ("1", "8"),
+        "Epochs": ("3", "30"),
+    }
+    assert [run.variant for run in plan.studies[-1].runs[:2]] == ["cpu x1", "gpu x1"]
+    assert any("this host has no TPU" in note for note in plan.notes)
+    assert any("train at the same time" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize("engine", ["tensorflow", "jax"])
+def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(host: Host, engine: str) -> None:
+    tpu = Device(available=True, count=8, name="TPU", engines=(engine,))
+    plan = paper.plan(with_devices(host, tpu=tpu), "mnist", 60_000, "full")
+    spec = plan.studies[0].runs[0].spec
+    assert (spec.accelerator, spec.replicas, spec.epochs, spec.dataset, spec.precision) == (
+        "tpu",
+        8,
+        30,
+        "mnist",
+        "mixed_bfloat16",
+    )
+    assert titles(plan) == ["batch size", "rate schedule", "precision", "devices"]
+    assert [run.variant for run in plan.studies[-1].runs[:3]] == ["cpu x1", "tpu x1", "tpu x8"]
+    assert {run.spec.batch_size_global for run in plan.studies[-1].runs} == {32}
+    assert plan.notes[0].startswith("Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step")
+    batch_size = [one.what for one in plan.deviations if "Paper - batch size" in one.studies]
+    assert batch_size == (["Device"] if engine == "tensorflow" else ["Device", "Engine"])  # its version is not asked
+
+
+def test_the_study_of_figure_9_has_cycles_at_the_papers_batch(host: Host) -> None:
+    for size, cycle in (("full", 10), ("reduced", 1)):
+        [constant, restarts] = paper.plan(host, "digits", 1_797, size).studies[1].runs
+        assert (constant.variant, restarts.variant) == ("constant rate", "cosine restarts rate")
+        assert (restarts.spec.learning_rate_schedule, restarts.spec.restart_epochs) == ("cosine_restarts", cycle)
+        assert restarts.spec.batch_size_global == 512
