@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from dashboard import session
+from dashboard.web_guard import WebGuard
 
 
 @asynccontextmanager
@@ -20,4 +22,8 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     session.close()
 
 
-app = st.App(Path(__file__).parent / "dashboard" / "navigation.py", lifespan=lifespan)
+app = st.App(
+    Path(__file__).parent / "dashboard" / "navigation.py",
+    lifespan=lifespan,
+    middleware=[Middleware(WebGuard)],
+)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from dashboard import places
+from dashboard import places, words
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.presets import preset as find_preset
 from gan_runtime.runtime import Runtime
@@ -34,7 +34,7 @@ def attempt(action: Callable[[], Answer]) -> Answer | None:
     try:
         return action()
     except GanRuntimeError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(words.plain(str(error)), icon=":material/error:")
         return None
 
 

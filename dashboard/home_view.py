@@ -111,7 +111,7 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
         with columns[index % 4].container(border=True):
             widgets.sample_grid(store, row, row.epochs, caption=False)
             widgets.state(row.status, row.name)
-            st.caption(f"{settings(row)} · {row.note}")
+            st.caption(f"{words.plain(settings(row))} · {words.plain(row.note)}")
             st.page_link(places.LIVE, label="Open", query_params={"run": row.run_id})
 
 

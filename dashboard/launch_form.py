@@ -153,7 +153,7 @@ def _card_text(name: str, host: Host | None) -> str:
         return f"The best this host has: {option_words.choice(best)}."
     device = host.devices[name]
     if not device.available:
-        return f":gray[Not here: {device.reason}]"
+        return f":gray[Not here: {words.plain(device.reason)}]"
     if name == "cpu":
         return f"{device.name}, {device.count} cores. Any number of replicas as simulated cores."
     return f"{device.count} × {device.name}"

@@ -57,7 +57,7 @@ def accelerator(spec: RunSpec, host: Host) -> str:
     try:
         return host.resolve(spec)
     except AcceleratorError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(words.plain(str(error)), icon=":material/error:")
         return spec.accelerator
 
 
@@ -84,7 +84,7 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
         help="From the speed of runs like this one that trained on this host. Unknown before the first such run.",
     )
     where = data.note or data.origin
-    st.caption(f"{spec.dataset}: {words.count(data.images)} images, {where}")
+    st.caption(f"{spec.dataset}: {words.count(data.images)} images, {words.plain(where)}")
     if estimate.memory_bytes(spec) > host.memory_bytes:
         st.warning(
             "This is more than the memory of this host: lower the global batch or the number of workers.",

@@ -12,7 +12,9 @@ import streamlit as st
 
 from dashboard import launch_form, places, session
 
-st.set_page_config(page_title="GAN training", page_icon=":material/blur_on:", layout="wide", initial_sidebar_state=200)
+st.set_page_config(
+    page_title="GAN training", page_icon=Path(__file__).with_name("favicon.svg"), layout="wide", initial_sidebar_state=200
+)
 st.html(Path(__file__).with_name("style.css"))
 
 page = st.navigation(

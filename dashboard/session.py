@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from dashboard import words
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
 from gan_runtime.host_look import HostLook
@@ -59,8 +60,8 @@ def stop_without_runtime() -> None:
         trouble = runtime().trouble
     except GanRuntimeError as error:
         st.title("The stored runs cannot be opened")
-        st.error(str(error), icon=":material/error:")
+        st.error(words.plain(str(error)), icon=":material/error:")
         st.button("Try again", type="primary")
         st.stop()
     if trouble:
-        st.error(f"The runtime cannot keep up with the runs: {trouble}", icon=":material/error:")
+        st.error(f"The runtime cannot keep up with the runs: {words.plain(trouble)}", icon=":material/error:")

@@ -52,7 +52,7 @@ def how_far(plan: Plan, progress: Progress) -> None:
         text = tpu_words.waiting(len(progress.answers), progress.points, current)
         st.progress(len(progress.answers) / progress.points, text=text)
     elif progress.trouble:
-        st.warning(f"The check ended early: {progress.trouble}", icon=":material/error:")
+        st.warning(f"The check ended early: {words.plain(progress.trouble)}", icon=":material/error:")
 
 
 def nothing_yet(progress: Progress) -> None:

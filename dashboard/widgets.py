@@ -77,7 +77,7 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
     asked = st.query_params.get("run", "")
     live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
     if asked and asked not in rows:
-        st.warning(f"Run {asked!r} is not stored here; showing {live} instead.")
+        st.warning(f"Run '{words.plain(asked)}' is not stored here; showing {words.plain(live)} instead.")
     chosen = asked if asked in rows else live
     picked = st.selectbox(
         label,

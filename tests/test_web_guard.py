@@ -1,0 +1,119 @@
+"""The web server: which names and pages it answers, and the headers of every answer, asked of Streamlit's own application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import streamlit as st
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from dashboard import web_guard
+from dashboard.web_guard import WebGuard, is_own_host, is_own_origin
+
+
+@pytest.fixture
+def listens_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`listens_on("0.0.0.0", "lab.example")`: the address of the server, and the further names it was given."""
+
+    def configure(address: str, *allowed: str) -> None:
+        monkeypatch.setattr(st, "get_option", {"server.address": address, "server.allowedHosts": list(allowed)}.get)
+
+    return configure
+
+
+async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stands for Streamlit: answers everything, accepts every WebSocket."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+    else:
+        await PlainTextResponse("inside")(scope, receive, send)
+
+
+def ask(path: str = "/", kind: str = "http", **headers: str) -> tuple[Any, dict[str, str]]:
+    """The status of an answer, or the first message to a WebSocket, and the headers."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    asyncio.run(WebGuard(inside)({"type": kind, "path": path, "method": "GET", "headers": raw}, receive, send))
+    got = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
+    return sent[0].get("status", sent[0]["type"]), got
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.0.0.2"])
+def test_this_machine_may_ask(host: str) -> None:
+    assert is_own_host(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.5:8501",
+     "evil.example@127.0.0.1", "127.0.0.1:x", "127.0.0.1/a", "[::1", "127.0.0.1:99999", "0x7f.1", "::1"],
+)  # fmt: skip
+def test_a_name_that_someone_else_may_point_here_is_refused(host: str) -> None:
+    assert not is_own_host(host)
+
+
+def test_the_address_it_listens_on_and_names_it_was_given_are_answered(listens_on: Callable[..., None]) -> None:
+    listens_on("192.168.1.5", "lab.example")
+    asked = ("192.168.1.5:8501", "lab.example", "localhost", "192.168.1.6", "evil.example")
+    assert [is_own_host(host) for host in asked] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
+    listens_on: Callable[..., None], monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    listens_on(address)
+    monkeypatch.setattr(web_guard, "own_names", lambda: {"bench.lab"})
+    asked = ("192.168.1.5:8501", "[fe80::1]:8501", "bench.lab:8501", "localhost", "evil.example", "")
+    assert [is_own_host(host) for host in asked] == [True, True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("origin", "own"),
+    [
+        ("http://127.0.0.1:8501", True),
+        ("https://127.0.0.1:8501", True),
+        ("http://127.0.0.1:8888", False),  # another program of this machine, such as a notebook
+        ("http://127.0.0.1", False),
+        ("http://evil.example", False),
+        ("file://127.0.0.1:8501", False),
+        ("null", False),
+        ("", False),
+    ],
+)
+def test_only_our_own_pages_open_a_websocket(origin: str, own: bool) -> None:
+    assert is_own_origin(origin, "127.0.0.1:8501") == own
+    opened, _ = ask("/_stcore/stream", "websocket", host="127.0.0.1:8501", origin=origin)
+    assert opened == ("websocket.accept" if own else "websocket.close")
+
+
+def test_a_websocket_under_a_foreign_name_is_refused() -> None:
+    opened, _ = ask("/_stcore/stream", "websocket", host="evil.example", origin="http://evil.example")
+    assert opened == "websocket.close"
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [("/", "127.0.0.1", 200), ("/live", "evil.example", 400), ("/_stcore/metrics", "127.0.0.1", 404),
+     ("/_stcore/metrics/", "127.0.0.1", 404), ("/_stcore/health", "127.0.0.1", 200)],
+)  # fmt: skip
+def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> None:
+    got, headers = ask(path, host=host)
+    assert got == status
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
+    assert (policy["default-src"], policy["frame-ancestors"], policy["img-src"]) == ("'self'", "'none'", "'self' data: blob:")
+    assert "evil" not in headers["content-security-policy"]
