@@ -45,7 +45,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     return {
         "precision": spec.precision,
         "batch": spec.batch_size_global,
-        "images_per_s": round(spec.batch_size_global / step_s, 1),
+        "images_per_s": round(spec.images_per_step / step_s, 1),
         "step_s": round(step_s, 4),
         "steps": epochs * STEPS_PER_EPOCH,
         "elapsed_s": round(elapsed_s, 1),  # from the submit to the end, the look at the host and all starting included

@@ -77,10 +77,10 @@ def _batch(one: StepEstimate) -> tuple[int, str]:
 
 
 def _epoch_s(plan: Plan, one: StepEstimate, overhead_s: float) -> float:
-    return one.epoch_s(plan.images, plan.spec.steps_per_loop, overhead_s)
+    return one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
 
 
 def _parts(plan: Plan, one: StepEstimate, overhead_s: float) -> tuple[float, float, float]:
-    steps = plan.images // one.point.batch_size_global
+    steps = plan.steps_per_epoch(one.point)
     computing, exchange = steps * one.step_s, steps * one.exchange_s
     return computing, exchange, _epoch_s(plan, one, overhead_s) - computing - exchange

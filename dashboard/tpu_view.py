@@ -72,7 +72,7 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
     if not one.compiled:
         st.error(tpu_words.refused(one), icon=":material/block:")
         return
-    epoch = one.epoch_s(plan.images, plan.spec.steps_per_loop, overhead_s)
+    epoch = one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
     shown = [
         ("Compiles", "yes", f"Compiled in {one.compile_seconds:.0f} s on this machine."),
         (

@@ -26,4 +26,4 @@ def memory_bytes(spec: RunSpec) -> float:
 
 def training_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:
     """Seconds of pure training at a given rate."""
-    return spec.epochs * spec.steps_per_epoch(images) * spec.batch_size_global / images_per_s
+    return spec.epochs * spec.steps_per_epoch(images) * spec.images_per_step / images_per_s

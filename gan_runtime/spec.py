@@ -232,19 +232,27 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
 
     @property
     def images_per_step(self) -> int:
-        """Real images that one step takes from the set: a global batch for each discriminator step."""
+        """Real images that one step takes from the set: a global batch for each discriminator step.
+
+        Every rate, estimate and count of images is made from this, never from the batch alone.
+        """
         return self.batch_size_global * self.discriminator_steps
 
     def steps_per_epoch(self, images: int) -> int:
-        """Steps in one pass over `images` images; 0 when a step takes more than the set has."""
+        """Steps in one epoch, which is one pass over `images` images; 0 when a step takes more than the set has."""
         return images // self.images_per_step
 
     def check_set(self, images: int) -> None:
-        """Raises DatasetError when a set of `images` images does not fill one batch: there would be no step to train."""
-        if self.steps_per_epoch(images) == 0:
-            raise DatasetError(
-                f"batch_size_global is {self.batch_size_global}, but {self.dataset} has only {images} images: use a smaller batch."
-            )
+        """Raises DatasetError when a set of `images` images does not fill one step: there would be none to train."""
+        if self.steps_per_epoch(images):
+            return
+        batch, has = f"batch_size_global is {self.batch_size_global}", f"{self.dataset} has only {images} images"
+        if self.batch_size_global > images:
+            raise DatasetError(f"{batch}, but {has}: use a smaller batch.")
+        raise DatasetError(
+            f"{batch} and discriminator_steps {self.discriminator_steps}, so a step takes {self.images_per_step} images, "
+            f"but {has}: use fewer discriminator steps or a smaller batch."
+        )
 
     def changed_from_default(self) -> dict[str, Any]:
         """The options that differ from their default, for showing a run in short."""

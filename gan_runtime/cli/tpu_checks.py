@@ -101,6 +101,7 @@ def _predictions(plan: Plan, progress: Progress) -> Table:
     overhead = report.HOST_OVERHEAD_S * 1e3
     found = table("program", "ms a step", "s an epoch", title=f"assumed: {overhead:g} ms overhead for each host call")
     for one in progress.answers:
-        epoch = f"{one.epoch_s(plan.images, plan.spec.steps_per_loop):.3g}" if one.compiled else "refused"
+        steps = plan.steps_per_epoch(one.point)
+        epoch = f"{one.epoch_s(steps, plan.spec.steps_per_loop):.3g}" if one.compiled else "refused"
         found.add_row(in_words(one), f"{one.step_s * 1e3:.3f}", epoch)
     return found

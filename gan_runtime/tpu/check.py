@@ -141,7 +141,6 @@ def keep(folder: Path, name: str, answer: StepEstimate) -> None:
 
 def document(plan: Plan, progress: Progress) -> dict[str, Any]:
     """Everything that is known, as one JSON document."""
-    images = plan.images
     return {
         "topology": plan.point.topology,
         "spec": plan.spec.changed_from_default(),
@@ -149,7 +148,7 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
         "label": report.ESTIMATE,
         "label_of_exchange_s": report.EXCHANGE_ESTIMATE,
         "chip": vars(plan.topology.chip),
-        "images": images,
+        "images": plan.images,
         "trouble": progress.trouble,
         "answers": [
             {
@@ -158,7 +157,7 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
                 "exchange_s": one.exchange_s,
                 "share_of_peak": one.share_of_peak,
                 "share_of_memory": one.share_of_memory,
-                "epoch_s": one.epoch_s(images, plan.spec.steps_per_loop) if one.compiled else None,
+                "epoch_s": one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop) if one.compiled else None,
                 "assumed_overhead_per_call_s": report.HOST_OVERHEAD_S,
             }
             for one in progress.answers

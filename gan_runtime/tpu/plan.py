@@ -63,6 +63,10 @@ class Plan:
         """Images of one epoch."""
         return catalog.DATASETS[self.spec.dataset].images
 
+    def steps_per_epoch(self, point: Point) -> int:
+        """Steps of one epoch with the batch of a point."""
+        return at(self.spec, point).steps_per_epoch(self.images)
+
 
 def at(spec: RunSpec, point: Point) -> RunSpec:
     """`spec` on the devices of a point. Raises SpecError."""

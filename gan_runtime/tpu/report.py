@@ -118,9 +118,9 @@ class StepEstimate:
         """Memory needed by memory there; above 1 it does not fit."""
         return self.memory.total / self.topology.chip.device_memory_bytes
 
-    def epoch_s(self, images: int, steps_per_call: int, overhead_s: float = HOST_OVERHEAD_S) -> float:
-        """Seconds of one pass over `images` images, exchanges and an assumed overhead of each host call included."""
-        steps = images // self.point.batch_size_global
+    def epoch_s(self, steps: int, steps_per_call: int, overhead_s: float = HOST_OVERHEAD_S) -> float:
+        """Seconds of an epoch of so many steps (`Plan.steps_per_epoch`), exchanges and an assumed overhead of each host call
+        included."""
         return steps * (self.step_s + self.exchange_s) + -(-steps // steps_per_call) * overhead_s
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries.metrics import IMAGES_PER_STEP
 from gan_runtime.store.queries.run_rows import run
 from gan_runtime.store.store import Store
 
@@ -38,7 +39,7 @@ def progress(store: Store, run_id: str) -> Progress:
     )
     step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
     rate = _recent_seconds_per_step(store, run_id)
-    spec = run(store, run_id)
+    images_per_step = store.rows(f"SELECT {IMAGES_PER_STEP} FROM runs WHERE run_id = ?", [run(store, run_id).run_id])[0][0]
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
     left = epochs * steps_per_epoch - step
     overhead = _overhead_per_epoch(store, run_id)
@@ -48,7 +49,7 @@ def progress(store: Store, run_id: str) -> Progress:
         epoch=epoch,
         last_step=epochs * steps_per_epoch,
         steps_per_epoch=steps_per_epoch,
-        images_per_s=spec.batch_size_global / rate if rate else None,
+        images_per_s=images_per_step / rate if rate else None,
         seconds_per_step=rate,
         seconds_left=left * rate + epochs_left * overhead if rate else None,
         written_at=written,
