@@ -176,5 +176,5 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f":color[■]{{foreground='{found.color}'}} **{words.plain(found.name)}**", width="content")
         for run_id in found.run_ids:
-            label = f"Open {names[run_id]} · {known[run_id].status}"
+            label = f"Open {words.plain(names[run_id])} · {known[run_id].status}"
             st.page_link(places.LIVE, label=label, icon=":material/monitoring:", query_params={"run": run_id}, width="content")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import html
-
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, palette, timelapse, widgets
+from dashboard import compare_charts, palette, timelapse, widgets, words
 from dashboard.timelapse import Strip
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -74,8 +72,7 @@ def _advance(key: str, newest: int) -> None:
 
 def _one_run(store: Store, row: RunRow, epoch: int, bars: pd.DataFrame, key: str) -> None:
     """Name, grid, and D's scores where `bars` has some of this run."""
-    square = f"<b style='color:{palette.run_color(row.color)}'>■</b>"
-    st.markdown(f"{square} {html.escape(row.name)}", unsafe_allow_html=True)
+    st.markdown(f":color[■]{{foreground='{palette.run_color(row.color)}'}} {words.plain(row.name)}")
     widgets.sample_grid(store, row, epoch)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
     if len(own):

@@ -71,7 +71,7 @@ def how_to_start(runtime: Runtime, option: str) -> None:
     ended = queries.runs(runtime.store, status=("finished", "stopped"))
     if ended:
         other = next(value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option])
-        st.caption(f"A partner for {ended[0].name}, from the command line:")
+        st.caption(f"A partner for {words.plain(ended[0].name)}, from the command line:")
         spec = runtime.home.run_dir(ended[0].run_id).spec_path
         st.code(f"{command_line()} train --spec {spec} --set {option}={other}", language="bash", wrap_lines=True)
 

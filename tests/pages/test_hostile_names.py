@@ -1,0 +1,109 @@
+"""Texts of runs, studies and addresses on every page: shown as they are, whatever Markdown or HTML would make of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block
+
+from gan_runtime import journal
+from gan_runtime.records import StudyPlace
+from gan_runtime.rundir import RunDir
+from tests.pages.hostile import TEXTS
+
+Show = Callable[..., AppTest]
+PAGES = {
+    "home": {},
+    "live": {"run": "quick-0002"},
+    "runs": {},
+    "compare": {"runs": "quick-0001,quick-0002,quick-0003"},
+    "samples": {"runs": "quick-0001,quick-0002"},
+    "histograms": {"runs": "quick-0001,quick-0002"},
+    "studies": {},
+    "xla": {},
+    "precision": {},
+    "paper": {},
+    "launch": {},
+    "tpu": {},
+}
+NAMES = (
+    "![x](http://evil.example/a.png)<img src=//evil.example/b>",
+    ":material/home: :red[b] $x$ `c` www.evil.example a@evil.example",
+    "# h\n\n- i _em_ **s** ~~g~~ [x](http://evil.example)",
+    "&lt;b&gt; turned\u202eback | https://evil.example",
+)
+# What would be more than text where Markdown is shown, and where HTML is shown.
+MARKDOWN = ("![x]", "[x](", "<img", ":material/home", ":red[", "$x$", "`c`", "www.evil", "a@evil", "**s**", "~~g~~", "https://evil",
+            "\u202e", " _em_ ", " &lt;b")  # fmt: skip
+REFUSED = {"Html": ("<img", " &lt;b&gt; turned")}
+ESCAPED = re.compile(r"\\.")
+# Messages whose fields are shown as plain text, or not at all.
+PLAIN = {"ArrowVegaLiteChart", "VegaLiteChart", "Arrow", "Dataframe", "Code", "Selectbox", "MultiSelect", "TextInput", "Image"}
+
+
+@pytest.fixture
+def hostile(trained: Callable[..., RunDir]) -> None:
+    """Runs, of which all but the first belong to a study, with such texts wherever a journal has one."""
+    for number, name in enumerate(NAMES, start=1):
+        run = trained(f"quick-000{number}", seconds=number, xla="jit" if number % 2 else "off")
+        lines = [json.loads(line) for line in run.supervisor_journal.read_text(encoding="utf-8").splitlines()]
+        place = StudyPlace(
+            study_id="study-0001", question="xla", title=name, variant=f"{name} {number % 2}", variant_index=number % 2, repeat=1
+        )
+        lines[0]["study"] = place.model_dump() if number > 1 else None
+        run.supervisor_journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        journal.append(
+            run.trainer_journal(),
+            1,
+            journal.Renamed(name=name),
+            journal.Event(level="warning", topic=name, message=name),
+            journal.StatusChange(status="failed" if number == 2 else "finished", reason=f"{name} {TEXTS[number]}"),
+        )
+
+
+def more_than_text(app: AppTest) -> list[str]:
+    """What the page sends to be shown as Markdown or HTML, where one of the texts is not escaped in it."""
+    return [text for kind, text in shown(app._tree) if any(raw in ESCAPED.sub("", text) for raw in REFUSED.get(kind, MARKDOWN))]
+
+
+def shown(block: Any) -> Iterator[tuple[str, str]]:
+    """The kind of each element of the page, with each of its strings."""
+    for child in block.children.values():
+        if isinstance(child, Block):
+            yield from shown(child)
+        proto = getattr(child, "proto", None)
+        if isinstance(proto, Message) and proto.DESCRIPTOR.name not in PLAIN:
+            yield from ((proto.DESCRIPTOR.name, text) for text in strings(proto))
+
+
+def strings(message: Message) -> Iterator[str]:
+    """The text fields of a message and of those within it."""
+    for field, value in message.ListFields():
+        for one in value if field.is_repeated else [value]:
+            if isinstance(one, str):
+                yield one
+            elif isinstance(one, Message):
+                yield from strings(one)
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize(("page", "query"), PAGES.items(), ids=list(PAGES))
+def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: dict[str, str]) -> None:
+    app = show(page, **query)
+    assert not app.exception
+    assert len(list(shown(app._tree))) > 5
+    assert more_than_text(app) == []
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize(("page", "name"), [("live", "run"), ("compare", "runs"), ("samples", "runs"), ("studies", "study")])
+def test_an_address_is_shown_as_it_is(show: Show, page: str, name: str) -> None:
+    app = show(page, **{name: " ".join(NAMES)})
+    assert not app.exception
+    assert more_than_text(app) == []
