@@ -1,0 +1,80 @@
+"""Every page in a real browser with runs of others in the home: what it asks for, what it refuses, what stays ticked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Browser, Page, expect
+
+from gan_runtime import journal
+from gan_runtime.rundir import RunDir
+from tests.browser.dashboard_process import Dashboard, settled
+from tests.browser.test_compare_clicks import stored
+from tests.pages.hostile import TEXTS
+
+CHECKBOX_X = 22
+
+
+def asked_of_others(page: Page, address: str) -> list[str]:
+    """Fills as the page asks hosts other than the dashboard, or tries to and is refused by the content policy."""
+    found: list[str] = []
+    own = (address, address.replace("http", "ws"), "data:", "blob:")
+    page.on("request", lambda request: None if request.url.startswith(own) else found.append(request.url))
+    page.on("websocket", lambda socket: None if socket.url.startswith(own) else found.append(socket.url))
+    page.on("console", lambda message: found.append(message.text) if "Content Security Policy" in message.text else None)
+    return found
+
+
+def visited(page: Page, go: Callable[[], object]) -> None:
+    """Goes to a page and sees that it is whole and holds nothing but text."""
+    go()
+    settled(page)
+    expect(page.locator("h1").first).to_be_visible()
+    assert page.locator("img[src*=evil], a[href*=evil], script[src*=evil]").count() == 0
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_no_page_asks_another_host_whatever_its_runs_are_called(
+    new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard
+) -> None:
+    for number, text in enumerate(TEXTS, start=1):
+        run = new_run(f"quick-{number:04d}", seconds=number)
+        stored(run, float(number))
+        journal.append(run.supervisor_journal, 1, journal.Renamed(name=text))
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    found = asked_of_others(page, dashboard.address)
+    visited(page, lambda: page.goto(dashboard.address))
+    assert page.get_by_test_id("stSidebarNavLink").count() == 12
+    for link in page.get_by_test_id("stSidebarNavLink").all():
+        visited(page, link.click)
+    visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
+    visited(page, lambda: page.goto(f"{dashboard.address}/live?run=quick-0005"))
+    assert found == []
+
+    # A red field starts nothing.
+    page.goto(f"{dashboard.address}/launch")
+    settled(page)
+    expect(page.get_by_role("button", name="Start run")).to_be_enabled()
+    page.get_by_role("textbox", name="Global batch (images per step)").fill("99999")
+    page.get_by_role("textbox", name="Epochs (passes over the data)").fill("100000000")
+    page.get_by_role("textbox", name="Epochs (passes over the data)").press("Enter")
+    expect(page.get_by_role("button", name="Start run")).to_be_disabled()
+    expect(page.get_by_text("a whole number from 1 to").first).to_be_visible()
+
+    # A tick stays with its run: here the second row, which a search makes the first.
+    page.goto(f"{dashboard.address}/runs")
+    settled(page)
+    table = page.get_by_test_id("stDataFrame")
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + CHECKBOX_X, box["y"] + 35 * 2 + 17)
+    expect(page.get_by_role("button", name="Delete")).to_be_visible()
+    second = f"quick-{len(TEXTS) - 1:04d}"
+    search = page.get_by_role("textbox", name="Search")
+    search.fill(second)
+    search.press("Enter")
+    settled(page)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(re.compile(f"^{second}: curves, samples"))).to_be_visible()
+    page.close()
