@@ -13,7 +13,7 @@ from dashboard.charts import legend
 SMOOTHED = 9
 
 
-def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 280) -> alt.Chart:
+def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 360) -> alt.Chart:
     """Training seconds of each epoch, a line a run. `frame`: variant, run_id, epoch, seconds. Fig. 6."""
     chart = (
         alt.Chart(frame)
@@ -34,7 +34,7 @@ def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 280) 
 
 
 def smooth_lines(
-    frame: pd.DataFrame, colors: dict[str, str], title: str, axis: str, smoothed: int = SMOOTHED, height: int = 260
+    frame: pd.DataFrame, colors: dict[str, str], title: str, axis: str, smoothed: int = SMOOTHED, height: int = 320
 ) -> alt.LayerChart:
     """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points. `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10."""
     base = alt.Chart(frame).encode(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import streamlit as st
 
 from dashboard import condition_words, option_words, paper_charts, paper_figure, paper_words, study_words, widgets
+from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
 from gan_runtime.studies import references
 
+SHOWN = {"workload", "dataset", "accelerator", "engine", "precision", "xla", "batch_size_global"}  # have columns
 BESIDE = ["dataset", "images", "accelerator", "settings", "cpu_model", "imported"]  # runs of a line agree in these
 
 
@@ -59,6 +63,7 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
             "XLA": rates["xla"].map(option_words.choice),
             "Engine": [condition_words.ENGINES.get(name, name) for name in rates["engine"]],
             "Data": [_data(*pair) for pair in zip(rates["dataset"], rates["images"], strict=True)],
+            "Other options": [_others(settings) for settings in rates["settings"]],
             "Host": [f"{row.cpu_model}{' (imported)' if row.imported else ''}" for row in rates.itertuples()],
         }
     )
@@ -125,6 +130,15 @@ def _line_name(row: pd.Series) -> str:
         f"{row['cpu_model']}{' (imported)' if row['imported'] else ''}",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _others(settings: str) -> str:
+    """The options of runs that have no column of their own and are not at their default, such as: R1 penalty 1.0."""
+    options, given = RunSpec.options(), json.loads(settings)
+    changed = [
+        (name, value) for name, value in given.items() if name in options and name not in SHOWN and value != options[name].default
+    ]
+    return ", ".join(f"{options[name].label} {option_words.choice(value)}" for name, value in changed) or "–"
 
 
 def _data(dataset: str, images: float) -> str:

@@ -94,7 +94,7 @@ def _offer(runtime: Runtime, plan: Plan) -> None:
     st.markdown(f"Queues {len(plan.studies)} studies with {plan.runs} runs: {parts}.")
     if plan.deviations:
         st.markdown("**In this they differ from the paper:**")
-        st.dataframe(deviation_table(plan), hide_index=True, key="paper.deviations")
+        st.table(deviation_table(plan), hide_index=True)
     for note in plan.notes:
         st.caption(note)
     if st.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):

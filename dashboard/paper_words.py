@@ -242,7 +242,8 @@ def descends(surfaces: list[SurfaceRow]) -> Verdict:
 
 def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
     """Fig. 12: steady steps with XLA against without, and what is known of the reason where they were measured."""
-    found = against_first(results, "steady_step", "xla jit")
+    compiled = next((name for name in results["variant"] if name.lower() == "xla jit"), "")  # studies before 0.2 wrote it small
+    found = against_first(results, "steady_step", compiled)
     if found is None:
         return Verdict(None, "the study has no finished run with XLA and one without in the same repeat.")
     sentence = f"with XLA a run takes {amount(found.ratio.mean, 'step')} without ({evidence(found)})"
@@ -291,7 +292,7 @@ def _of_ratio(found: Difference, paper: float, sentence: str) -> Verdict:
         return Verdict(None, f"{sentence}.")
     within = found.ratio.low <= paper <= found.ratio.high
     if within and not found.is_clear:
-        return Verdict(None, f"{sentence}, and no difference at all is as likely.")
+        return Verdict(None, f"{sentence}, which the interval holds, but it holds no difference at all as well.")
     return Verdict(
         within, f"{sentence}, {'within' if within else 'outside'} {factor(found.ratio.low)} to {factor(found.ratio.high)}."
     )

@@ -23,6 +23,8 @@ from gan_runtime.studies.statistics import (
     repeats_needed,
 )
 
+THREE_DIGITS = ".3g"
+CUT_OFF = "A grey bar in a chart is such an interval, cut off where it goes far beyond the runs."
 SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
 FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
 NO_LATER_EPOCH = (
@@ -39,7 +41,7 @@ class Measure:
 
     title: str
     unit: str
-    form: str = ".3g"
+    form: str = THREE_DIGITS
     scale: float = 1.0
     help: str = ""
     by_factors: bool = True
@@ -124,9 +126,9 @@ def evidence(effect: Difference) -> str:
 
 
 def factor(ratio: float) -> str:
-    """0.62 · 12.3 · over 1000: what two repeats that are far apart allow is no number to be read."""
-    if ratio > 1000.0:
-        return "over 1000"
+    """0.62 · 12.3 · over 1000, under 0.01: what two repeats that are far apart allow is no number to be read."""
+    if not 0.01 <= ratio <= 1000.0:
+        return "over 1000" if ratio > 1.0 else "under 0.01"
     return f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.3g}"
 
 
@@ -142,7 +144,7 @@ def levels(results: pd.DataFrame) -> str:
         f"In brackets: where the true mean lies, at {share(LEVEL)} for each number by itself (Student's t). “Against” compares "
         f"repeat by repeat; {together}. “Clear”: that interval leaves × 1 out. Times, rates and bytes are geometric means, since "
         "repeats of them differ by factors; the others are plain means. All this takes it that the repeats (of times: their "
-        "logarithms) scatter about normally, which a few repeats cannot show."
+        f"logarithms) scatter about normally, which a few repeats cannot show. {CUT_OFF}"
     )
 
 
@@ -151,10 +153,11 @@ def repeats(results: pd.DataFrame) -> str:
     spread = pooled_spread(list(effects(results).values()))
     if spread is None:
         return "Two or more repeats show how far repeats scatter, and then this page says how many of them a difference needs."
-    parts = [f"{share(size)}: {repeats_in_words(spread, size, comparisons(results))}" for size in SIZES]
+    first, *others = [(share(size), repeats_in_words(spread, size, comparisons(results))) for size in SIZES]
     return (
-        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to repeat here. Repeats that make "
-        f"a true difference clear in 8 of 10 such studies: {'; '.join(parts)}."
+        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to repeat here. To make a true difference "
+        f"of {first[0]} clear in 8 of 10 such studies takes {first[1]} repeats; "
+        f"{', '.join(f'of {size} {needed}' for size, needed in others)}."
     )
 
 
@@ -214,5 +217,7 @@ def _cell(runs: pd.DataFrame, measure: str) -> str:
     if values.empty:
         return "–"
     found, form = _interval(values, measure), MEASURES[measure].form
+    if form == THREE_DIGITS:  # of the mean, and as many decimals at both ends
+        form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
     ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""
     return f"{found.mean:{form}}{ends}"

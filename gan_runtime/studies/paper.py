@@ -156,8 +156,8 @@ def _differences(spec: RunSpec, study: StudyDesign, host: Host, images: int) -> 
     """What, here, in the paper."""
     varied = set(QUESTIONS[study.question].options)
     if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
-        theirs = f"{catalog.DATASETS[references.PAPER_DATASET].title}, {references.PAPER_IMAGES:,} images"
-        yield "Data", f"{catalog.DATASETS[spec.dataset].title}, {images:,} images", theirs
+        theirs = f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)} images"
+        yield "Data", f"{catalog.DATASETS[spec.dataset].title}, {_count(images)} images", theirs
     if "accelerator" not in varied:
         kind, device = spec.accelerator.upper(), host.devices[spec.accelerator].name
         yield "Device", kind if device in ("", kind) else f"{kind} ({device})", references.PAPER_MACHINE
@@ -174,8 +174,13 @@ def _differences(spec: RunSpec, study: StudyDesign, host: Host, images: int) -> 
             yield option.label, str(here), str(theirs_value)
     steps, paper_steps = _steps(spec, images, spec.epochs), _steps(spec, references.PAPER_IMAGES, references.PAPER_EPOCHS)
     if steps != paper_steps and not varied & {"xla", "precision", "accelerator"}:
-        yield f"Training steps at batch {spec.batch_size_global}", f"{steps:,}", f"{paper_steps:,}"
+        yield f"Training steps at batch {spec.batch_size_global}", _count(steps), _count(paper_steps)
 
 
 def _steps(spec: RunSpec, images: int, epochs: int) -> int:
     return spec.steps_per_epoch(images) * epochs
+
+
+def _count(number: int) -> str:
+    """60 000 with a thin space, as the pages write numbers."""
+    return f"{number:,}".replace(",", "\u2009")

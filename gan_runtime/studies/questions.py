@@ -41,7 +41,7 @@ QUESTIONS: dict[str, Question] = {
         asks="What does compiling bring, and after how many steps has it paid for itself?",
         options=("xla",),
         values=("off", "jit"),
-        label="xla {}",
+        label="XLA {}",
         source="paper, Fig. 12",
     ),
     "precision": Question(

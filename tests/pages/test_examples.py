@@ -41,7 +41,11 @@ def test_the_bundle_is_small_and_holds_what_the_paper_varies(examples: list[str]
 @pytest.mark.usefixtures("examples")
 def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
     app = show("paper")
-    assert "Loss along each path, from before the first epoch to after epoch 30. Generator: from 1.42 to 1.05 nats" in texts(app)
+    text = texts(app)
+    assert "loss along each path: Generator from 1.42 to 1.05 nats" in text
+    assert "From before the first epoch to after epoch 30." in text
+    assert "10\u2009000 of its 60\u2009000 images" in text
+    assert "imported, so the times are those of the host it came from" in text
     assert {"Generator", "Discriminator"} <= set(titles(app))
 
 

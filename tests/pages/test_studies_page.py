@@ -63,11 +63,11 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert "**batch 128** takes 24 % less time per epoch than batch 64 (× 0.76, 0.72 to 0.79: clear)." in text
     assert "the comparison with the first variant holds at 95 %" in text
     assert "scatters by 1.9 % from repeat to repeat here" in text
-    assert "clear in 8 of 10 such studies: 2 %: about 10; 5 %: about 4; 10 %: about 3." in text
+    assert "of 2 % clear in 8 of 10 such studies takes about 10 repeats; of 5 % about 4, of 10 % about 3." in text
     [table] = [item.value for item in app.dataframe]
     assert list(table["Variant"]) == ["batch 64", "batch 128"]
     assert list(table["Runs"]) == [3, 3]
-    assert list(table["Time per epoch (s)"]) == ["4 (4 to 4)", "3.03 (2.89 to 3.18)"]
+    assert list(table["Time per epoch (s)"]) == ["4.00 (4.00 to 4.00)", "3.03 (2.89 to 3.18)"]
     assert list(table["Time per epoch, against"]) == ["–", "× 0.76, 0.72 to 0.79: clear"]
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
     assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Spread of images (real ones = 1)"]

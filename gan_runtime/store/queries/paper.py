@@ -8,7 +8,8 @@ import pandas as pd
 
 from gan_runtime.store.store import Store
 
-# Options that runs may differ in and still be compared by their speed: how many devices, chance, length, rates, and what is kept.
+# Options that runs may differ in and still be compared by their speed: how many devices, chance, length, rates, and
+# what is watched and kept.
 BESIDE_SPEED = (
     "name",
     "seed",
@@ -21,6 +22,12 @@ BESIDE_SPEED = (
     "restart_epochs",
     "adam_beta_1",
     "weight_snapshots",
+    "count_kernels",
+    "profile_steps",  # the clock stands still while steps are profiled
+    "alarm_action",
+    "collapse_share",
+    "d_wins_score",
+    "keep_checkpoints",
 )
 
 
