@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from dashboard import words
+from dashboard import option_words, words
 from gan_runtime.studies import references
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan
@@ -60,7 +60,10 @@ def dearest(one: StepEstimate) -> pd.DataFrame:
 def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:
     """Measured runs on a real TPU, of `queries.rates_by_device`, in the words of the page."""
     real = rates[rates["accelerator"] == "tpu"]
-    shown = real.assign(seconds=images / real["images_per_s"])[["devices", "precision", "batch_size_global", "runs", "seconds"]]
+    precision = [option_words.choice(precision) for precision in real["precision"]]
+    shown = real.assign(seconds=images / real["images_per_s"], precision=precision)[
+        ["devices", "precision", "batch_size_global", "runs", "seconds"]
+    ]
     return shown.set_axis(["Cores", "Precision", "Batch", "Runs", "Seconds per epoch"], axis=1)
 
 

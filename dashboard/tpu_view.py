@@ -1,4 +1,4 @@
-"""The parts of the TPU page: progress, verdict, predictions, dearest operations, what bfloat16 changes, how good it all is."""
+"""The parts of the TPU page: progress, verdict, predictions, most expensive operations, what bfloat16 changes, how good it all is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, tpu_charts, tpu_frames, tpu_words, words
+from dashboard import actions, tpu_charts, tpu_frames, tpu_words, widgets, words
 from dashboard.tpu_desk import Desk
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -80,14 +80,22 @@ def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
             f"{one.operations - len(one.host_transfers)} of {one.operations}",
             "Operations of a step that run on the device.",
         ),
-        ("Step, est.", words.seconds(one.step_s), f"{one.cycles:,.0f} cycles by the clock; without the exchange between cores."),
-        ("Epoch, est.", words.seconds(epoch), f"{plan.images:,} images, exchange and the assumed host overhead included."),
+        (
+            "Step, est.",
+            words.seconds(one.step_s),
+            f"{words.count(one.cycles)} cycles at the chip's clock rate; without the exchange between cores.",
+        ),
+        (
+            "Epoch, est.",
+            words.seconds(epoch),
+            f"{words.count(plan.images)} images; exchange and the assumed host overhead included.",
+        ),
         (
             "Of the peak rate",
             words.share(one.share_of_peak),
-            "Arithmetic of the step by what the chip could do in the same time.",
+            "Arithmetic of the step as a share of what the chip could do in the same time.",
         ),
-        ("Memory", words.share(one.share_of_memory, 1), "Of what one core has; the bar below says for what it is needed."),
+        ("Memory", words.share(one.share_of_memory, 1), "Share of a core's memory; the bar below says what it is used for."),
     ]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
@@ -133,7 +141,9 @@ def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
         st.caption("The time over the number of cores appears here when a second number is compiled.")
         return
     st.altair_chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
-    st.caption(f"Batch {plan.point.batch_size_global} shared by so many cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}.")
+    st.caption(
+        f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
+    )
 
 
 def step_in_words(one: StepEstimate) -> None:
@@ -146,17 +156,16 @@ def step_in_words(one: StepEstimate) -> None:
 
 def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
-    st.subheader("The ten dearest operations of a step")
+    st.subheader("The ten most expensive operations of a step")
     st.dataframe(
-        tpu_frames.dearest(one),
+        widgets.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
         hide_index=True,
         key="tpu.dearest",
         column_config={
-            "Cycles": st.column_config.NumberColumn(format="localized", help="The compiler's estimate, per step and core."),
-            "Share": st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0),
+            "Cycles": st.column_config.NumberColumn(help="The compiler's estimate, per step and core."),
         },
     )
-    st.caption("An operation is what the compiler has fused; it is named by the layer of its last part.")
+    st.caption("The compiler fuses several operations into one; it is named after the layer of its last part.")
 
 
 def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
@@ -172,15 +181,22 @@ def how_good(store: Store, plan: Plan) -> None:
     """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
     st.subheader("How good such estimates are")
     st.markdown(
-        f"Checked once against published measurements: {references.ESTIMATED_STEP}. {references.ESTIMATED_WITH} For a small step the "
-        "host's overhead and the exchange come on top, as the slider assumes."
+        f"**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate was checked once "
+        f"against published measurements of another program: {references.ESTIMATED_STEP}. {references.ESTIMATED_WITH} For a small step "
+        "the host's overhead and the exchange come on top, as the slider assumes."
     )
     rows = [
-        (one.machine, one.estimated_s, one.measured.seconds, f"{100 * one.error:+.1f} %")
+        (
+            "3DGAN, not of this project",
+            one.machine,
+            words.count(one.estimated_s),
+            words.count(one.measured.seconds),
+            f"{100 * one.error:+.1f} %",
+        )
         for one in references.ESTIMATED_AND_MEASURED
     ]
     st.dataframe(
-        pd.DataFrame(rows, columns=["Machine", "Estimated s/epoch", "Measured by the authors, s/epoch", "Error"]),
+        pd.DataFrame(rows, columns=["Program", "Machine", "Estimated (s/epoch)", "Measured by its authors (s/epoch)", "Error"]),
         hide_index=True,
         key="tpu.how_good",
     )

@@ -7,6 +7,10 @@ from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
 
 FIELDS = {"peak_flops": "peak rate", "memory": "memory", "clock_hz": "clock", "link_bytes_per_s": "links"}
+WHAT_IS_COMPILED = (
+    "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's own compiler; TensorFlow's step is "
+    "another program and is not compiled here. Every number is the compiler's estimate, not a measurement."
+)
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 
 
@@ -69,7 +73,7 @@ def silent(one: StepEstimate) -> str:
     """What the estimate leaves out."""
     left = ", ".join(one.without_estimate)
     return (
-        f"Not in the estimate, since the compiler gives no cycles for it: {left}, and the exchanges between cores."
+        f"Not in the estimate, because the compiler gives no cycles for it: {left}, and the exchanges between cores."
         if left
         else ""
     )

@@ -6,9 +6,7 @@ from dashboard import session, tpu_form, tpu_view, tpu_words
 from dashboard.tpu_desk import desk
 
 st.title("TPU check")
-st.caption(
-    "Compiles the exact training step of a run with the TPU's own compiler. Every number is its estimate, not a measurement."
-)
+st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
 asked, plan = tpu_form.ask()
 check = desk().of(runtime.home, plan)

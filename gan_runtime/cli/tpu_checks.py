@@ -91,7 +91,7 @@ def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
 
 
 def _dearest(one: StepEstimate) -> Table:
-    found = table("cycles", "share", "layer", "operation", title="dearest operations")
+    found = table("cycles", "share", "layer", "operation", title="most expensive operations")
     for operation in one.dearest:
         found.add_row(f"{operation.cycles:,.0f}", f"{operation.cycles / one.cycles:.1%}", operation.layer, operation.name)
     return found

@@ -137,8 +137,15 @@ def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
 
 
 def test_the_page_says_how_good_such_estimates_have_been(show: Show) -> None:
-    table = next(one.value for one in show("tpu").dataframe if "Machine" in one.value)
+    app = show("tpu")
+    table = next(one.value for one in app.dataframe if "Machine" in one.value)
     assert list(table["Error"]) == ["-0.7 %", "+1.9 %"]
+    assert set(table["Program"]) == {"3DGAN, not of this project"}
+    assert "Not checked with a program of this project" in texts(app)
+
+
+def test_the_page_says_which_program_it_compiles(show: Show) -> None:
+    assert "as the JAX engine makes it" in texts(show("tpu"))
 
 
 def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
@@ -148,7 +155,7 @@ def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
         columns=["accelerator", "devices", "precision", "batch_size_global", "runs", "images_per_s"],
     )
     assert tpu_frames.real_runs(rates, 60_000).to_dict("records") == [
-        {"Cores": 8, "Precision": "mixed_bfloat16", "Batch": 512, "Runs": 2, "Seconds per epoch": 0.2}
+        {"Cores": 8, "Precision": "mixed bfloat16", "Batch": 512, "Runs": 2, "Seconds per epoch": 0.2}
     ]
 
 
