@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from itertools import accumulate
-from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gan_runtime import journal
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
@@ -36,7 +36,7 @@ class Recorder:
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
-        self._step_seconds: list[float] = []
+        self._calls: list[tuple[float, int]] = []  # seconds per step, and steps, of each call after the first
         self.steps_made = 0  # by this attempt, with those of which it went back
         self._epoch_begin = (step, wall_s)
         self._untimed_steps = 0  # of this epoch
@@ -68,7 +68,7 @@ class Recorder:
             self._first_call_s = found.seconds
             self._writer.write(journal.Phase(phase="first_call", seconds=found.seconds))
             return
-        self._step_seconds.append(found.seconds / steps)
+        self._calls.append((found.seconds / steps, steps))
         if found.news is not None and found.news.seconds is not None:
             self._workers.call(epoch, first_step, steps, found.news.seconds)
 
@@ -157,16 +157,21 @@ class Recorder:
     def summary(self) -> None:
         """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""
         self._compile_time()
-        if self._step_seconds:
+        if self._calls:
             self._writer.write(*(journal.Phase(phase=phase, seconds=seconds) for phase, seconds in self._steady().items()))
         if self._spec.profile_steps and not self.has_profile:
             self._writer.write(journal.Event(level="warning", topic="profile", message=self._why_no_profile()))
 
     def _steady(self) -> dict[str, float]:
         """Seconds per step over the calls after the first: the typical one, and how far they scatter."""
-        low, high = np.quantile(self._step_seconds, [0.05, 0.95])
-        typical = {"steady_step": median(self._step_seconds)}
-        return {**typical, "step_p05": float(low), "step_p95": float(high), "step_max": max(self._step_seconds)}
+        seconds = self._step_seconds()
+        low, middle, high = np.quantile(seconds, [0.05, 0.5, 0.95]).tolist()
+        return {"steady_step": middle, "step_p05": low, "step_p95": high, "step_max": float(seconds.max())}
+
+    def _step_seconds(self) -> NDArray[np.float64]:
+        """Each step with its share of its call: a short call, such as the last of an epoch, counts no more than its steps."""
+        seconds, steps = zip(*self._calls, strict=True)
+        return np.repeat(np.asarray(seconds), steps)
 
     def _why_no_profile(self) -> str:
         return (
@@ -177,8 +182,8 @@ class Recorder:
 
     def _compile_time(self) -> None:
         """Writes, once, what the first call took beyond a steady step: compiling and warming up."""
-        if self._first_call_s is not None and self._step_seconds and not self._compile_written:
-            seconds = max(0.0, self._first_call_s - median(self._step_seconds))
+        if self._first_call_s is not None and self._calls and not self._compile_written:
+            seconds = max(0.0, self._first_call_s - float(np.median(self._step_seconds())))
             self._writer.write(journal.Phase(phase="compile", seconds=seconds))
             self._compile_written = True
 
