@@ -18,7 +18,7 @@ from gan_runtime.engines.jax_call import EVERYWHERE
 from gan_runtime.engines.jax_model import Model, State
 from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.jax_step import AXIS, Numbers, ReplicaStep, to_unit_range
-from gan_runtime.engines.probing import PROBE_IMAGES, SCORE_BINS, SCORE_RANGE, UNDECIDED, WEIGHT_BINS, bin_counts, parts
+from gan_runtime.engines.probing import NORM, PROBE_IMAGES, SCORE_BINS, SCORE_RANGE, UNDECIDED, WEIGHT_BINS, parts, probed
 from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -48,14 +48,14 @@ class Probes:
     def probe(self, state: State, step: int) -> ProbeResult:
         """On the first images of the set, after `step` steps."""
         scores, gradients, numbers = self._probe_call(state, self._images, np.int32(step))
-        counts = [bin_counts(f"score/{name}", _fixed(np.asarray(value)), np.array(SCORE_RANGE)) for name, value in scores.items()]
+        counts = {f"score/{name}": (_fixed(np.asarray(value)), np.array(SCORE_RANGE)) for name, value in scores.items()}
         weights = {name: state[name] for name in gradients}
         norms: Numbers = {}
         for kind, arrays in (("weight", weights), ("gradient", gradients)):
             ranged, norms = self._summary_call(on_first_device(arrays))
-            counts += [bin_counts(f"{kind}/{part}", *map(np.asarray, found)) for part, found in ranged.items()]
-        found = {**numbers, **{f"gradient_norm_{name}": norm for name, norm in norms.items()}}
-        return ProbeResult(sorted(counts, key=lambda one: one.name), {name: float(found[name]) for name in sorted(found)})
+            counts |= {f"{kind}/{part}": (np.asarray(bins), np.asarray(ends)) for part, (bins, ends) in ranged.items()}
+        found = {**numbers, **{f"{NORM}{name}": norm for name, norm in norms.items()}}
+        return probed(counts, found, loss_scaled=self._spec.precision == "mixed_float16")
 
     def sample(self, state: State) -> np.ndarray:
         """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
@@ -120,7 +120,7 @@ def _ranged(tensors: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
 def _fixed(values: np.ndarray) -> np.ndarray:
     """int (bins,): how many scores fall into each of the bins."""
     low, high = SCORE_RANGE
-    bins = np.clip(((values - low) / (high - low) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
+    bins = np.clip((np.nan_to_num((values - low) / (high - low)) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
     return np.bincount(bins, minlength=SCORE_BINS)
 
 

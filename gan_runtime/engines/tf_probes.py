@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from gan_runtime.engines import tf_histograms as histograms
 from gan_runtime.engines.contract import ProbeResult
-from gan_runtime.engines.probing import PROBE_IMAGES, SCORE_BINS, SCORE_RANGE, UNDECIDED, WEIGHT_BINS, bin_counts, parts
+from gan_runtime.engines.probing import NORM, PROBE_IMAGES, SCORE_BINS, SCORE_RANGE, UNDECIDED, WEIGHT_BINS, parts, probed
 from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
 from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.engines.tf_state import statistics
@@ -45,8 +45,7 @@ class Probes:
         """On the first images of the set, after `step` steps."""
         found = self._strategy.run(self._probe_call, args=(self._batch, tf.constant(step, tf.int32)))
         local = tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0].numpy(), found)
-        counts = [bin_counts(name, *value) for name, value in sorted(local["histograms"].items())]
-        return ProbeResult(counts, {name: float(value) for name, value in sorted(local["scores"].items())})
+        return probed(local["histograms"], local["scores"], loss_scaled=self._spec.precision == "mixed_float16")
 
     def sample(self) -> np.ndarray:
         """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
@@ -165,7 +164,7 @@ def _accuracies(scores: Numbers) -> Numbers:
 
 
 def _norms(gradients: dict[str, list[tf.Tensor]]) -> Numbers:
-    return {f"gradient_norm_{name}": tf.linalg.global_norm(values) for name, values in gradients.items()}
+    return {f"{NORM}{name}": tf.linalg.global_norm(values) for name, values in gradients.items()}
 
 
 def _spread(images: tf.Tensor) -> tf.Tensor:

@@ -194,3 +194,12 @@ def _slope_of_inputs(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Arra
 def loaded() -> list[str]:
     """Frameworks in this process."""
     return [name for name in ("tensorflow", "torch") if name in sys.modules]
+
+
+def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict[str, float]]:
+    """Names of histograms, and scores, of a probe under a loss scale."""
+    engine = _engine("mlp_gan", images, "own", precision="mixed_float16")
+    state = engine.state()
+    engine.load({**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}})
+    found = engine.probe()
+    return [item.name for item in found.histograms], found.scores

@@ -197,3 +197,16 @@ def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(new_run: N
     assert full["quick-0001"] == 1.0
     assert full["quick-0002"] == pytest.approx(2.0, abs=0.1)
     assert queries.loss_overlay(store, ["quick-0003"], "loss_generator", 5).empty
+
+
+def test_an_epoch_whose_values_had_overflowed_spoils_no_other(new_run: NewRun, stored: Stored) -> None:
+    """Earlier versions stored them with bins that are no numbers."""
+    run, nan = new_run("quick-0001", epochs=3), float("nan")
+    good, bad = histogram(1, "gradient/g", [0.0, 1.0], [4]), histogram(2, "gradient/g", [nan, nan], [4])
+    journal.append(run.trainer_journal(), 1, good, bad, histogram(3, "gradient/g", [0.0, 2.0], [4]))
+    store = stored()
+    ridges = queries.histogram_ridges(store, "quick-0001", "gradient/g")
+    assert sorted(ridges["epoch"].unique()) == [1, 3]
+    assert np.isfinite(ridges[["left", "right", "share"]]).all(axis=None)
+    assert set(queries.histogram_overlay(store, ["quick-0001"], "gradient/g", epoch=2)["epoch"]) == {1}
+    assert queries.histogram(store, "quick-0001", ("gradient/g",), epoch=2).empty

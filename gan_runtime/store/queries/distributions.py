@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.store.store import Store
 
+FINITE = "isfinite(bin_left[1]) AND isfinite(bin_right)"  # what earlier versions stored of values that overflowed has no bins
 MAX_EPOCHS = 30
 MAX_BINS = 50
 MAX_ROWS = MAX_EPOCHS * MAX_BINS
@@ -109,7 +110,7 @@ def loss_overlay(store: Store, run_ids: list[str], metric: str, epoch: int) -> p
 def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.DataFrame:
     rows = store.rows(
         f"""
-        WITH present AS (SELECT run_id, epoch FROM histograms WHERE list_contains($runs, run_id) AND name = $name),
+        WITH present AS (SELECT run_id, epoch FROM histograms WHERE list_contains($runs, run_id) AND name = $name AND {FINITE}),
         chosen AS ({chosen})
         SELECT run_id, epoch, list_append(bin_left, bin_right), count
         FROM histograms JOIN chosen USING (run_id, epoch) WHERE name = $name AND list_sum(count) > 0 ORDER BY run_id, epoch

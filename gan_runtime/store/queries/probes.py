@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gan_runtime.store.queries.distributions import FINITE
 from gan_runtime.store.store import Store
 
 
@@ -22,8 +23,8 @@ class SampleGrid:
 def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> pd.DataFrame:
     """Some histograms of one epoch. Columns: name, left, right (bin edges), count, share (of all counts, 0 to 1)."""
     return store.frame(
-        """
-        WITH chosen AS (SELECT * FROM histograms WHERE run_id = ? AND list_contains(?, name) AND epoch = ?),
+        f"""
+        WITH chosen AS (SELECT * FROM histograms WHERE run_id = ? AND list_contains(?, name) AND epoch = ? AND {FINITE}),
         bins AS (
             SELECT name, unnest(bin_left) AS "left", unnest(list_append(bin_left[2:], bin_right)) AS "right",
                    unnest(count) AS count, list_sum(count) AS total

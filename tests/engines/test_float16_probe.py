@@ -1,0 +1,35 @@
+"""A probe whose gradients overflow under the loss scale, on the real engines: told without them, and without NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engines.jax_process import JaxProcess
+from tests.engines.small_engines import MakeEngine, random_images
+
+SCALE = 2.0**30  # a gradient of 1e-4 then is more than float16 holds
+
+
+def without_overflow(names: list[str], scores: dict[str, float]) -> None:
+    """Weights and scores are there, gradients are not, and no number is NaN."""
+    assert "weight/generator" in names
+    assert "score/fake" in names
+    assert not [name for name in names if name in ("gradient/generator", "gradient/discriminator")]
+    assert not [name for name in scores if name.startswith("gradient_norm")]
+    assert all(np.isfinite(value) for value in scores.values())
+
+
+@pytest.mark.usefixtures("cores")
+def test_on_tensorflow(make: MakeEngine) -> None:
+    engine = make(1, precision="mixed_float16")
+    arrays = engine.state()
+    scales = {name: np.full_like(array, SCALE) for name, array in arrays.items() if name.endswith("dynamic_scale")}
+    assert scales
+    engine.load({**arrays, **scales})
+    found = engine.probe()
+    without_overflow([item.name for item in found.histograms], found.scores)
+
+
+def test_on_jax(jax: JaxProcess) -> None:
+    without_overflow(*jax("probed_in_float16", random_images(16), SCALE))
