@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, option_words, places, widgets, words
+from dashboard import actions, option_words, places, stop_view, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -62,8 +62,7 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
                 widgets.figures(progress, row)
                 with st.container(horizontal=True, vertical_alignment="center"):
                     st.page_link(places.LIVE, label="Open live", icon=":material/monitoring:", query_params={"run": row.run_id})
-                    if st.button("Stop and save", key=f"stop.{row.run_id}", icon=":material/stop_circle:"):
-                        actions.succeeded(partial(runtime.stop, row.run_id))
+                    stop_view.button(runtime, row)
 
 
 def waiting(runtime: Runtime, rows: list[RunRow]) -> None:

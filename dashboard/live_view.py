@@ -8,7 +8,7 @@ import altair as alt
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import actions, charts, health_view, home_view, resume_view, widgets, words
+from dashboard import charts, health_view, home_view, resume_view, stop_view, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
@@ -40,24 +40,17 @@ def show(runtime: Runtime, row: RunRow) -> None:
 
 
 def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
-    words_column, button_column = st.columns([4, 1], vertical_alignment="center")
+    words_column, stop_column, resume_column = st.columns([4, 1, 1], vertical_alignment="center")
     with words_column:
         widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
         widgets.local_sgd(row.sync_every_steps)
         if words.is_silent(row.status, progress.written_at):
             st.warning(f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why.")
-    with button_column:
-        if row.is_live and st.button(
-            "Stop and save", icon=":material/stop_circle:", width="stretch", disabled=stop_asked(runtime, row)
-        ):
-            actions.succeeded(lambda: runtime.stop(row.run_id))
+    with stop_column:
+        stop_view.button(runtime, row)
+    with resume_column:  # beside it: a second press on Stop must not resume the run
         if row.status in ("stopped", "failed", "lost"):
             resume_view.buttons(runtime, row)
-
-
-def stop_asked(runtime: Runtime, row: RunRow) -> bool:
-    """Whether the run has been asked to stop and is about to."""
-    return runtime.home.run_dir(row.run_id).stop_file.exists()
 
 
 def _in_words(row: RunRow, progress: Progress) -> str:

@@ -1,0 +1,64 @@
+"""The button that ends a run early, on Home and on Live."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import session
+from gan_runtime import journal, processes
+from gan_runtime.journal import StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.store import queries
+
+Show = Callable[..., AppTest]
+
+
+@pytest.fixture
+def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
+    """A run whose trainer is a process that does nothing, not even stop."""
+    run = new_run("quick-0001")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        run.write_process({**processes.identity(process.pid), "attempt": 1})
+        journal.append(
+            run.trainer_journal(), 1, StatusChange(status="running", reason="training"), journal.AttemptStart(resume_step=0)
+        )
+        yield run
+        process.kill()
+
+
+def buttons(app: AppTest) -> dict[str, bool]:
+    """The labels of the buttons about ending and going on, and whether one can press them."""
+    about = ("Stop", "Remove", "Resume")
+    return {button.label: not button.disabled for button in app.button if button.label.startswith(about)}
+
+
+@pytest.mark.parametrize("page", ["home", "live"])
+def test_a_press_on_stop_is_answered_at_once(show: Show, running: RunDir, page: str) -> None:
+    app = show(page)
+    assert buttons(app) == {"Stop and save": True}
+    app.button(key="stop.quick-0001").click().run()
+    assert running.stop_file.exists()
+    assert buttons(app) == {"Stopping …": False}
+
+
+def test_a_waiting_run_is_removed_from_the_queue_and_not_saved(
+    show: Show, new_run: Callable[..., RunDir], wait_until: Callable[..., object]
+) -> None:
+    new_run("quick-0001")
+    app = show("live")
+    assert buttons(app) == {"Remove from queue": True}
+    app.button(key="stop.quick-0001").click().run()
+    wait_until(lambda: queries.run(session.runtime().store, "quick-0001").status == "stopped", "it waits no longer")
+    assert "Resume" in buttons(show("live"))
+
+
+def test_a_stop_that_comes_too_late_is_explained(show: Show, running: RunDir) -> None:
+    app = show("live")
+    journal.append(running.trainer_journal(), 1, StatusChange(status="finished", reason="all 15 epochs done"))
+    app.button(key="stop.quick-0001").click().run()
+    assert not app.exception
+    assert "is finished already" in app.toast[0].value
