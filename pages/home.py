@@ -23,6 +23,7 @@ def overview() -> None:
     home_view.training_now(runtime, [row for row in rows if row.is_live and row.status != "queued"])
     home_view.waiting(runtime, queries.queue(runtime.store))
     home_view.last_runs(runtime.store, [row for row in rows if not row.is_live][:8])
+    examples.offer(runtime, "home", rows)
 
 
 overview()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import places, runs_view, session
+from dashboard import examples, places, runs_view, session
 from gan_runtime.store import queries
 
 st.title("Runs")
@@ -16,4 +16,5 @@ if table.empty:
 shown = runs_view.filtered(table)
 chosen = runs_view.table(shown)
 runs_view.buttons(runtime, chosen)
+examples.offer(runtime, "runs", queries.runs(runtime.store))
 runs_view.redraw_when_states_change(runtime.store, table)

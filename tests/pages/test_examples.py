@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime import bundles
 from gan_runtime.home import Home
+from gan_runtime.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -47,6 +48,16 @@ def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
     assert "10\u2009000 of its 60\u2009000 images" in text
     assert "imported, so the times are those of the host it came from" in text
     assert {"Generator", "Discriminator"} <= set(titles(app))
+
+
+def test_they_are_offered_until_they_are_all_there(show: Show, new_run: Callable[..., RunDir], home: Home) -> None:
+    new_run("quick-0001")
+    app = show("home")
+    app.button(key="examples.home").click().run()
+    assert "examples.home" not in [button.key for button in app.button]
+    assert len(home.run_dirs()) >= 12
+    runs = show("runs")
+    assert "examples.runs" not in [button.key for button in runs.button]
 
 
 def test_one_press_loads_them(show: Show, home: Home) -> None:
