@@ -7,11 +7,12 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, host_view, places, words
+from dashboard import actions, host_view, places, study_time, words
 from gan_runtime import catalog
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.errors import DatasetError
+from gan_runtime.hosts import Host
 from gan_runtime.runtime import Runtime
 from gan_runtime.studies import paper, references
 from gan_runtime.studies.paper import Plan
@@ -21,7 +22,12 @@ DATASETS = (references.PAPER_DATASET, "digits")
 
 def show(runtime: Runtime) -> None:
     """A closed section; nothing is queued before its button is pressed, and no data set is taken that nobody chose."""
-    with st.expander("Reproduce the paper on this host", icon=":material/play_arrow:"):
+    section = st.expander(
+        "Reproduce the paper on this host", icon=":material/play_arrow:", key="paper.reproduce", on_change="rerun"
+    )
+    if not section.open:  # what it says takes a look at the host and at the data
+        return
+    with section:
         host = host_view.known(runtime)
         if host is None:
             return
@@ -40,7 +46,7 @@ def show(runtime: Runtime) -> None:
         if chosen is None:
             st.info("Pick the images: nothing is taken in their place by itself.")
             return
-        _offer(runtime, paper.plan(host, chosen[0], chosen[1].images, size))
+        _offer(runtime, host, paper.plan(host, chosen[0], chosen[1].images, size))
 
 
 def _size_text(size: paper.Size) -> str:
@@ -89,9 +95,14 @@ def _image_text(name: str, one: Availability) -> str:
     )
 
 
-def _offer(runtime: Runtime, plan: Plan) -> None:
+def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     parts = ", ".join(f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies)
-    st.markdown(f"Queues {len(plan.studies)} studies with {plan.runs} runs: {parts}.")
+    seconds = study_time.seconds(runtime.store, host, plan.studies)
+    time = f"about {words.duration(seconds)} of training, by runs like these" if seconds else "for how long is unknown"
+    st.markdown(
+        f"Queues {len(plan.studies)} studies with {plan.runs} runs ({parts}): {time}.",
+        help=f"{study_time.HELP} Pure training: starting, compiling and scores come on top.",
+    )
     if plan.deviations:
         st.markdown("**In this they differ from the paper:**")
         st.table(deviation_table(plan), hide_index=True)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, host_view, places, study_repeats, words
-from gan_runtime import estimate
-from gan_runtime.data import loading
+from dashboard import actions, host_view, places, study_repeats, study_time, words
 from gan_runtime.errors import SpecError
 from gan_runtime.home import command_line
 from gan_runtime.presets import PRESETS, parse_assignments, preset
@@ -152,36 +149,20 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int, float]:
 
 def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     count = len(design.runs)
-    seconds = _seconds(runtime, design)
+    host = host_view.known(runtime)
+    seconds = study_time.seconds(runtime.store, host, [design]) if host else None
     columns = st.columns(2)
     columns[0].metric("Runs", words.count(count))
     columns[1].metric(
         "Training time, est.",
         f"≈ {words.duration(seconds)}" if seconds else "unknown",
-        help="From the speed of runs like these that trained on this host. Unknown before there are any.",
+        help=study_time.HELP,
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
         f"One after another, each in a process of its own, interleaved: {order}{' → …' if count > 6 else ''}. "
         "A machine that slows down in the meantime slows all of them alike."
     )
-
-
-def _seconds(runtime: Runtime, design: StudyDesign) -> float | None:
-    host = host_view.known(runtime)
-    if host is None:
-        return None
-    total = 0.0
-    for planned in design.runs:
-        data = actions.attempt(partial(loading.availability, planned.spec.dataset))
-        accelerator = actions.attempt(partial(host.resolve, planned.spec))
-        if data is None or accelerator is None:
-            return None
-        rate = queries.typical_images_per_s(runtime.store, planned.spec, accelerator, host.cpu_model)
-        if not rate:
-            return None
-        total += estimate.training_seconds(planned.spec, data.images, rate)
-    return total
 
 
 def _start(runtime: Runtime, design: StudyDesign) -> None:

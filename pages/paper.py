@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from dashboard import examples, paper_devices, paper_plan, paper_view, session
+from dashboard import examples, paper_devices, paper_plan, paper_view, session, study_words, words
 from gan_runtime.studies import references
+from gan_runtime.studies.statistics import LEVEL
 
 runtime = session.runtime()
 store = runtime.store
@@ -11,7 +12,8 @@ st.title("The paper, figure by figure")
 st.caption(
     f"Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the {references.PAPER_REPLICAS} cores of a "
     f"{references.PAPER_MACHINE} with bfloat16 and XLA, {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to "
-    f"{references.PAPER_BATCHES[-1]}. Below, each figure's question is put to the runs that are stored here."
+    f"{references.PAPER_BATCHES[-1]}. Below, each figure's question is put to the runs that are stored here. Intervals of the "
+    f"variants of a study hold together at {words.share(LEVEL)}. {study_words.CUT_OFF}"
 )
 paper_plan.show(runtime)
 picked = paper_view.pick_studies(store)

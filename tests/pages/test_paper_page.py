@@ -96,9 +96,15 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
     assert all(chart.get("layer") or chart.get("mark") for chart in charts(app))
 
 
+def opened(app: AppTest) -> AppTest:
+    """With the section on reproducing the paper open."""
+    app.session_state["paper.reproduce"] = True
+    return app.run()
+
+
 @pytest.mark.usefixtures("_test_images_only")
 def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
-    app = show("paper")
+    app = opened(show("paper"))
     images = app.radio(key="paper.images")
     assert (images.value, images.options) == (None, ["MNIST", "Digits (embedded)"])
     assert "Pick the images: nothing is taken in their place by itself." in texts(app)
@@ -113,9 +119,12 @@ def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
 
 @pytest.mark.usefixtures("_whole_mnist")
 def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(show: Show, home: Home) -> None:
-    app = show("paper")
+    app = opened(show("paper"))
     assert app.radio(key="paper.images").value == "mnist"
-    assert "Queues 5 studies with 32 runs" in texts(app)
+    assert (
+        "Queues 5 studies with 32 runs (batch size 12, rate schedule 2, precision 6, XLA 6, devices 6): for how long is unknown"
+        in texts(app)
+    )
     app.radio(key="paper.images").set_value("digits").run()
     app.button(key="paper.start").click().run()
     specs = [run.spec() for run in home.run_dirs()]
