@@ -137,12 +137,19 @@ def _highest_number(home: Home) -> int:
 
 
 def latest_status(run: RunDir) -> StatusChange:
-    """The newest state of a run, read from its journals without any store."""
-    changes: list[StatusChange] = []
-    for path in run.journals():
-        lines = [line for line in path.read_bytes().splitlines(keepends=True) if b'"kind":"status"' in line]
-        changes += [record for record in journal.parse(lines) if isinstance(record, StatusChange)]
-    return max(changes, key=lambda change: (change.attempt, change.at))
+    """The newest state of a run, read from its journals without any store.
+
+    Raises:
+        RunStateError: no line of them says in what state it is.
+    """
+    changes = [
+        (journal.standing(change, path.name, place), change)
+        for path in run.journals()
+        for place, change in journal.statuses(path)
+    ]
+    if not changes:
+        raise RunStateError(f"run {run.run_id} cannot be read: no line of its journals says in what state it is.")
+    return max(changes, key=lambda item: item[0])[1]
 
 
 def stop(run: RunDir) -> None:
@@ -183,6 +190,7 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
         journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=other.spec), queued)
     else:
         journal.append(run.supervisor_journal, last.attempt + 1, queued)
+    run.announce()
 
 
 def why_not_resumed(run: RunDir) -> str:
@@ -214,6 +222,7 @@ def rename(run: RunDir, name: str) -> None:
         raise SpecError([FieldError("name", f"name is '', but allowed is {allowed}, and not empty.")])
     RunSpec.parse({"name": name})
     journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name))
+    run.announce()
 
 
 def delete(run: RunDir) -> None:

@@ -12,6 +12,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 │   └── QueryError              a person's SQL does not run
 ├── ExportError                 the folder for an export cannot be written
 ├── BundleError                 a bundle of runs cannot be written or read
+├── JournalError                a journal of a run is none
 ├── PictureError                a sample grid may not or cannot be read
 ├── TargetError                 what was to be written would take the place of something else
 ├── PortError                   the dashboard cannot listen on the port
@@ -113,6 +114,10 @@ class ExportError(GanRuntimeError):
 
 class BundleError(GanRuntimeError):
     """A bundle of runs cannot be written, or is none."""
+
+
+class JournalError(GanRuntimeError):
+    """A file in the place of a journal is none."""
 
 
 class PictureError(GanRuntimeError):

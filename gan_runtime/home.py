@@ -88,10 +88,10 @@ class Home:
         return self
 
     def run_dirs(self) -> list[RunDir]:
-        """Every run's folder, by name."""
+        """Every run's folder, by name. Folders of other names are left out; `runs` and the Runs page tell of them."""
         if not self.runs.is_dir():
             return []
-        return [RunDir(path) for path in sorted(self.runs.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+        return [RunDir(path) for path in sorted(self.runs.iterdir()) if is_run_name(path.name) and path.is_dir()]
 
     def run_dir(self, run_id: str) -> RunDir:
         """The folder of one run.

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from gan_runtime.errors import HomeError
+from gan_runtime.errors import HomeError, JournalError
 from gan_runtime.records import (
     ACTIVE,
     ENDED,
+    STAGES,
     AttemptStart,
     Changed,
     Created,
@@ -70,6 +71,8 @@ __all__ = [
     "Sample",
     "Scalars",
     "SideJournalWriter",
+    "Skipped",
+    "Standing",
     "Status",
     "StatusChange",
     "StudyPlace",
@@ -77,12 +80,18 @@ __all__ = [
     "TimeShare",
     "WorkerTimes",
     "append",
+    "first",
+    "is_journal",
     "now",
-    "parse",
+    "rank",
     "read",
     "read_all",
+    "source",
+    "standing",
+    "statuses",
 ]
 
+MAX_LINE = 64_000_000  # bytes; the longest record, a call of 10,000 steps with 20 metrics, has 5 MB
 _READER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
@@ -149,24 +158,49 @@ def append(path: Path, attempt: int, *records: Record) -> None:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A line that is no record. `place`: its first byte; `reason`: what is wrong with a whole one, empty for a torn one."""
+
+    line: bytes
+    place: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Chunk:
-    """Records read from a journal; `end` is the offset to go on from, `torn` holds the lines that are no record."""
+    """Records read from a journal, the first byte of each one's line, the offset to go on from, and the lines that are none."""
 
     records: list[Record]
+    places: list[int]
     end: int
-    torn: tuple[bytes, ...]
+    skipped: tuple[Skipped, ...]
 
 
 def read(path: Path, offset: int = 0, max_bytes: int = 4_000_000) -> Chunk:
-    """The whole records after byte `offset`. A last line without its newline is left for the next time."""
+    """The whole records after byte `offset`. A last line without its newline is left for the next time.
+
+    Raises:
+        JournalError: a line is longer than any record, such as a file of something else.
+    """
     with path.open("rb") as file:
         file.seek(offset)
-        data = file.read(max_bytes) + file.readline()  # a line longer than that would stop the reader for ever
+        data = file.read(max_bytes) + file.readline(MAX_LINE)  # a line longer than `max_bytes` would stop the reader for ever
     end = data.rfind(b"\n") + 1
-    lines = [line for line in data[:end].splitlines(keepends=True) if line.strip()]
-    parsed = [(line, parse([line])) for line in lines]
-    records = [record for _, found in parsed for record in found]
-    return Chunk(records, offset + end, tuple(line for line, found in parsed if not found))
+    if len(data) - end >= MAX_LINE:
+        raise JournalError(f"{path.name} has a line of more than {MAX_LINE:,} bytes")
+    records: list[Record] = []
+    places: list[int] = []
+    skipped: list[Skipped] = []
+    place = offset
+    for line in data[:end].splitlines(keepends=True):
+        try:
+            records.append(_READER.validate_json(line))
+            places.append(place)
+        except ValidationError as error:
+            if line.strip():
+                skipped.append(Skipped(line, place, _reason(error)))
+        place += len(line)
+    return Chunk(records, places, offset + end, tuple(skipped))
 
 
 def read_all(path: Path) -> list[Record]:
@@ -176,13 +210,76 @@ def read_all(path: Path) -> list[Record]:
     return read(path, max_bytes=-1).records
 
 
-def parse(lines: Iterable[bytes]) -> list[Record]:
-    """The records in some lines; lines that are none are left out."""
-    records: list[Record] = []
-    for line in lines:
-        with contextlib.suppress(ValidationError):
-            records.append(_READER.validate_json(line))
-    return records
+def first(path: Path) -> Record | Skipped | None:
+    """The record of the first line, or what is wrong with it; None as long as it is not whole."""
+    with path.open("rb") as file:
+        line = file.readline(MAX_LINE)
+    if not line.endswith(b"\n"):
+        return Skipped(line, 0, "it is too long") if len(line) == MAX_LINE else None
+    try:
+        return _READER.validate_json(line)
+    except ValidationError as error:
+        return Skipped(line, 0, _reason(error))
+
+
+def statuses(path: Path) -> list[tuple[int, StatusChange]]:
+    """The changes of state in a journal, each with the place of its line. Other lines are not looked at."""
+    found: list[tuple[int, StatusChange]] = []
+    place = 0
+    with path.open("rb") as file:
+        for line in file:
+            if b'"status"' in line and line.endswith(b"\n"):
+                with contextlib.suppress(ValidationError):
+                    record = _READER.validate_json(line)
+                    if isinstance(record, StatusChange):
+                        found.append((place, record))
+            place += len(line)
+    return found
+
+
+def _reason(error: ValidationError) -> str:
+    """The first thing that is wrong with a line, without what the line says; empty for one that was torn."""
+    wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if wrong["type"] == "json_invalid":
+        return ""
+    if wrong["type"].startswith("union_tag"):
+        return "it is of no kind that this version knows"
+    where = ".".join(str(part) for part in wrong["loc"][1:])[:80]
+    return f"{where}: {wrong['msg'].removeprefix('Value error, ')}"[:300].removeprefix(": ")
+
+
+# Whose word counts, where several wrote down the same stage of an attempt: the owner, who only sees that a process is gone,
+# comes after every worker, those after the first one, and all after the launcher, which has heard them out.
+_SUPERVISOR, _LAUNCHER = "journal-supervisor.jsonl", "journal-launcher.jsonl"
+_FIRST_WORKER = 10_000_000
+_NAME = re.compile(r"journal-(supervisor|launcher|surface|[0-9]{1,6})\.jsonl")
+
+
+def is_journal(name: str) -> bool:
+    """Whether a file of this name is a journal of a run."""
+    return _NAME.fullmatch(name) is not None
+
+
+def rank(name: str) -> int | None:
+    """The worker whose journal this is; None for the other journals."""
+    number = name.removeprefix("journal-").removesuffix(".jsonl")
+    return int(number) if number.isdecimal() else None
+
+
+def source(name: str) -> int:
+    """The weight of what a journal says of the run's state; more counts more."""
+    if name == _LAUNCHER:
+        return _FIRST_WORKER + 1
+    worker = rank(name)
+    return 0 if worker is None else _FIRST_WORKER - worker
+
+
+Standing = tuple[int, int, int, int]
+
+
+def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
+    """The order of a run's states, in which no clock has a part: attempt, stage, whose word, place in the journal."""
+    return (change.attempt, STAGES[change.status], source(journal_name), place)
 
 
 def _ends_torn(path: Path) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import psutil
 
 from gan_runtime.home import REPOSITORY
 
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
@@ -22,16 +25,30 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def identity(pid: int) -> dict[str, int | float]:
-    """`pid` and `started`: a pid alone may be given to another process later."""
-    return {"pid": pid, "started": psutil.Process(pid).create_time()}
+def identity(pid: int) -> dict[str, Any]:
+    """`pid`, `started` and, on Linux, `born`: a pid alone may be given to another process later.
+
+    `born` counts from the start of the machine. `started` is a time of day, which moves when somebody sets the clock.
+    """
+    return {"pid": pid, "started": psutil.Process(pid).create_time(), "born": _born(pid)}
 
 
-def alive(pid: int, started: float) -> psutil.Process | None:
-    """The process of that pid and start time; None when it is gone, a zombie, or another process has taken its pid."""
+def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
+    """The process of that identity; None when it is gone, a zombie, or another process has taken its pid."""
     try:
         process = psutil.Process(pid)
-        same = abs(process.create_time() - started) < CLOCK_TOLERANCE_S
+        by_clock = abs(process.create_time() - started) < CLOCK_TOLERANCE_S
+        same = born == _born(pid) if born else by_clock
         return process if same and process.status() != psutil.STATUS_ZOMBIE else None
     except psutil.NoSuchProcess:
         return None
+
+
+def _born(pid: int) -> str:
+    """Which start of the machine, and how many ticks after it; empty where Linux's /proc is missing or the process is gone."""
+    try:
+        boot = _BOOT.read_text(encoding="ascii").strip()
+        after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        return f"{boot}:{after_name.split()[19]}"  # field 22 of proc(5): starttime
+    except OSError:
+        return ""

@@ -1,16 +1,23 @@
-"""What stands in the journals: one kind of record for each thing that a run, its trainer or its owner tells. Times are UTC."""
+"""What stands in the journals: one kind of record for each thing that a run, its trainer or its owner tells. Times are UTC.
+
+A record checks itself when it is made or read: what the store or a page could not take never gets past here.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from gan_runtime.columns import Attempt, Bytes, Count, Document, Kind, Moment, Name, Options, Rank, Step
 
 Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
 Level = Literal["info", "warning", "error"]
 ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
 ENDED: tuple[Status, ...] = ("finished", "stopped", "failed", "lost")
+# How far an attempt is. Clocks of several processes may disagree, but an attempt only ever goes on to a later stage.
+STAGES: dict[Status, int] = {"queued": 0, "starting": 1, "compiling": 2, "running": 3, **dict.fromkeys(ENDED, 4)}
 
 
 def now() -> datetime:
@@ -21,8 +28,14 @@ def now() -> datetime:
 class _Record(BaseModel):
     # NaN must survive the way to the store: a loss that became NaN is a fact worth keeping.
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
-    attempt: int = 1
-    at: datetime = Field(default_factory=now)
+    attempt: Attempt = 1
+    at: Moment = Field(default_factory=lambda: now())
+
+
+def _agree(*lists: list[float] | list[int]) -> None:
+    """Raises ValueError when some lists of a record are of different lengths."""
+    if len({len(numbers) for numbers in lists}) > 1:
+        raise ValueError("its lists must be of one length")
 
 
 class StudyPlace(BaseModel):
@@ -36,17 +49,17 @@ class StudyPlace(BaseModel):
     question: str
     title: str
     variant: str
-    variant_index: int
-    repeat: int
+    variant_index: Rank
+    repeat: Rank
 
 
 class Created(_Record):
     """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty."""
 
     kind: Literal["created"] = "created"
-    spec: dict[str, Any]
-    accelerator: str
-    color: int
+    spec: Options
+    accelerator: Kind
+    color: Rank
     preset: str = ""
     study: StudyPlace | None = None
 
@@ -64,47 +77,52 @@ class Changed(_Record):
     """A person resumed the run with other values of some options: from this attempt on it has the options in `spec`."""
 
     kind: Literal["changed"] = "changed"
-    spec: dict[str, Any]
+    spec: Options
 
 
 class Renamed(_Record):
     """A person gave the run another name."""
 
     kind: Literal["renamed"] = "renamed"
-    name: str
+    name: Name
 
 
 class HostFacts(_Record):
     """The machine and software of an attempt."""
 
     kind: Literal["host"] = "host"
-    facts: dict[str, Any]
+    facts: Document
 
 
 class AttemptStart(_Record):
     """An attempt goes on after `resume_step`; what earlier attempts measured beyond it is void."""
 
     kind: Literal["attempt"] = "attempt"
-    resume_step: int
+    resume_step: Step
 
 
 class Plan(_Record):
     """What the attempt will do: images in the set, steps in an epoch, epochs."""
 
     kind: Literal["plan"] = "plan"
-    images: int
-    steps_per_epoch: int
-    epochs: int
+    images: Count
+    steps_per_epoch: Step
+    epochs: Step
 
 
 class Scalars(_Record):
     """Per-step numbers of one host call. Step numbers start at 1; `wall_s`: training seconds at the end of each step."""
 
     kind: Literal["scalars"] = "scalars"
-    epoch: int
-    first_step: int
+    epoch: Step
+    first_step: Step
     wall_s: list[float]
-    values: dict[str, list[float]]
+    values: dict[Name, list[float]]
+
+    @model_validator(mode="after")
+    def _one_number_a_step(self) -> Self:
+        _agree(self.wall_s, *self.values.values())
+        return self
 
 
 class WorkerTimes(_Record):
@@ -114,10 +132,10 @@ class WorkerTimes(_Record):
     """
 
     kind: Literal["worker_times"] = "worker_times"
-    rank: int
-    epoch: int
-    first_step: int
-    steps: int
+    rank: Rank
+    epoch: Step
+    first_step: Step
+    steps: Rank
     step_s: float
     compute_s: float
     wait_s: float
@@ -127,10 +145,10 @@ class EpochDone(_Record):
     """One pass over the data. `seconds`: its training calls alone, without probes and checkpoints."""
 
     kind: Literal["epoch"] = "epoch"
-    epoch: int
-    step: int
+    epoch: Step
+    step: Step
     seconds: float
-    images: int
+    images: Count
     images_per_s: float
 
 
@@ -138,41 +156,46 @@ class EpochScores(_Record):
     """Numbers that are measured once an epoch (docs/metrics.md); they are stored beside the per-step ones."""
 
     kind: Literal["epoch_scores"] = "epoch_scores"
-    epoch: int
-    step: int
+    epoch: Step
+    step: Step
     wall_s: float
-    values: dict[str, float]
+    values: dict[Name, float]
 
 
 class Histogram(_Record):
     """Counts over equal bins; `bin_left` holds the left edges and `bin_right` the right edge of the last bin."""
 
     kind: Literal["histogram"] = "histogram"
-    epoch: int
-    step: int
-    name: str
+    epoch: Step
+    step: Step
+    name: Name
     bin_left: list[float]
     bin_right: float
-    count: list[int]
+    count: list[Count]
+
+    @model_validator(mode="after")
+    def _one_count_a_bin(self) -> Self:
+        _agree(self.bin_left, self.count)
+        return self
 
 
 class Sample(_Record):
     """A grid of generated images; `file` is relative to the run's folder."""
 
     kind: Literal["sample"] = "sample"
-    epoch: int
-    step: int
-    sample_kind: str
+    epoch: Step
+    step: Step
+    sample_kind: Name
     file: str
-    meta: dict[str, Any]
+    meta: Document
 
 
 class TimeShare(BaseModel):
     """What one kind of work took of the profiled steps. `share`: 0 to 1; `network`: "" where none is known."""
 
     model_config = ConfigDict(frozen=True)
-    network: str
-    category: str
+    network: Name
+    category: Name
     seconds: float
     share: float
 
@@ -181,8 +204,8 @@ class Profile(_Record):
     """Where the time of `steps` steps went that ran under the profiler, up to and with `step`; the shares add up to 1."""
 
     kind: Literal["profile"] = "profile"
-    step: int
-    steps: int
+    step: Step
+    steps: Step
     seconds: float
     shares: list[TimeShare]
 
@@ -191,19 +214,19 @@ class Memory(_Record):
     """Resident bytes of the trainer's process, and bytes on its fullest device (None where unknown): now, and at most so far."""
 
     kind: Literal["memory"] = "memory"
-    epoch: int
-    step: int
-    process_bytes: int
-    process_peak_bytes: int
-    device_bytes: int | None
-    device_peak_bytes: int | None
+    epoch: Step
+    step: Step
+    process_bytes: Bytes
+    process_peak_bytes: Bytes
+    device_bytes: Bytes | None
+    device_peak_bytes: Bytes | None
 
 
 class Phase(_Record):
     """Seconds that one part of the attempt took: build, trace, first_call, compile, steady_step, …"""
 
     kind: Literal["phase"] = "phase"
-    phase: str
+    phase: Name
     seconds: float
 
 
@@ -215,10 +238,10 @@ class Kernels(_Record):
     """
 
     kind: Literal["kernels"] = "kernels"
-    operations: int
-    kernels_before: int | None
-    kernels_after: int | None
-    fusions: int | None
+    operations: Count
+    kernels_before: Count | None
+    kernels_after: Count | None
+    fusions: Count | None
 
 
 class Surface(_Record):
@@ -229,17 +252,24 @@ class Surface(_Record):
     """
 
     kind: Literal["surface"] = "surface"
-    network: str
+    network: Name
     x: list[float]
     y: list[float]
     loss: list[float]
-    path_epoch: list[int]
+    path_epoch: list[Step]
     path_x: list[float]
     path_y: list[float]
     path_loss: list[float]
     share_x: float
     share_y: float
-    images: int
+    images: Count
+
+    @model_validator(mode="after")
+    def _whole_grid_and_path(self) -> Self:
+        if len(self.loss) != len(self.x) * len(self.y):
+            raise ValueError("loss must have a number for each point of the grid")
+        _agree(self.path_epoch, self.path_x, self.path_y, self.path_loss)
+        return self
 
 
 class Event(_Record):
@@ -247,7 +277,7 @@ class Event(_Record):
 
     kind: Literal["event"] = "event"
     level: Level
-    topic: str
+    topic: Name
     message: str
 
 

@@ -12,15 +12,19 @@ samples/ checkpoints/ snapshots/ log.txt
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import time
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.errors import HomeError
+from gan_runtime import introduction, journal
+from gan_runtime.errors import HomeError, JournalError
 from gan_runtime.spec import RunSpec
+
+Stamp = tuple[int, int, int]  # inode, bytes, time of the last change in nanoseconds
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,28 @@ class RunDir:
 
     def journals(self) -> list[Path]:
         """Every journal, the supervisor's first."""
-        trainers = sorted(path for path in self.path.glob("journal-*.jsonl") if path != self.supervisor_journal)
-        return [self.supervisor_journal, *trainers] if self.supervisor_journal.exists() else trainers
+        supervisor = self.supervisor_journal.name
+        names = sorted((name for name in self.journal_stats()), key=lambda name: (name != supervisor, name))
+        return [self.path / name for name in names]
 
-    def seconds_silent(self) -> float:
-        """How long ago one of the journals was written."""
-        return time.time() - max(path.stat().st_mtime for path in self.journals())
+    def journal_stats(self) -> dict[str, Stamp]:
+        """What tells by name whether a journal has changed since an earlier look. A folder that is gone has none.
+
+        Raises:
+            JournalError: what has the name of a journal is a folder, a pipe or the like.
+        """
+        found: dict[str, Stamp] = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
+            for entry in entries:
+                if journal.is_journal(entry.name):
+                    found[entry.name] = _stamp(entry)
+        return found
+
+    def announce(self) -> None:
+        """Lets the owner of the home look at this run at once; at ended runs it looks about once a minute by itself."""
+        for folder in (self.path, self.path.parent):
+            with contextlib.suppress(OSError):  # a home that may only be read has no owner
+                os.utime(folder)
 
     def spec(self) -> RunSpec:
         """The options of the run."""
@@ -133,14 +153,15 @@ class RunDir:
         write_json(self.process_file, identity)
 
     def process(self) -> dict[str, Any] | None:
-        """pid, start time and attempt of the trainer; None before it has introduced itself.
+        """pid, start time and attempt of the trainer; None before it has introduced itself, and
+        when the file says nothing that could be a process: torn by a power loss, or written by hand.
 
         Several workers: the launcher's, and under `workers` rank, pid and start time of each. On a cluster: those of
         rank 0, with `cluster_host`, the machine that it runs on.
         """
         try:
-            return dict(json.loads(self.process_file.read_text(encoding="utf-8")))
-        except FileNotFoundError:
+            return introduction.read(self.process_file.read_bytes())
+        except OSError:
             return None
 
 
@@ -153,8 +174,18 @@ def write_whole(path: Path, text: str) -> None:
     """Writes aside and renames, so that the file is old or new, never torn. Raises HomeError when the disk is full."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        aside.write_text(text, encoding="utf-8")
+        with aside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # else a power loss may leave the new name with an empty file
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise HomeError.not_written(path, error) from None
     aside.replace(path)
+
+
+def _stamp(entry: os.DirEntry[str]) -> Stamp:
+    found = entry.stat()
+    if not stat.S_ISREG(found.st_mode):  # reading a pipe would never end
+        raise JournalError(f"{entry.name} is no plain file")
+    return (found.st_ino, found.st_size, found.st_mtime_ns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from gan_runtime.surface import runner, snapshots
 from gan_runtime.surface.progress import SurfaceProgress
 
 TICK_SECONDS = 0.25
+TROUBLED_TICK_SECONDS = 2.0  # after one that failed
+COMPLAINT_SECONDS = 60.0  # between two entries of the log about the same kind of error
 log = logging.getLogger("gan_runtime")
 
 
@@ -41,6 +44,7 @@ class Runtime:
         self.trouble = ""  # why the last tick failed, for the pages to show; empty when all is well
         self._lock, self._closed = lock, threading.Event()
         self._acting = threading.Lock()
+        self._complained: dict[str, float] = {}  # kind of error → when it was last logged
         self._ingestor = Ingestor(home, store)
         self._supervisor = Supervisor(home, store, self._ingestor, grace_seconds)
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
@@ -164,15 +168,25 @@ class Runtime:
         return SurfaceProgress.read(self.home.run_dir(run_id))
 
     def refresh(self) -> None:
-        """Acts now instead of at the next tick, so that a page shows the effect of its own button."""
+        """Acts now instead of at the next tick, so that a page shows the effect of its own button.
+
+        What goes wrong is kept in `trouble`: a full disk must not end the supervision of all runs.
+        """
         with self._acting:
-            self._supervisor.tick()
+            try:
+                self._supervisor.tick()
+                self.trouble = ""
+            except Exception as error:
+                self.trouble = f"{type(error).__name__}: {error}"
+                self._complain(error)
+
+    def _complain(self, error: Exception) -> None:
+        """Into the log, once in a while: a disk stays full for hours, and its log would fill it."""
+        now, kind = time.monotonic(), type(error).__name__
+        if now - self._complained.get(kind, -COMPLAINT_SECONDS) >= COMPLAINT_SECONDS:
+            self._complained[kind] = now
+            log.error("the runtime could not act", exc_info=error)
 
     def _work(self) -> None:
-        while not self._closed.wait(TICK_SECONDS):
-            try:
-                self.refresh()
-                self.trouble = ""
-            except Exception as error:  # a full disk must not end the supervision of all runs; the pages show it
-                log.exception("the runtime could not act")
-                self.trouble = f"{type(error).__name__}: {error}"
+        while not self._closed.wait(TROUBLED_TICK_SECONDS if self.trouble else TICK_SECONDS):
+            self.refresh()

@@ -13,17 +13,19 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import psutil
 
 from gan_runtime import cluster, journal, processes
+from gan_runtime.errors import GanRuntimeError, JournalError
 from gan_runtime.home import Home
 from gan_runtime.journal import ACTIVE, StatusChange
+from gan_runtime.patience import Patience
 from gan_runtime.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.store.watch import Clock
 
 GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
 INTRODUCTION_SECONDS = 20.0  # until a started trainer has written process.json
@@ -38,7 +40,6 @@ class _Live:
     status: str
     attempt: int
     accelerator: str
-    changed_at: datetime
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,16 @@ class _Child:
 class Supervisor:
     """Acts once per `tick`; called by one thread at a time, in the process that owns the store."""
 
-    def __init__(self, home: Home, store: Store, ingestor: Ingestor, grace_seconds: float = GRACE_SECONDS) -> None:
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        ingestor: Ingestor,
+        grace_seconds: float = GRACE_SECONDS,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
+        self._patience = Patience(clock)
         self._children: dict[str, _Child] = {}
         self._known = self._live()  # asked again only after news, so that waiting costs next to nothing
         self._failed = False  # the last tick: its news may have arrived without being acted on
@@ -67,37 +76,45 @@ class Supervisor:
     def _act(self, look_again: bool) -> None:
         # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
         gone = {live.run.run_id for live in self._known if live.status in ACTIVE and not self._alive(live)}
-        if self._ingestor.catch_up() or gone or look_again:
+        if self._ingestor.catch_up_news() or gone or look_again:
             self._known = self._live()
-        busy = self._still_held()
-        acted = False
+        busy, acted, failed = self._still_held(), False, None
         for live in self._known:
-            if live.status == "queued":
-                if live.run.stop_file.exists():
-                    self._note(live, "stopped", "taken from the queue before it started")
-                    acted = True
-                elif live.accelerator not in busy:
-                    self._start(live)
-                    busy.add(live.accelerator)
-                    acted = True
-            elif live.run.run_id in gone:
-                self._bury(live)
-                acted = True
-            else:
-                busy.add(live.accelerator)
-                self._stop_if_asked(live)
+            try:
+                acted |= self._act_on(live, busy, live.run.run_id in gone)
+            except (GanRuntimeError, OSError) as error:  # such as a folder that cannot be written; the other runs go on
+                failed = failed or error
         if acted:
-            self._ingestor.catch_up()
+            self._ingestor.catch_up_news()
             self._known = self._live()
+        if failed is not None:
+            raise failed
+
+    def _act_on(self, live: _Live, busy: set[str], is_gone: bool) -> bool:
+        """What has to be done for one run; adds its accelerator to the busy ones. Returns whether its journal has news."""
+        if live.status == "queued":
+            if live.run.stop_file.exists():
+                self._note(live, "stopped", "taken from the queue before it started")
+            elif live.accelerator not in busy:
+                self._start(live)
+                busy.add(live.accelerator)
+            else:
+                return False
+            return True
+        if is_gone:
+            self._bury(live)
+            return True
+        busy.add(live.accelerator)
+        self._stop_if_asked(live)
+        return False
 
     def _live(self) -> list[_Live]:
         """Training runs first, then the queue in its order."""
         rows = self._store.rows(
-            "SELECT run_id, status, attempt, accelerator, changed_at FROM runs_live ORDER BY status = 'queued', queue_rank, run_id"
+            "SELECT run_id, status, attempt, accelerator FROM runs_live ORDER BY status = 'queued', queue_rank, run_id"
         )
         return [
-            _Live(RunDir(self._home.runs / run_id), status, attempt, accelerator, changed_at)
-            for run_id, status, attempt, accelerator, changed_at in rows
+            _Live(RunDir(self._home.runs / run_id), status, attempt, accelerator) for run_id, status, attempt, accelerator in rows
         ]
 
     def _start(self, live: _Live) -> None:
@@ -128,9 +145,11 @@ class Supervisor:
             return child.process.poll() is None
         identity = _introduced(live)
         if identity is None:
-            return (journal.now() - live.changed_at).total_seconds() < INTRODUCTION_SECONDS
+            return self._patience.seconds("introduction", live.run.run_id, live.attempt) < INTRODUCTION_SECONDS
         if _is_elsewhere(identity):
-            return live.run.seconds_silent() < SILENCE_SECONDS
+            with contextlib.suppress(JournalError):  # the ingestor sets the run aside
+                return self._patience.seconds("silence", live.run.run_id, live.run.journal_stats()) < SILENCE_SECONDS
+            return True
         return _process(identity) is not None
 
     def _bury(self, live: _Live) -> None:
@@ -151,7 +170,7 @@ class Supervisor:
         process = _trainer(live)
         if process is None:
             return  # it reads the file STOP itself once it is up
-        waited = time.time() - live.run.stop_file.stat().st_mtime
+        waited = self._patience.seconds("stop", live.run.run_id, live.attempt)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL if waited > self._grace_seconds else signal.SIGTERM)
 
@@ -183,4 +202,4 @@ def _is_elsewhere(identity: dict[str, Any]) -> bool:
 
 
 def _process(identity: dict[str, Any]) -> psutil.Process | None:
-    return processes.alive(identity["pid"], identity["started"])
+    return processes.alive(identity["pid"], identity["started"], identity.get("born", ""))

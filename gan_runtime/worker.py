@@ -99,6 +99,7 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
     else:
         created = Created(spec=run.spec().model_dump(), accelerator=accelerator, color=0)
         journal.append(run.supervisor_journal, attempt, created, starting)
+    run.announce()
 
 
 def _in_words(error: Exception, place: Place) -> str:

@@ -36,7 +36,7 @@ def test_what_is_appended_is_read_back_in_order(path: Path) -> None:
         writer.write(*records[1:])
     chunk = journal.read(path)
     assert chunk.records == [record.model_copy(update={"attempt": 2}) for record in records]
-    assert (chunk.end, chunk.torn) == (path.stat().st_size, ())
+    assert (chunk.end, chunk.skipped) == (path.stat().st_size, ())
     assert len(path.read_bytes().splitlines()) == 3
 
 
@@ -71,7 +71,7 @@ def test_a_torn_last_line_stays_invisible(path: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"pha')
     chunk = journal.read(path)
-    assert (seconds(chunk.records), chunk.end, chunk.torn) == ([1], whole, ())
+    assert (seconds(chunk.records), chunk.end, chunk.skipped) == ([1], whole, ())
     assert seconds(journal.read_all(path)) == [1]
 
 
@@ -81,7 +81,7 @@ def test_a_torn_line_is_skipped_and_counted_once_a_writer_goes_on(path: Path) ->
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"pha')
     journal.append(path, 2, phase(2))
     chunk = journal.read(path)
-    assert (seconds(chunk.records), len(chunk.torn)) == ([1, 2], 1)
+    assert (seconds(chunk.records), len(chunk.skipped)) == ([1, 2], 1)
     assert chunk.end == path.stat().st_size
 
 
@@ -92,14 +92,14 @@ def test_a_tail_that_waited_at_a_torn_line_skips_it_later(path: Path) -> None:
     first = journal.read(path)
     journal.append(path, 2, phase(2))
     second = journal.read(path, first.end)
-    assert (seconds(second.records), second.torn) == ([2], (b'{"torn\n',))
+    assert (seconds(second.records), [line.line for line in second.skipped]) == ([2], [b'{"torn\n'])
 
 
 def test_lines_of_a_newer_program_are_skipped_not_fatal(path: Path) -> None:
     path.write_bytes(b'{"kind":"hologram","attempt":1}\n')
     journal.append(path, 1, phase(1))
     chunk = journal.read(path)
-    assert (seconds(chunk.records), len(chunk.torn)) == ([1], 1)
+    assert (seconds(chunk.records), len(chunk.skipped)) == ([1], 1)
 
 
 def test_nan_and_infinity_survive(path: Path) -> None:
@@ -148,4 +148,4 @@ def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(path: P
         writer.write(phase(2))
         writer.write(phase(3))
     chunk = journal.read(path)
-    assert (seconds(chunk.records), len(chunk.torn)) == ([2, 3], 1)
+    assert (seconds(chunk.records), len(chunk.skipped)) == ([2, 3], 1)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 import zlib
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from gan_runtime import pictures
 from gan_runtime.errors import PictureError
 from gan_runtime.rundir import RunDir
-
-
-def png(side: int = 8) -> bytes:
-    kept = io.BytesIO()
-    Image.linear_gradient("L").resize((side, side)).save(kept, "PNG")
-    return kept.getvalue()
+from tests.small_pictures import png
 
 
 def made_of(width: int, height: int, pixels: bytes) -> bytes:
@@ -95,4 +88,4 @@ def test_what_no_page_could_show_is_refused(run: RunDir, content: bytes, reason:
 
 
 def test_a_picture_as_large_as_allowed_is_taken() -> None:
-    pictures.check(png(pictures.MAX_SIDE))
+    pictures.check(png(pictures.MAX_SIDE, pictures.MAX_SIDE))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from gan_runtime import commands, journal
+from gan_runtime import commands, journal, processes
 from gan_runtime.errors import HomeInUseError, RunStateError
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host
@@ -24,7 +26,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervisor import Supervisor
+from gan_runtime.supervisor import INTRODUCTION_SECONDS, SILENCE_SECONDS, Supervisor
 from gan_runtime.training import checkpoints
 from tests.trainers import end_trainers
 
@@ -33,6 +35,7 @@ SHORT = {"workload": "mlp_gan", "replicas": 2, "batch_size_global": 64, "epochs"
 LONG = {**SHORT, "epochs": 2_000, "steps_per_loop": 2}
 
 Wait = Callable[..., Any]
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -220,18 +223,139 @@ def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(home: Home,
     assert queries.run(store, run.run_id).status == "finished"
 
 
+class FailsOnce(Ingestor):
+    """Takes everything in and then fails, once, such as on a disk that was full for a moment."""
+
+    has_failed = False
+
+    def catch_up_news(self) -> int:
+        news = super().catch_up_news()
+        if not self.has_failed:
+            self.has_failed = True
+            raise OSError("No space left on device")
+        return news
+
+
 def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(home: Home, new_run: Callable[..., RunDir]) -> None:
     store = Store()
-    supervisor = Supervisor(home, store, Ingestor(home, store))
-    waiting, unreadable = new_run("quick-0001"), new_run("quick-0002")
-    for run in (waiting, unreadable):
-        run.request_stop()
-    unreadable.trainer_journal().mkdir()
-    with pytest.raises(IsADirectoryError):
+    supervisor = Supervisor(home, store, FailsOnce(home, store))
+    new_run("quick-0001").request_stop()
+    with pytest.raises(OSError, match="No space left"):
         supervisor.tick()
-    unreadable.trainer_journal().rmdir()
     supervisor.tick()
-    assert {row.run_id: row.status for row in queries.runs(store)} == {"quick-0001": "stopped", "quick-0002": "stopped"}
+    assert queries.run(store, "quick-0001").status == "stopped"
+
+
+def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(home: Home, new_run: Callable[..., RunDir]) -> None:
+    store = Store()
+    ingestor = Ingestor(home, store)
+    for run in (new_run("quick-0001"), new_run("quick-0002", seconds=1)):
+        run.request_stop()
+    ingestor.catch_up()
+    supervisor = Supervisor(home, store, ingestor)
+    shutil.rmtree(home.runs / "quick-0001")  # after the supervisor has heard of it
+    supervisor.tick()
+    assert queries.run(store, "quick-0002").status == "stopped"
+
+
+# ---- clocks -----------------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
+    home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trainer wrote at noon; the owner's clock was then set back, so all that it writes seems older."""
+    run, store = new_run("quick-0001", seconds=3_000), Store()
+    journal.append(run.trainer_journal(), 1, StatusChange(at=NOON + timedelta(minutes=55), status="running", reason="training"))
+    write_json(run.process_file, {"pid": os.getpid(), "started": 1.0, "attempt": 1})
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    monkeypatch.setattr("gan_runtime.records.now", lambda: NOON)
+    supervisor = Supervisor(home, store, ingestor)
+    for _ in range(3):
+        supervisor.tick()
+    states = [(change.at, change.status) for _, change in journal.statuses(run.supervisor_journal)]
+    assert states == [(NOON + timedelta(minutes=50), "queued"), (NOON, "lost")]
+    assert (queries.run(store, run.run_id).status, commands.latest_status(run).status) == ("lost", "lost")
+
+
+def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(home: Home, new_run: Callable[..., RunDir]) -> None:
+    run, store, clock = new_run("quick-0001"), Store(), Clock()
+    later = journal.now() + timedelta(hours=1)  # as written by a clock that goes an hour ahead
+    journal.append(run.supervisor_journal, 1, StatusChange(at=later, status="starting", reason="starting a trainer"))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    supervisor = Supervisor(home, store, ingestor, clock=clock)
+    supervisor.tick()
+    clock.now = INTRODUCTION_SECONDS - 1
+    supervisor.tick()
+    assert queries.run(store, run.run_id).status == "starting"
+    clock.now = INTRODUCTION_SECONDS + 1
+    supervisor.tick()
+    assert queries.run(store, run.run_id).status == "lost"
+
+
+def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_own_watch(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    run, store, clock = new_run("quick-0001"), Store(), Clock()
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    write_json(run.process_file, {"pid": 1, "started": 1.0, "attempt": 1, "cluster_host": "node-1"})
+    os.utime(run.trainer_journal(), (1.0, 1.0))  # the clock of the file server says 1970
+    os.utime(run.supervisor_journal, (1.0, 1.0))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    supervisor = Supervisor(home, store, ingestor, clock=clock)
+    for clock.now in (0.0, SILENCE_SECONDS - 1):
+        supervisor.tick()
+    assert queries.run(store, run.run_id).status == "running"
+    journal.append(run.trainer_journal(), 1, journal.Phase(phase="probe", seconds=1.0))
+    for clock.now in (SILENCE_SECONDS + 1, 2 * SILENCE_SECONDS):
+        supervisor.tick()
+    assert queries.run(store, run.run_id).status == "running"
+    clock.now = 2 * SILENCE_SECONDS + 2
+    supervisor.tick()
+    assert queries.run(store, run.run_id).status == "lost"
+
+
+# ---- what a power loss or a hand leaves in process.json ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", '{"pid": 1', "[]", "[1, 2]", "null", "7", "{}", '{"pid": 1, "started": 1.0}', "\0" * 80]
+    + [f'{{"pid": {pid}, "started": 1.0, "attempt": 1}}' for pid in ('"x"', "-1", "0", "1e400", str(2**40), "true", "null")]
+    + [f'{{"pid": 1, "started": 1.0, "attempt": 1, "workers": {workers}}}' for workers in ('"x"', "[1]", '[{"pid": -1}]', "{}")],
+)
+def test_a_process_file_that_says_nothing_is_as_good_as_none(home: Home, new_run: Callable[..., RunDir], content: str) -> None:
+    run, store, clock = new_run("quick-0001"), Store(), Clock()
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    run.process_file.write_text(content, encoding="utf-8")
+    assert run.process() is None
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    supervisor = Supervisor(home, store, ingestor, clock=clock)
+    supervisor.tick()
+    clock.now = INTRODUCTION_SECONDS + 1
+    run.request_stop()
+    supervisor.tick()
+    assert queries.run(store, run.run_id).status == "stopped"
+
+
+def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile() -> None:
+    own = processes.identity(os.getpid())
+    assert processes.alive(own["pid"], own["started"] - 3_600.0, own["born"]) is not None
+    assert processes.alive(own["pid"], own["started"], "another-boot:1") is None
+    assert processes.alive(own["pid"], own["started"]) is not None  # a file from before `born` was written down
 
 
 def test_a_trainer_without_data_fails_with_the_reason(

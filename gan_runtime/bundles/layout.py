@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from gan_runtime import commands, journal, pictures
-from gan_runtime.errors import SpecError
+from gan_runtime.errors import JournalError, RunStateError, SpecError
 from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
 from gan_runtime.journal import ENDED
 from gan_runtime.rundir import RunDir
@@ -40,5 +40,5 @@ def is_whole(run: RunDir) -> bool:
         run.spec()
         history = journal.read_all(run.supervisor_journal)
         return isinstance(history[0], journal.Created) and commands.latest_status(run).status in ENDED
-    except (SpecError, OSError, ValueError, IndexError):
+    except (SpecError, RunStateError, JournalError, OSError, ValueError, IndexError):
         return False

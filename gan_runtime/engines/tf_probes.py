@@ -73,8 +73,8 @@ class Probes:
         """Gradients of the whole probe batch, unscaled."""
         found: dict[str, list[tf.Tensor]] = {}
         scales = self._step.loss_scales()
-        for place in range(len(self._step.phases)):
-            gradients, _ = self._step.gradients(place, images, step, replica_id(), tf.constant(0), scales)
+        for phase in self._step.phases:
+            gradients, _ = self._step.gradients(phase, images, step, replica_id(), tf.constant(0), scales)
             for name, values in gradients.items():
                 found[name] = [value / tf.cast(scales[name], value.dtype) for value in _mean_gradients(values, self._spec)]
         return found

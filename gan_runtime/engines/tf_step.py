@@ -46,7 +46,7 @@ class ReplicaStep:
         # Replicas that train alone follow the mean of their own share; otherwise the exchange adds up to the global mean.
         self._share = 1.0 if spec.sync_every_steps > 1 else 1.0 / replicas
         self.phases = workload.phases(objective_of(spec))
-        self._gradients = [self._compiled(place) for place in range(len(self.phases))]
+        self._gradients = [self._compiled(phase) for phase in self.phases]
         self.metrics: list[str] = []  # the order of the numbers; known once the step is traced
 
     def __call__(self, images: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
@@ -68,14 +68,11 @@ class ReplicaStep:
         return images[phase.real_batch * share : (phase.real_batch + 1) * share]
 
     def gradients(
-        self, place: int, images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
+        self, phase: Phase, images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
     ) -> tuple[Gradients, Numbers]:
-        """Scaled gradients by network, and numbers, of one part of this replica's share of the batch, in phase number `place`.
-
-        The place, from 0, also keys the noise: two phases of a program may be equal, and yet draw their own.
-        """
-        phase, share = self.phases[place], replica * self._parts + part
-        noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, place)
+        """Scaled gradients by network, and the phase's numbers, of one part of this replica's share of the batch."""
+        share, number = replica * self._parts + part, self.phases.index(phase)
+        noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, number)
         context = StepContext(noise, self._kernels, input_gradient, weighted_gradient)
         followers = {item.loss: [other.network for other in phase.updates if other.loss == item.loss] for item in phase.updates}
         # A tape for each loss: one for all would follow D's loss back through G as well, and what exchanges numbers there
@@ -131,9 +128,9 @@ class ReplicaStep:
             total = found if total is None else tf.nest.map_structure(tf.add, total, found)
         return total if self._parts == 1 else tf.nest.map_structure(lambda value: value / self._parts, total)  # type: ignore[return-value]
 
-    def _compiled(self, place: int) -> Callable[..., Any]:
+    def _compiled(self, phase: Phase) -> Callable[..., Any]:
         def gradients(images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers) -> Any:
-            return self.gradients(place, images, step, replica, part, scales)
+            return self.gradients(phase, images, step, replica, part, scales)
 
         return tf.function(gradients, jit_compile=True) if self._spec.xla == "jit" else gradients
 

@@ -1,249 +1,308 @@
 """From journals to tables: reads what is new in each journal and commits rows and offset together.
 
-Killed at any moment, it goes on without losing or doubling a row. A rebuild is the same with all offsets at zero.
+Killed at any moment, it goes on without losing or doubling a row. A rebuild is the same with all offsets at zero. A run that
+cannot be read is set aside by name, with the reason, and all others go on.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-from pathlib import Path
-from typing import Any
+import logging
+import os
+import time
+from collections.abc import Iterable
+from datetime import datetime
 
 from gan_runtime import journal
-from gan_runtime.home import Home
-from gan_runtime.journal import Record
-from gan_runtime.rundir import RunDir
-from gan_runtime.store.store import Store, Writer
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home, is_run_name
+from gan_runtime.journal import ENDED
+from gan_runtime.rundir import RunDir, Stamp
+from gan_runtime.store.intake import STEPPED, Intake, Marks, write_rows
+from gan_runtime.store.store import Store, is_trouble_of_the_store
+from gan_runtime.store.watch import Clock, Watch
 
-# Rows beyond the step from which a later attempt goes on: that attempt measures them again.
-_STEPPED = ("scalars", "arrivals", "epochs", "histograms", "samples", "profiles", "memory")
 _ALL = (
-    "offsets",
-    "created",
-    "statuses",
-    "changes",
-    "names",
-    "hosts",
-    "plans",
-    "phases",
-    "kernels",
-    "events",
-    "worker_times",
-    "surfaces",
-    *_STEPPED,
+    *(
+        "offsets",
+        "created",
+        "statuses",
+        "changes",
+        "names",
+        "hosts",
+        "plans",
+        "phases",
+        "kernels",
+        "events",
+        "worker_times",
+        "surfaces",
+    ),
+    *STEPPED,
 )
-
-# Dated by what is left of the line, else by the run's submission: a rebuild then gives the same row.
-_TORN = """
-INSERT INTO ingest.events
-SELECT ?, 1, coalesce(try_cast(? AS TIMESTAMPTZ), min(created_at)), 'warning', 'journal', ? FROM ingest.created WHERE run_id = ?
-"""
+BATCH_ROWS = 200_000  # of small runs that are committed together: a transaction takes longer than reading one of them
+BATCH_RUNS = 500
+log = logging.getLogger("gan_runtime")
 
 
 class Ingestor:
     """Feeds one store from the journals of one home. Called by one thread at a time."""
 
-    def __init__(self, home: Home, store: Store) -> None:
+    def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store = home, store
+        self._watch = Watch(home, clock)
         self._offsets: dict[str, dict[str, int]] = {}  # run id → journal → first byte not yet in the tables
         for run_id, name, next_byte in store.rows("SELECT run_id, journal, next_byte FROM ingest.offsets"):
             self._offsets.setdefault(run_id, {})[name] = next_byte
-        self._compared: dict[str, tuple[int, ...]] = {}  # run id → the supervisor's journal when its beginning was last compared
+        self._created: dict[str, datetime] = dict(store.rows("SELECT run_id, created_at FROM ingest.created"))  # type: ignore[arg-type]
+        self._newest: dict[str, tuple[journal.Standing, journal.Status]] = {}
+        for run_id, status, *standing in store.rows("SELECT run_id, status, attempt, stage, source, place FROM ingest.newest"):
+            self._newest[run_id] = ((standing[0], standing[1], standing[2], standing[3]), status)
+        self._marks: dict[str, Marks] = {}  # of runs that are being read
+        self._stamps: dict[str, dict[str, Stamp]] = {}  # run id → its journals when they were last read to their ends
+        self._aside: dict[str, str] = dict(store.rows("SELECT run_id, reason FROM ingest.set_aside"))  # type: ignore[arg-type]
+        self._waiting: list[Intake] = []  # read, not yet committed
+        self._listings = 0  # of the watch, when it was last asked which folders are gone
+        for run_id, (_, state) in self._newest.items():
+            if state not in ENDED:
+                self._watch.note(run_id, is_live=True)
 
     def catch_up(self) -> int:
         """Takes in everything that the journals hold by now, and removes the rows of runs whose folder is gone.
 
         Returns the number of records and removed runs; 0 means that there is no news.
         """
-        runs = self._home.run_dirs()
-        missing = self._offsets.keys() - {run.run_id for run in runs}
-        for run_id in missing:
-            self.forget(run_id)
-        return len(missing) + sum(self.catch_up_run(run) for run in runs)
+        return self._look(self._watch.everything())
+
+    def catch_up_news(self) -> int:
+        """As `catch_up`, for an owner that asks several times a second: ended runs are looked at when they announce a change,
+        and otherwise about once a minute."""
+        return self._look(self._watch.due())
 
     def catch_up_run(self, run: RunDir) -> int:
         """As `catch_up`, for one run that has a folder. What vanishes meanwhile is left to the next look."""
-        news = 0
-        with contextlib.suppress(FileNotFoundError):
-            journals = run.journals()
-            if self._is_replaced(run, journals):
-                self.forget(run.run_id)
-                news += 1
-            for path in journals:
-                news += self._catch_up_journal(run, path)
-        return news
+        return self._look_at(run) + self._commit()
 
     def forget(self, run_id: str) -> None:
         """Removes every row of a run."""
         with self._store.transaction() as writer:
             for table in _ALL:
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ?", [run_id])
-        self._offsets.pop(run_id, None)
-        self._compared.pop(run_id, None)
+        for known in (self._offsets, self._created, self._newest, self._marks, self._stamps):
+            known.pop(run_id, None)  # type: ignore[attr-defined]
 
-    def _is_replaced(self, run: RunDir, journals: list[Path]) -> bool:
+    def _look(self, names: Iterable[str]) -> int:
+        try:
+            news = sum(self._let_go(name) for name in self._gone())
+            for name in sorted(names):
+                news += self._look_at(RunDir(self._home.runs / name))
+                if len(self._waiting) >= BATCH_RUNS or sum(intake.size for intake in self._waiting) >= BATCH_ROWS:
+                    news += self._commit()
+            return news + self._commit()
+        except BaseException:
+            self._drop_waiting()
+            self._watch.distrust()
+            self._listings = 0
+            raise
+
+    def _gone(self) -> set[str]:
+        if self._listings == self._watch.listings:
+            return set()
+        self._listings = self._watch.listings
+        return (self._offsets.keys() | self._aside.keys()) - set(map(_printable, self._watch.present))
+
+    def _look_at(self, run: RunDir) -> int:
+        """Reads what is new of one run, or sets it aside; returns how much was changed in the tables already."""
+        try:
+            if not is_run_name(run.run_id):
+                return self._set_aside(run.run_id, "its folder has a name that no run can have", {})
+            return self._read(run)
+        except FileNotFoundError:  # deleted meanwhile
+            return 0
+        except Exception as error:
+            if is_trouble_of_the_store(error):
+                raise
+            self._drop(run.run_id)
+            return self._set_aside(run.run_id, _in_words(error), {})
+
+    def _read(self, run: RunDir) -> int:
+        stamps = run.journal_stats()
+        if stamps == self._stamps.get(run.run_id, {}):
+            return 0
+        news = 0
+        if self._is_replaced(run, stamps):
+            self.forget(run.run_id)
+            news += 1
+        if not self._offsets.get(run.run_id):
+            reason = _unreadable(run, stamps)
+            if reason is None:
+                return news  # its first line is being written
+            if reason:
+                return news + self._set_aside(run.run_id, reason, stamps)
+        return news + self._read_journals(run, stamps)
+
+    def _read_journals(self, run: RunDir, stamps: dict[str, Stamp]) -> int:
+        news, intake = 0, self._intake(run)
+        for path in run.journals():
+            offset = self._offsets.get(run.run_id, {}).get(path.name, 0)
+            while path.stat().st_size > offset:
+                chunk = journal.read(path, offset)
+                if chunk.end == offset:
+                    break  # only the beginning of a line so far
+                intake.take(path.name, chunk)
+                offset = chunk.end
+                if intake.size >= BATCH_ROWS:
+                    self._waiting.append(intake)
+                    news += self._commit()
+                    intake = self._intake(run)
+        intake.stamps = stamps
+        self._waiting.append(intake)
+        return news
+
+    def _intake(self, run: RunDir) -> Intake:
+        is_new = not self._offsets.get(run.run_id)
+        if run.run_id not in self._marks:
+            self._marks[run.run_id] = Marks({}) if is_new else Marks.stored(self._store, run.run_id)
+        return Intake(run, self._marks[run.run_id], is_new, self._created.get(run.run_id))
+
+    def _is_replaced(self, run: RunDir, stamps: dict[str, Stamp]) -> bool:
         """Whether the rows come from other journals than those: the folder was made anew, or put back from a copy."""
-        offsets = self._offsets.get(run.run_id, {})
-        stats = {path.name: path.stat() for path in journals}
-        if any(name not in stats or stats[name].st_size < offset for name, offset in offsets.items()):
+        offsets, supervisor = self._offsets.get(run.run_id, {}), run.supervisor_journal.name
+        if any(name not in stamps or stamps[name][1] < offset for name, offset in offsets.items()):
             return True
-        supervisor = stats.get(run.supervisor_journal.name)
-        if supervisor is None or run.supervisor_journal.name not in offsets:
+        if supervisor not in offsets or stamps[supervisor] == self._stamps.get(run.run_id, {}).get(supervisor):
             return False
-        now = (supervisor.st_ino, supervisor.st_size, supervisor.st_mtime_ns)
-        if self._compared.get(run.run_id) == now:
-            return False
-        self._compared[run.run_id] = now
-        return not self._begins_as_stored(run)
+        first = journal.first(run.supervisor_journal)
+        return not isinstance(first, journal.Created) or first.at != self._created.get(run.run_id)
 
-    def _begins_as_stored(self, run: RunDir) -> bool:
-        stored = self._store.rows("SELECT created_at FROM ingest.created WHERE run_id = ?", [run.run_id])
-        with run.supervisor_journal.open("rb") as file:
-            first = journal.parse([file.readline()])
-        return [(record.at,) for record in first if isinstance(record, journal.Created)] == stored
+    def _commit(self) -> int:
+        """Writes what was read; returns the number of records. A run that the tables do not take is set aside."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return 0
+        try:
+            self._write([intake for intake in waiting if intake.offsets])
+        except BaseException as error:
+            for intake in waiting:
+                self._drop(intake.run.run_id)
+            if not isinstance(error, Exception) or is_trouble_of_the_store(error):
+                raise
+            return self._without_the_bad_one(waiting)
+        return sum(self._done(intake) for intake in waiting)
 
-    def _catch_up_journal(self, run: RunDir, path: Path) -> int:
-        offset, count = self._offsets.get(run.run_id, {}).get(path.name, 0), 0
-        while path.stat().st_size > offset:
-            chunk = journal.read(path, offset)
-            if chunk.end == offset:
-                break  # only the beginning of a line so far
-            self._commit(run, path.name, chunk)
-            self._offsets.setdefault(run.run_id, {})[path.name] = offset = chunk.end
-            count += len(chunk.records)
-        return count
+    def _without_the_bad_one(self, waiting: list[Intake]) -> int:
+        """Each run in a transaction of its own, so that only the one is set aside that the tables do not take."""
+        news = 0
+        for intake in waiting:
+            try:
+                self._write([intake])
+            except Exception as error:
+                if is_trouble_of_the_store(error):
+                    raise
+                news += self._set_aside(intake.run.run_id, _in_words(error), intake.stamps or {})
+            else:
+                news += self._done(intake)
+        return news
 
-    def _commit(self, run: RunDir, name: str, chunk: journal.Chunk) -> None:
+    def _write(self, intakes: list[Intake]) -> None:
+        if intakes:
+            with self._store.transaction() as writer:
+                # An attempt that starts again voids earlier rows, so these go before the new ones come.
+                for intake in intakes:
+                    intake.write(writer)
+                write_rows(writer, intakes)
+
+    def _done(self, intake: Intake) -> int:
+        """What was committed is known from now on."""
+        run_id = intake.run.run_id
+        if intake.offsets:
+            self._offsets.setdefault(run_id, {}).update(intake.offsets)
+        if intake.created_at is not None:
+            self._created[run_id] = intake.created_at
+        if intake.newest is not None:
+            self._newest[run_id] = max(self._newest.get(run_id, intake.newest), intake.newest)
+        if intake.stamps is None:
+            return intake.count  # there is more of it
+        if run_id not in self._newest:
+            return intake.count + self._set_aside(run_id, "no line of its journals says in what state it is", intake.stamps)
+        self._stamps[run_id] = intake.stamps
+        is_live = self._newest[run_id][1] not in ENDED
+        if intake.count:
+            self._watch.note(run_id, is_live)
+        if not is_live:
+            self._marks.pop(run_id, None)
+        return intake.count + self._take_back(run_id)
+
+    def _set_aside(self, name: str, reason: str, stamps: dict[str, Stamp]) -> int:
+        """Leaves a run out until its journals change. Returns 1 if that is news."""
+        if name in self._offsets:
+            self.forget(name)
+        self._stamps[name] = stamps
+        self._watch.rest(name)
+        shown = _printable(name)
+        if self._aside.get(shown) == reason:
+            return 0
+        log.warning("run %s is set aside: %s", shown, reason)
         with self._store.transaction() as writer:
-            # An attempt that starts again voids later rows, so what came before it must be in the tables by then.
-            for batch in _split_at_attempts(chunk.records):
-                _write(writer, run, name, batch)
-            for line in chunk.torn:
-                writer.execute(
-                    _TORN, [run.run_id, _written_at(line), f"A line of {name} cannot be read and was skipped.", run.run_id]
-                )
-            writer.execute("DELETE FROM ingest.offsets WHERE run_id = ? AND journal = ?", [run.run_id, name])
-            writer.append("offsets", [(run.run_id, name, chunk.end)])
+            writer.execute("DELETE FROM ingest.set_aside WHERE run_id = ?", [shown])
+            writer.append("set_aside", [(shown, reason)])
+        self._aside[shown] = reason
+        return 1
+
+    def _take_back(self, name: str) -> int:
+        """Ends being set aside. Returns 1 if it was."""
+        shown = _printable(name)
+        if self._aside.pop(shown, None) is None:
+            return 0
+        with self._store.transaction() as writer:
+            writer.execute("DELETE FROM ingest.set_aside WHERE run_id = ?", [shown])
+        return 1
+
+    def _let_go(self, name: str) -> int:
+        """Of a folder that is gone: removes all that is known of it."""
+        if name in self._offsets:
+            self.forget(name)
+        self._watch.rest(name)
+        self._take_back(name)
+        return 1
+
+    def _drop(self, run_id: str) -> None:
+        """Forgets what was read but not committed."""
+        self._marks.pop(run_id, None)
+        self._waiting = [intake for intake in self._waiting if intake.run.run_id != run_id]
+
+    def _drop_waiting(self) -> None:
+        for intake in list(self._waiting):
+            self._drop(intake.run.run_id)
 
 
-def _written_at(line: bytes) -> str | None:
-    stamp = re.search(rb'"at":"([0-9T:.Z-]+)"', line)
-    return stamp[1].decode() if stamp else None
-
-
-def _split_at_attempts(records: list[Record]) -> list[list[Record]]:
-    batches: list[list[Record]] = [[]]
-    for record in records:
-        if isinstance(record, journal.AttemptStart):
-            batches.append([])
-        batches[-1].append(record)
-    return batches
-
-
-def _write(writer: Writer, run: RunDir, name: str, records: list[Record]) -> None:
-    tables: dict[str, list[tuple[Any, ...]]] = {}
-    for record in records:
-        if isinstance(record, journal.AttemptStart):
-            _void(writer, run, name, record.resume_step)
-        for table, row in _rows(run, record):
-            tables.setdefault(table, []).append(row)
-    for table, rows in tables.items():
-        writer.append(table, rows)
-
-
-def _void(writer: Writer, run: RunDir, name: str, resume_step: int) -> None:
-    """Removes what the writer of the journal `name` had measured beyond the step. Journals are read one after the other, so
-    one worker's new attempt must not touch rows of another, which may be older or newer than it."""
-    rank = int(name.removeprefix("journal-").removesuffix(".jsonl"))
-    if rank == 0:
-        for table in _STEPPED:
-            writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ? AND step > ?", [run.run_id, resume_step])
-    writer.execute("DELETE FROM ingest.worker_times WHERE run_id = ? AND rank = ? AND step > ?", [run.run_id, rank, resume_step])
-
-
-def _rows(run: RunDir, record: Record) -> list[tuple[str, tuple[Any, ...]]]:
-    """(table, row) pairs of one record, the columns in the order of schema.sql."""
-    run_id, attempt = run.run_id, record.attempt
-    match record:
+def _unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
+    """Why nothing of the run can be stored; empty when it can. None: it has no whole line yet."""
+    supervisor = run.supervisor_journal
+    if not stamps:
+        return None
+    if supervisor.name not in stamps:
+        return f"{supervisor.name} is missing"
+    match journal.first(supervisor):
+        case None:
+            return None
         case journal.Created():
-            study = record.study.model_dump_json() if record.study else None
-            return [
-                ("created", (run_id, record.at, json.dumps(record.spec), record.accelerator, record.color, record.preset, study))
-            ]
-        case journal.StatusChange():
-            return [("statuses", (run_id, attempt, record.at, record.status, record.reason, record.queue_rank))]
-        case journal.Changed():
-            return [("changes", (run_id, attempt, json.dumps(record.spec)))]
-        case journal.Renamed():
-            return [("names", (run_id, record.at, record.name))]
-        case journal.HostFacts():
-            return [("hosts", (run_id, attempt, json.dumps(record.facts)))]
-        case journal.AttemptStart():
-            return []
-        case journal.Plan():
-            return [("plans", (run_id, attempt, record.images, record.steps_per_epoch, record.epochs))]
-        case journal.Scalars():
-            return _scalar_rows(run_id, record)
-        case journal.WorkerTimes():
-            last = record.first_step + record.steps - 1
-            times = (record.steps, record.step_s, record.compute_s, record.wait_s)
-            return [("worker_times", (run_id, attempt, record.rank, last, record.epoch, *times))]
-        case journal.EpochDone():
-            return [("epochs", (run_id, attempt, record.epoch, record.step, record.seconds, record.images, record.images_per_s))]
-        case journal.EpochScores():
-            return [
-                ("scalars", (run_id, attempt, record.step, record.epoch, metric, value, record.wall_s))
-                for metric, value in record.values.items()
-            ]
-        case journal.Histogram():
-            return [
-                (
-                    "histograms",
-                    (run_id, attempt, record.step, record.epoch, record.name, record.bin_left, record.bin_right, record.count),
-                )
-            ]
-        case journal.Sample():
-            return [
-                (
-                    "samples",
-                    (run_id, attempt, record.step, record.epoch, record.sample_kind, _png(run, record), json.dumps(record.meta)),
-                )
-            ]
-        case journal.Profile():
-            return [
-                ("profiles", (run_id, attempt, record.step, record.steps, item.network, item.category, item.seconds, item.share))
-                for item in record.shares
-            ]
-        case journal.Memory():
-            process, device = (record.process_bytes, record.process_peak_bytes), (record.device_bytes, record.device_peak_bytes)
-            return [("memory", (run_id, attempt, record.step, record.epoch, *process, *device))]
-        case journal.Phase():
-            return [("phases", (run_id, attempt, record.phase, record.seconds))]
-        case journal.Kernels():
-            counts = (record.operations, record.kernels_before, record.kernels_after, record.fusions)
-            return [("kernels", (run_id, attempt, *counts))]
-        case journal.Surface():
-            path = (record.path_epoch, record.path_x, record.path_y, record.path_loss)
-            grid = (record.x, record.y, record.loss)
-            return [
-                ("surfaces", (run_id, record.at, record.network, *grid, *path, record.share_x, record.share_y, record.images))
-            ]
-        case journal.Event():
-            return [("events", (run_id, attempt, record.at, record.level, record.topic, record.message))]
+            return ""
+        case journal.Skipped(reason=reason):
+            return f"the first line of {supervisor.name} must say what was submitted, but cannot be read" + (
+                f" ({reason.rstrip('.')})" if reason else ""
+            )
+        case _:
+            return f"the first line of {supervisor.name} must say what was submitted, but says something else"
 
 
-def _scalar_rows(run_id: str, record: journal.Scalars) -> list[tuple[str, tuple[Any, ...]]]:
-    rows: list[tuple[str, tuple[Any, ...]]] = [
-        ("scalars", (run_id, record.attempt, record.first_step + index, record.epoch, metric, value, record.wall_s[index]))
-        for metric, values in record.values.items()
-        for index, value in enumerate(values)
-    ]
-    last_step = record.first_step + len(record.wall_s) - 1
-    return [*rows, ("arrivals", (run_id, record.attempt, last_step, record.at))]
+def _printable(name: str) -> str:
+    """A folder's name as text: bytes that are no UTF-8 as \\xff."""
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
 
 
-def _png(run: RunDir, record: journal.Sample) -> bytes | None:
-    path = run.path / record.file
-    return path.read_bytes() if path.is_file() else None
+def _in_words(error: Exception) -> str:
+    if isinstance(error, GanRuntimeError):
+        return str(error).rstrip(".")
+    if isinstance(error, OSError):
+        return f"it cannot be read ({error.strerror or type(error).__name__})"
+    first = (str(error).splitlines() or [""])[0][:200]
+    return f"it cannot be stored ({type(error).__name__}: {first})"

@@ -12,6 +12,8 @@ def from_journals(home: Home, runs: list[RunDir] | None = None) -> Store:
     """A store with everything that the journals hold by now, or only those of `runs`. Touches no file of the home."""
     store = Store()
     ingestor = Ingestor(home, store)
-    for run in home.run_dirs() if runs is None else runs:
+    if runs is None:
+        ingestor.catch_up()
+    for run in runs or ():
         ingestor.catch_up_run(run)
     return store

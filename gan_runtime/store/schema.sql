@@ -8,10 +8,11 @@ CREATE TABLE IF NOT EXISTS ingest.created (
     run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR, study JSON
 );
 CREATE TABLE IF NOT EXISTS ingest.statuses (
-    run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE
+    run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE,
+    stage INTEGER, source INTEGER, place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.changes (run_id VARCHAR, attempt INTEGER, spec JSON);
-CREATE TABLE IF NOT EXISTS ingest.names (run_id VARCHAR, renamed_at TIMESTAMPTZ, name VARCHAR);
+CREATE TABLE IF NOT EXISTS ingest.names (run_id VARCHAR, renamed_at TIMESTAMPTZ, name VARCHAR, place BIGINT);
 CREATE TABLE IF NOT EXISTS ingest.hosts (run_id VARCHAR, attempt INTEGER, facts JSON);
 CREATE TABLE IF NOT EXISTS ingest.plans (
     run_id VARCHAR, attempt INTEGER, images BIGINT, steps_per_epoch BIGINT, epochs BIGINT
@@ -51,20 +52,31 @@ CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
 );
 
+-- Folders that cannot be read as runs, by name, and why. Nothing else of them is stored.
+CREATE TABLE IF NOT EXISTS ingest.set_aside (run_id VARCHAR, reason VARCHAR);
+
+-- The state of each run: no clock has a part in it, as those of trainer and owner may disagree (journal.standing).
+CREATE OR REPLACE VIEW ingest.newest AS
+SELECT run_id, unnest(newest), started_at
+FROM (
+    SELECT run_id,
+           arg_max(
+               {'attempt': attempt, 'stage': stage, 'source': source, 'place': place,
+                'status': status, 'reason': reason, 'queue_rank': queue_rank, 'changed_at': changed_at},
+               (attempt, stage, source, place)
+           ) AS newest,
+           min(changed_at) FILTER (status = 'starting') AS started_at
+    FROM ingest.statuses GROUP BY run_id
+);
+
+CREATE OR REPLACE VIEW set_aside AS SELECT run_id, reason FROM ingest.set_aside;
 CREATE OR REPLACE VIEW runs AS
 WITH latest AS (
-    SELECT run_id,
-           arg_max(status, (attempt, changed_at)) AS status,
-           arg_max(reason, (attempt, changed_at)) AS note,
-           arg_max(queue_rank, (attempt, changed_at)) AS queue_rank,
-           arg_max(changed_at, (attempt, changed_at)) AS changed_at,
-           min(changed_at) FILTER (status = 'starting') AS started_at,
-           max(attempt) AS attempt
-    FROM ingest.statuses GROUP BY run_id
+    SELECT run_id, status, reason AS note, queue_rank, changed_at, started_at, attempt FROM ingest.newest
 ), changed AS (
     SELECT run_id, arg_max(spec, attempt) AS spec FROM ingest.changes GROUP BY run_id
 ), named AS (
-    SELECT run_id, arg_max(name, renamed_at) AS name FROM ingest.names GROUP BY run_id
+    SELECT run_id, arg_max(name, place) AS name FROM ingest.names GROUP BY run_id
 ), hosted AS (
     SELECT run_id, arg_max(facts, attempt) AS host FROM ingest.hosts GROUP BY run_id
 )
@@ -133,14 +145,6 @@ FROM ingest.created c JOIN runs r USING (run_id) WHERE c.study IS NOT NULL GROUP
 
 -- What the supervisor asks four times a second: waiting and training runs only.
 CREATE OR REPLACE VIEW runs_live AS
-SELECT run_id, status, attempt, accelerator, changed_at, queue_rank
-FROM (
-    SELECT run_id,
-           arg_max(status, (attempt, changed_at)) AS status,
-           arg_max(queue_rank, (attempt, changed_at)) AS queue_rank,
-           max((attempt, changed_at)) AS newest,
-           newest[1] AS attempt,
-           newest[2] AS changed_at
-    FROM ingest.statuses GROUP BY run_id
-) JOIN ingest.created USING (run_id)
+SELECT run_id, status, attempt, accelerator, queue_rank
+FROM ingest.newest JOIN ingest.created USING (run_id)
 WHERE status IN ('queued', 'starting', 'compiling', 'running');

@@ -6,10 +6,11 @@ the owner builds the same store in memory from the journals.
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,29 @@ from gan_runtime.home import command_line
 from gan_runtime.store import person
 from gan_runtime.store.person import Answer, Limits
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
 MEMORY = ":memory:"
+
+
+_OF_THE_STORE = (
+    duckdb.IOException,
+    duckdb.OutOfMemoryException,
+    duckdb.FatalException,
+    duckdb.InternalException,
+    duckdb.TransactionException,
+    duckdb.ConnectionException,
+    MemoryError,
+)
+
+
+def is_trouble_of_the_store(error: BaseException) -> bool:
+    """Whether nothing could be written, such as on a full disk; else what was to be written is to blame."""
+    return isinstance(error, _OF_THE_STORE)
 
 
 class Store:
@@ -50,6 +67,9 @@ class Store:
         except duckdb.Error as error:
             self._connection.close()
             raise StoreDamagedError(_damaged(path, error)) from None
+        except StoreError:
+            self._connection.close()
+            raise
 
     def close(self) -> None:
         """Writes everything into the file and releases it."""
@@ -113,26 +133,49 @@ class Store:
             return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
 
     def _create(self) -> None:
-        found = self._version()
-        if found not in (None, SCHEMA_VERSION):
-            self._connection.close()
-            raise StoreError(
-                f"{self.path} has schema version {found}, this program writes {SCHEMA_VERSION}: "
-                f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
-            )
+        found = _layout(self._connection)
+        if found:
+            self._check_version()
+            self._check_layout(found)
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
         self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        if found is None:
+        if not found:
             self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
         self._connection.execute("CHECKPOINT")
 
-    def _version(self) -> int | None:
-        """That of the file; None when it is new. Asked before anything is made: views may name columns that an old file lacks."""
-        tables = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'ingest' AND table_name = 'version'"
-        if not self._connection.execute(tables).fetchall():
-            return None
-        found = self._connection.execute("SELECT schema_version FROM ingest.version").fetchone()
-        return int(found[0]) if found else None
+    def _check_version(self) -> None:
+        """Asked before anything else: views may name columns that an old file lacks."""
+        rows: list[tuple[int | None]] = []
+        with suppress(duckdb.CatalogException):
+            rows = self._connection.execute("SELECT schema_version FROM ingest.version").fetchall()
+        if len(rows) != 1 or rows[0][0] is None:
+            raise StoreDamagedError(_changed(self.path, "it does not say of which version it is"))
+        if rows[0][0] != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} has schema version {rows[0][0]}, this program writes {SCHEMA_VERSION}: "
+                f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+            )
+
+    def _check_layout(self, found: dict[str, list[str]]) -> None:
+        for table, columns in _wanted_layout().items():
+            if found.get(table) != columns:
+                raise StoreDamagedError(_changed(self.path, f"the table ingest.{table} is missing or has other columns"))
+
+
+def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
+    rows = connection.execute(
+        "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE schema_name = 'ingest' AND table_name IN (SELECT table_name FROM duckdb_tables()) GROUP BY table_name"
+    ).fetchall()
+    return dict(rows)
+
+
+@functools.cache
+def _wanted_layout() -> dict[str, list[str]]:
+    with duckdb.connect(MEMORY, config=_CONFIG) as connection:
+        connection.execute(_SCHEMA.read_text(encoding="utf-8"))
+        return _layout(connection)
 
 
 class Writer:
@@ -169,6 +212,13 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
         raise StoreError(f"{path} cannot be opened: {text.splitlines()[0]}") from None
     except duckdb.Error as error:
         raise StoreDamagedError(_damaged(path, error)) from None
+
+
+def _changed(path: Path | None, what: str) -> str:
+    return (
+        f"{path} was changed by another program ({what}): "
+        f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+    )
 
 
 def _damaged(path: Path | None, error: Exception) -> str:

@@ -78,6 +78,7 @@ def _compute(run: RunDir, size: int) -> int:
             surface(landscape, network, states, size, min(IMAGES, len(images)), advance) for network in landscape.networks
         ]
         journal.append(run.surface_journal, 1, *surfaces)
+        run.announce()
         progress.end(run)
         return 0
     except (GanRuntimeError, ValueError) as error:

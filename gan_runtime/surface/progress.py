@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
+
+from pydantic import TypeAdapter, ValidationError
 
 from gan_runtime import processes
 from gan_runtime.rundir import RunDir, write_json
@@ -19,20 +20,21 @@ class SurfaceProgress:
     done: int = 0
     ended: bool = False
     reason: str = ""
+    born: str = ""
 
     @classmethod
     def of(cls, pid: int) -> SurfaceProgress:
         """Of a process that has only begun."""
-        return cls(pid, processes.identity(pid)["started"])
+        return cls(**processes.identity(pid))
 
     @classmethod
     def read(cls, run: RunDir) -> SurfaceProgress | None:
         """As last written; None when no job was ever started. A job that is gone without an end is told as failed."""
         try:
-            found = cls(**json.loads(run.surface_file.read_text(encoding="utf-8")))
-        except FileNotFoundError:
+            found = _READER.validate_json(run.surface_file.read_bytes())
+        except (OSError, ValidationError):  # a power loss may tear it
             return None
-        if not found.ended and processes.alive(found.pid, found.started) is None:
+        if not found.ended and processes.alive(found.pid, found.started, found.born) is None:
             found.ended, found.reason = True, "the process was ended before it was done; start it again."
         return found
 
@@ -44,3 +46,6 @@ class SurfaceProgress:
         """The last word: done, or the reason why not."""
         self.ended, self.reason = True, reason
         self.write(run)
+
+
+_READER = TypeAdapter(SurfaceProgress)

@@ -53,7 +53,7 @@ def stop(run: RunDir) -> None:
     known = SurfaceProgress.read(run)
     if known is None or known.ended:
         return
-    process = processes.alive(known.pid, known.started)
+    process = processes.alive(known.pid, known.started, known.born)
     if process is not None:
         process.kill()
         process.wait(timeout=10)

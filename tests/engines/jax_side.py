@@ -21,7 +21,6 @@ from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.jax_spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.engines import same_noise
-from tests.engines.equal_phases import TwiceTheSame
 
 OWN_NOISE = StepNoise
 Numbers = dict[str, np.ndarray]
@@ -204,17 +203,3 @@ def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict
     engine.load({**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}})
     found = engine.probe()
     return [item.name for item in found.histograms], found.scores
-
-
-def losses_of_phases(images: np.ndarray, places: tuple[int, ...]) -> list[float]:
-    """G's loss in some of the two equal phases of a step."""
-    jax_step.StepNoise = jax_probes.StepNoise = OWN_NOISE  # type: ignore[attr-defined]
-    spec = RunSpec.parse({"engine": "jax", "precision": "float32", "batch_size_global": len(images)})
-    engine = JaxEngine(spec, TwiceTheSame(), ImageSet("random", images, "test"), "cpu")
-
-    def losses(own: jax.Array) -> list[jax.Array]:
-        step = engine._call.step
-        return [step.gradients(place, engine._state, own, jnp.int32(3))[2]["loss_generator"] for place in places]
-
-    found = jax.jit(jax.vmap(losses, axis_name=jax_step.AXIS))(jnp.asarray(images)[None])
-    return [float(loss[0]) for loss in found]

@@ -37,6 +37,7 @@ from gan_runtime.journal import (
 from gan_runtime.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
+from tests.small_pictures import png
 
 NewRun = Callable[..., RunDir]
 KERNELS = Kernels(operations=900, kernels_before=120, kernels_after=40, fusions=30)
@@ -99,7 +100,7 @@ def write_everything(run: RunDir) -> None:
     """A run with a record of every kind, torn by a crash at step 6 and resumed from step 4."""
     run.samples.mkdir()
     for epoch in (1, 2):
-        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(b"picture of epoch %d" % epoch)
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(png(8 * epoch))
     path = run.trainer_journal()
     host = HostFacts(facts={"cores": 8})
     plan = Plan(images=128, steps_per_epoch=4, epochs=2)
@@ -144,8 +145,8 @@ def steps(store: Store) -> list[tuple[Any, ...]]:
 
 
 def test_every_table_is_checked_here(store: Store) -> None:
-    found = store.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'ingest' ORDER BY table_name")
-    assert [name for (name,) in found] == sorted([*TABLES, "version"])
+    found = store.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' ORDER BY table_name")
+    assert [name for (name,) in found] == sorted([*TABLES, "set_aside", "version"])
 
 
 def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new_run: NewRun) -> None:
@@ -178,7 +179,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         ("generator", [0.0, 2.0], [1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.75, 256)
     ]
     assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [(0, 4, 1), (0, 8, 2), (1, 4, 1), (1, 8, 2)]
-    assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(b"picture of epoch 2", '{"seed": 1}')]
+    assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(png(16), '{"seed": 1}')]
     assert store.rows("SELECT step, steps, network, category, seconds, share FROM profiles ORDER BY share") == [
         (4, 2, "", "idle", 0.05, 0.25),
         (4, 2, "generator", "backward", 0.15, 0.75),

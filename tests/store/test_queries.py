@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,6 +23,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.queries import LOSSES, PeakMemory, SampleGrid
 from gan_runtime.store.store import Store
+from tests.small_pictures import png
 
 At = Callable[[float], datetime]
 NewRun = Callable[..., RunDir]
@@ -52,12 +54,17 @@ def calls(first_step: int, last_step: int, epoch: int, written: datetime | None 
     return journal.Scalars(at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
 
 
+def without(values: dict[str, Any], *options: str) -> dict[str, Any]:
+    """The options of a run from before some of them existed."""
+    return {name: value for name, value in RunSpec.parse(values).model_dump().items() if name not in options}
+
+
 @pytest.fixture
 def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
     """The run of the module's docstring, taken in."""
     run = new_run("quick-0001", batch_size_global=2, epochs=2, precision="float32")
     run.samples.mkdir()
-    (run.samples / "epoch-00001.png").write_bytes(b"picture")
+    (run.samples / "epoch-00001.png").write_bytes(png())
     journal.append(
         run.supervisor_journal, 1, journal.StatusChange(at=at(1), status="starting", reason="starting a trainer on cpu")
     )
@@ -291,7 +298,7 @@ def test_images_and_devices_of_a_run_from_before_their_options_count_once(
 ) -> None:
     run = new_run("quick-0001")
     run.supervisor_journal.unlink()
-    spec = {"batch_size_global": 2, "replicas": 2}
+    spec = without({"batch_size_global": 2, "replicas": 2}, "workers", "discriminator_steps")
     before = journal.Created(at=at(1), spec=spec, accelerator="cpu", color=0, preset="quick")
     journal.append(
         run.supervisor_journal, 1, before, journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0)
@@ -414,7 +421,7 @@ def test_the_recorded_metrics_of_some_runs_are_told(store: Store) -> None:
 def test_runs_of_local_sgd_are_told_apart(store: Store, new_run: NewRun, take_in: Callable[[], None], at: At) -> None:
     new_run("quick-0001", replicas=2, sync_every_steps=5)
     old = new_run("quick-0002", seconds=1)
-    before = journal.Created(at=at(1), spec={"name": "from before this option"}, accelerator="cpu", color=0, preset="quick")
+    before = journal.Created(at=at(1), spec=without({}, "sync_every_steps"), accelerator="cpu", color=0, preset="quick")
     old.supervisor_journal.unlink()
     waiting = journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0)
     journal.append(old.supervisor_journal, 1, before, waiting)
@@ -457,8 +464,8 @@ def test_a_histogram_has_edges_counts_and_shares(store: Store) -> None:
 def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
     assert queries.sample_epochs(store, ["quick-0001"]) == [1]
     assert queries.sample(store, "quick-0001", 0) is None
-    assert queries.sample(store, "quick-0001", 1) == SampleGrid("quick-0001", 1, 4, b"picture")
-    assert queries.sample(store, "quick-0001", 99) == SampleGrid("quick-0001", 1, 4, b"picture")
+    assert queries.sample(store, "quick-0001", 1) == SampleGrid("quick-0001", 1, 4, png())
+    assert queries.sample(store, "quick-0001", 99) == SampleGrid("quick-0001", 1, 4, png())
     assert queries.sample_epochs(store, ["none"]) == []
 
 
@@ -540,7 +547,7 @@ def test_the_peak_of_memory_is_that_of_the_newest_attempt(quick: RunDir, store: 
     journal.append(quick.supervisor_journal, 2, journal.StatusChange(status="starting", reason="again"))
     take_in()
     assert queries.peak_memory(store, "quick-0001") is None
-    journal.append(quick.trainer_journal(), 2, memory(2, 700, device=80))
+    journal.append(quick.trainer_journal(), 2, journal.AttemptStart(resume_step=4), memory(2, 700, device=80))
     take_in()
     assert queries.peak_memory(store, "quick-0001") == PeakMemory(700, 80)
 

@@ -11,6 +11,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 
@@ -75,8 +76,31 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
         writer.execute("DROP VIEW runs")
         writer.execute("ALTER TABLE ingest.created DROP COLUMN study")  # as it was in version 1
     store.close()
-    with pytest.raises(StoreError, match=r"has schema version 1, this program writes 2: .*python -m gan_runtime rebuild`"):
+    with pytest.raises(StoreError, match=r"has schema version 1, this program writes 3: .*python -m gan_runtime rebuild`"):
         Store(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE ingest.version SET schema_version = NULL", "it does not say of which version it is"),
+        ("DELETE FROM ingest.version", "it does not say of which version it is"),
+        ("DROP TABLE ingest.version", "it does not say of which version it is"),
+        ("DROP TABLE ingest.offsets", "the table ingest.offsets is missing or has other columns"),
+        ("ALTER TABLE ingest.phases DROP COLUMN seconds", "the table ingest.phases is missing or has other columns"),
+        ("ALTER TABLE ingest.phases ALTER seconds TYPE VARCHAR", "the table ingest.phases is missing or has other columns"),
+    ],
+)
+def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(path: Path, statement: str, what: str) -> None:
+    Store(path).close()
+    with duckdb.connect(str(path)) as by_hand:
+        if "ingest.phases" in statement:
+            by_hand.execute("DROP VIEW phases")
+        by_hand.execute(statement)
+    with pytest.raises(StoreDamagedError) as refused:
+        Store(path)
+    assert f"{path} was changed by another program ({what}): run `" in str(refused.value)
+    assert "rebuild`, which keeps it aside and makes a new one from the journals." in str(refused.value)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:

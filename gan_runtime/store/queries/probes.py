@@ -12,7 +12,10 @@ from gan_runtime.store.store import Store
 
 @dataclass(frozen=True)
 class SampleGrid:
-    """One sample grid: PNG bytes, and where in training it was made."""
+    """One sample grid: a whole PNG within the limits of pictures.py, and where in training it was made.
+
+    Pictures are checked when they are taken in; one that fails is NULL in the store and in no answer of the queries below.
+    """
 
     run_id: str
     epoch: int
@@ -38,7 +41,9 @@ def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> 
 
 def sample_epochs(store: Store, run_ids: list[str]) -> list[int]:
     """The epochs for which at least one of the runs has a sample grid, first to last."""
-    rows = store.rows("SELECT DISTINCT epoch FROM samples WHERE list_contains(?, run_id) ORDER BY epoch", [run_ids])
+    rows = store.rows(
+        "SELECT DISTINCT epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY epoch", [run_ids]
+    )
     return [row[0] for row in rows]
 
 

@@ -82,10 +82,17 @@ def run(store: Store, run_id: str) -> RunRow:
         UnknownRunError: no such run; the message lists the newest that exist.
     """
     rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE run_id = ?", [run_id])
+    if not rows and run_id in (aside := set_aside(store)):
+        raise UnknownRunError(f"run {run_id} cannot be read: {aside[run_id]}.")
     if not rows:
         known = ", ".join(row.run_id for row in runs(store)[:8]) or "none yet"
         raise UnknownRunError(f"run {run_id!r} is not stored here: the newest runs are {known}.")
     return RunRow(*rows[0])
+
+
+def set_aside(store: Store) -> dict[str, str]:
+    """Folders that cannot be read as runs, by name, and why, as the end of a sentence."""
+    return dict(store.rows("SELECT run_id, reason FROM set_aside ORDER BY run_id"))  # type: ignore[arg-type]
 
 
 def run_table(store: Store) -> pd.DataFrame:

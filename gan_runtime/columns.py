@@ -1,0 +1,65 @@
+"""What the columns of the store take: the types of which records are made, so that a record is checked where it enters.
+
+Bounds leave room for sums and products in SQL: a count of images stays within BIGINT also when it is multiplied by a batch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from gan_runtime.spec import RunSpec
+
+YEARS = (1970, 2200)  # pandas counts nanoseconds, up to 2262
+# A page divides by some of these, and groups and names runs by the others.
+NEEDED = ("workload", "dataset", "precision", "replicas", "batch_size_global", "epochs", "seed")
+
+
+def _utc(moment: datetime) -> datetime:
+    """Journals are in UTC, so a time without a zone is one too."""
+    if not YEARS[0] <= moment.year < YEARS[1]:
+        raise ValueError(f"the year must be from {YEARS[0]} to {YEARS[1] - 1}")
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _document(value: dict[str, Any]) -> dict[str, Any]:
+    json.dumps(value)  # raises ValueError for what JSON cannot hold, such as a whole number of 5,000 digits
+    return value
+
+
+def _options(values: dict[str, Any]) -> dict[str, Any]:
+    """The options of a run as the views and pages need them; those that this version does not know may be anything."""
+    absent = [name for name in NEEDED if name not in values]
+    if absent:
+        raise ValueError(f"{absent[0]} is missing")
+    for name, option in RunSpec.options().items():
+        if name in values and not _fits(values[name], option.kind, option.minimum, option.maximum):
+            raise ValueError(f"{name} is not {option.allowed}")
+    return _document(values)
+
+
+def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) -> bool:
+    """Names of a choice may be unknown: they come and go with versions."""
+    if kind is str:
+        return isinstance(value, str)
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
+        return False
+    if kind is float:
+        return math.isfinite(value)
+    return (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
+
+
+Moment = Annotated[datetime, AfterValidator(_utc)]
+Attempt = Annotated[int, Field(ge=1, le=1_000_000)]
+Rank = Annotated[int, Field(ge=0, le=1_000_000)]  # of a worker, a variant, a repeat, a color
+Step = Annotated[int, Field(ge=0, le=10**12)]  # epochs too
+Count = Annotated[int, Field(ge=0, le=10**15)]  # images, operations, values of a bin
+Bytes = Annotated[int, Field(ge=0, le=2**60)]
+Name = Annotated[str, Field(max_length=200)]  # of a metric, a network, a phase
+Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
+Document = Annotated[dict[str, Any], AfterValidator(_document)]
+Options = Annotated[dict[str, Any], AfterValidator(_options)]

@@ -1,0 +1,368 @@
+"""One bad run folder never takes the home down: bad lines are skipped, unreadable runs are set aside by name, all others go on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime import commands, journal
+from gan_runtime.errors import RunStateError, UnknownRunError
+from gan_runtime.home import Home
+from gan_runtime.journal import Sample, StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import memory, queries, rows
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.rebuild import rebuild
+from gan_runtime.store.store import Store
+from tests.small_pictures import png
+
+NewRun = Callable[..., RunDir]
+SUBMITTED = {"kind": "created", "attempt": 1, "at": "2026-01-01T12:00:00Z", "accelerator": "cpu", "color": 0, "preset": "quick"}
+STUDY = {"study_id": "study-0001", "question": "q", "title": "t", "variant": "v", "variant_index": 0, "repeat": 1}
+OPTIONS = RunSpec().model_dump()
+HUGE = 2**40
+
+
+def created(**changes: Any) -> dict[str, Any]:
+    return {**SUBMITTED, "spec": OPTIONS, **changes}
+
+
+def with_option(**changes: Any) -> dict[str, Any]:
+    return created(spec={**OPTIONS, **changes})
+
+
+def write(path: Path, *records: dict[str, Any] | str) -> None:
+    """Lines as they are, unchecked."""
+    path.parent.mkdir(exist_ok=True)
+    lines = [
+        record if isinstance(record, str) else json.dumps({"attempt": 1, "at": "2026-01-01T12:00:00Z", **record})
+        for record in records
+    ]
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+@pytest.fixture
+def good(new_run: NewRun) -> RunDir:
+    """A run among the bad ones."""
+    return new_run("quick-0001")
+
+
+def run_ids(store: Store) -> list[str]:
+    return [row.run_id for row in queries.runs(store)]
+
+
+# ---- runs that cannot be read -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("submission", "what"),
+    [
+        (with_option(replicas="x"), "replicas is not a whole number from 1 to 1024"),
+        (with_option(replicas=[1]), "replicas is not a whole number"),
+        (with_option(replicas=HUGE), "replicas is not a whole number"),
+        (with_option(epochs=0), "epochs is not a whole number"),
+        (with_option(seed=1.5), "seed is not a whole number"),
+        (with_option(batch_size_global=True), "batch_size_global is not a whole number"),
+        (with_option(learning_rate_generator={"a": 1}), "learning_rate_generator is not"),
+        (with_option(workload=7), "workload is not"),
+        ({**SUBMITTED, "spec": {}}, "workload is missing"),
+        ({**SUBMITTED, "spec": []}, "spec"),
+        (created(color=HUGE), "color"),
+        (created(color=-1), "color"),
+        (created(accelerator="abacus"), "accelerator"),
+        (created(at="0001-01-01T00:00:00Z"), "at: the year must be from 1970 to 2199"),
+        (created(study={**STUDY, "repeat": "x"}), "study.repeat"),
+        (created(study={**STUDY, "variant_index": HUGE}), "study.variant_index"),
+        (json.dumps(created())[:100], ""),
+        ("[1, 2, 3]", ""),
+        ('{"kind": "status", "status": "finished", "reason": "done"}', "says something else"),
+        ("\ufffd" * 100, ""),
+    ],
+)
+def test_a_run_with_a_bad_submission_is_set_aside_and_the_others_go_on(
+    home: Home, good: RunDir, submission: dict[str, Any] | str, what: str
+) -> None:
+    bad = RunDir(home.runs / "quick-0002")
+    write(bad.supervisor_journal, submission, {"kind": "status", "status": "finished", "reason": "done"})
+    store = Store()
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    assert run_ids(store) == [good.run_id]
+    [(name, reason)] = queries.set_aside(store).items()
+    assert name == bad.run_id
+    assert reason.startswith("the first line of journal-supervisor.jsonl must say what was submitted, but ")
+    assert what in reason
+    assert ingestor.catch_up() == 0
+    with pytest.raises(UnknownRunError, match=r"^run quick-0002 cannot be read: the first line of "):
+        queries.run(store, bad.run_id)
+
+
+def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(home: Home, good: RunDir) -> None:
+    bad, store = RunDir(home.runs / "quick-0002"), Store()
+    ingestor = Ingestor(home, store)
+    write(bad.supervisor_journal, with_option(replicas="x"))
+    ingestor.catch_up()
+    assert list(queries.set_aside(store)) == [bad.run_id]
+    bad.supervisor_journal.unlink()
+    write(bad.supervisor_journal, created(), {"kind": "status", "status": "finished", "reason": "done"})
+    assert ingestor.catch_up() == 3
+    assert (queries.set_aside(store), sorted(run_ids(store))) == ({}, [good.run_id, bad.run_id])
+    write(bad.trainer_journal(), {"kind": "phase", "phase": "build", "seconds": 1.0})
+    bad.supervisor_journal.unlink()
+    ingestor.catch_up()
+    assert queries.set_aside(store) == {bad.run_id: "journal-supervisor.jsonl is missing"}
+    assert store.rows("SELECT count(*) FROM phases") == [(0,)]
+    bad.trainer_journal().unlink()
+    bad.path.rmdir()
+    ingestor.catch_up()
+    assert queries.set_aside(store) == {}
+
+
+def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) -> None:
+    bad = RunDir(home.runs / "quick-0002")
+    write(bad.supervisor_journal, created())
+    assert queries.set_aside(memory.from_journals(home)) == {bad.run_id: "no line of its journals says in what state it is"}
+    with pytest.raises(RunStateError, match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\."):
+        commands.stop(bad)
+
+
+def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> None:
+    Path(os.fsdecode(os.fsencode(home.runs) + b"/quick-\xff\xfe")).mkdir()
+    for name in ("two words", "ü-0001", "-0001", ".hidden", "x" * 101):
+        (home.runs / name).mkdir()
+    (home.runs / "a file").write_text("nothing")
+    store = memory.from_journals(home)
+    assert run_ids(store) == [good.run_id]
+    reason = "its folder has a name that no run can have"
+    assert queries.set_aside(store) == dict.fromkeys(["quick-\\xff\\xfe", "two words", "ü-0001", "-0001", "x" * 101], reason)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda run: run.trainer_journal().mkdir(), "journal-0.jsonl is no plain file"),
+        (lambda run: os.mkfifo(run.trainer_journal()), "journal-0.jsonl is no plain file"),
+        (lambda run: run.trainer_journal().symlink_to("/dev/zero"), "journal-0.jsonl is no plain file"),
+    ],
+)
+def test_a_journal_that_is_no_file_sets_its_run_aside(
+    home: Home, good: RunDir, new_run: NewRun, spoil: Callable[[RunDir], None], reason: str
+) -> None:
+    spoil(new_run("quick-0002", seconds=1))
+    store = memory.from_journals(home)
+    assert (run_ids(store), queries.set_aside(store)) == ([good.run_id], {"quick-0002": reason})
+
+
+def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
+    home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the checks of records should have kept out, but did not: the tables refuse it, or reading it fails."""
+    bad, worse = new_run("quick-0002", seconds=1), new_run("quick-0003", seconds=2)
+
+    def spoiled(run_id: str, *given: Any) -> Any:
+        if run_id == worse.run_id:
+            raise KeyError("nobody thought of this")
+        row = status(run_id, *given)
+        return row if run_id == good.run_id else (*row[:1], HUGE, *row[2:])
+
+    status = rows.status
+    monkeypatch.setattr(rows, "status", spoiled)
+    store = Store()
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    assert run_ids(store) == [good.run_id]
+    reasons = queries.set_aside(store)
+    assert reasons[bad.run_id].startswith("it cannot be stored (ConversionException: ")
+    assert reasons[worse.run_id] == "it cannot be stored (KeyError: 'nobody thought of this')"
+    assert ingestor.catch_up() == 0
+
+
+def test_the_owner_and_a_rebuild_go_on_beside_bad_runs(home: Home, good: RunDir) -> None:
+    journal.append(good.supervisor_journal, 1, StatusChange(status="finished", reason="done"))
+    write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(replicas="x"))
+    runtime = Runtime.open(home)
+    try:
+        assert (runtime.trouble, run_ids(runtime.store)) == ("", [good.run_id])
+        assert list(queries.set_aside(runtime.store)) == ["quick-0002"]
+    finally:
+        runtime.close()
+    assert rebuild(home).rows["runs"] == 1
+
+
+# ---- lines that are skipped -------------------------------------------------------------------------------------------------
+
+CALL = {"kind": "scalars", "epoch": 1, "first_step": 1, "wall_s": [1.0, 2.0], "values": {"loss_generator": [1.0, 2.0]}}
+BINS = {
+    "kind": "histogram",
+    "epoch": 1,
+    "step": 4,
+    "name": "score/real",
+    "bin_left": [0.0, 0.5],
+    "bin_right": 1.0,
+    "count": [1, 2],
+}
+EPOCH = {"kind": "epoch", "epoch": 1, "step": 4, "seconds": 1.0, "images": 8, "images_per_s": 8.0}
+PICTURE = {"kind": "sample", "epoch": 1, "step": 4, "sample_kind": "fixed_latents", "file": "samples/epoch-00001.png", "meta": {}}
+MEMORY = {
+    **{"kind": "memory", "epoch": 1, "step": 4, "process_bytes": 1, "process_peak_bytes": 1},
+    **{"device_bytes": None, "device_peak_bytes": None},
+}
+SURFACE = {
+    **{"kind": "surface", "network": "generator", "x": [0.0], "y": [0.0], "loss": [1.0], "path_epoch": [0], "path_x": [0.0]},
+    **{"path_y": [0.0], "path_loss": [1.0], "share_x": 1.0, "share_y": 0.0, "images": 1},
+}
+TIMES = {
+    **{"kind": "worker_times", "rank": 0, "epoch": 1, "first_step": 1, "steps": 1},
+    **{"step_s": 1, "compute_s": 1, "wait_s": 0},
+}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *({**CALL, name: HUGE**2} for name in ("epoch", "first_step", "attempt")),
+        *({**CALL, name: -1} for name in ("epoch", "first_step", "attempt")),
+        {**CALL, "wall_s": [1.0]},
+        {**CALL, "values": {"loss_generator": [1.0]}},
+        {**CALL, "values": {"x" * 201: [1.0, 2.0]}},
+        {**CALL, "at": "9999-12-31T23:59:59Z"},
+        {**CALL, "at": "0001-01-01T00:00:00+14:00"},
+        *({**EPOCH, name: value} for name, value in (("images", HUGE**2), ("epoch", -1), ("step", "x"), ("seconds", None))),
+        *({**BINS, name: value} for name, value in (("count", [1]), ("count", [1, -1]), ("count", [1, HUGE**2]), ("name", 7))),
+        *({**PICTURE, name: value} for name, value in (("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2))),
+        *({**MEMORY, name: value} for name, value in (("process_bytes", 2**70), ("device_bytes", -1))),
+        *({**SURFACE, name: value} for name, value in (("loss", []), ("path_x", []), ("images", -1), ("path_epoch", [HUGE**2]))),
+        *({**TIMES, name: value} for name, value in (("rank", HUGE), ("steps", HUGE), ("rank", -1))),
+        {"kind": "plan", "images": -1, "steps_per_epoch": 1, "epochs": 1},
+        {"kind": "attempt", "resume_step": -1},
+        {"kind": "kernels", "operations": HUGE**2, "kernels_before": None, "kernels_after": None, "fusions": None},
+        {"kind": "profile", "step": 1, "steps": 1, "seconds": 1, "shares": [1]},
+        {"kind": "status", "status": "asleep", "reason": ""},
+        {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
+        {"kind": "host", "facts": []},
+        {"kind": "hologram"},
+        '{"kind": "host", "facts": ' + '{"a": ' * 300 + "1" + "}" * 301,
+        '{"kind": "event", "level": "info", "topic": "\\ud800", "message": ""}',
+        '{"kind": "event", "level": "info", "topic": "a", "message": ' + "9" * 5_000 + "}",
+        "\0\0\0\0",
+    ],
+)
+def test_a_line_that_no_table_takes_is_skipped_with_an_event(home: Home, good: RunDir, line: dict[str, Any] | str) -> None:
+    write(good.trainer_journal(), line, {"kind": "phase", "phase": "build", "seconds": 1.5})
+    store = memory.from_journals(home)
+    assert run_ids(store) == [good.run_id]
+    assert store.rows("SELECT seconds FROM phases") == [(1.5,)]
+    [(level, message)] = store.rows("SELECT level, message FROM events WHERE kind = 'journal'")
+    assert (level, message[:26]) == ("warning", "A line of journal-0.jsonl ")
+    assert not queries.run_table(store).empty
+
+
+@pytest.mark.parametrize("line", [CALL, BINS, EPOCH, MEMORY, {"kind": "attempt", "resume_step": 0}])
+def test_what_only_a_trainer_measures_is_skipped_in_other_journals(home: Home, good: RunDir, line: dict[str, Any]) -> None:
+    write(good.supervisor_journal, line)
+    store = memory.from_journals(home)
+    [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
+    assert message.startswith("A line of journal-supervisor.jsonl was skipped: only ")
+    assert store.rows("SELECT count(*) FROM scalars") == [(0,)]
+
+
+def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
+    write(good.trainer_journal(), {**CALL, "wall_s": [1.0]}, {**EPOCH, "images": -1}, {"kind": "hologram"})
+    messages = [
+        row[0] for row in memory.from_journals(home).rows("SELECT message FROM events WHERE kind = 'journal' ORDER BY ALL")
+    ]
+    assert messages == [
+        "A line of journal-0.jsonl was skipped: images: Input should be greater than or equal to 0.",
+        "A line of journal-0.jsonl was skipped: it is of no kind that this version knows.",
+        "A line of journal-0.jsonl was skipped: its lists must be of one length.",
+    ]
+
+
+def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> None:
+    write(good.trainer_journal(), *["what is this?"] * 1_000)
+    assert memory.from_journals(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(20,)]
+
+
+def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
+    write(good.supervisor_journal, {"kind": "status", "status": "starting", "reason": "by hand", "at": "2026-01-01T12:00:07"})
+    assert commands.latest_status(good).status == "starting"
+    commands.stop(good)
+    assert str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0]) == "2026-01-01 12:00:07+00:00"
+
+
+# ---- lines that stand there twice -------------------------------------------------------------------------------------------
+
+
+def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -> None:
+    first = json.loads(good.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
+    write(good.supervisor_journal, {**first, "color": 3}, json.dumps(first))
+    write(good.trainer_journal(), json.dumps(first))
+    store = memory.from_journals(home)
+    assert [row.color for row in queries.runs(store)] == [0]
+    assert store.rows("SELECT count(*) FROM events WHERE message LIKE '%a run is submitted once%'") == [(3,)]
+
+
+def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir) -> None:
+    scores = {"kind": "epoch_scores", "epoch": 1, "step": 4, "wall_s": 4.0, "values": {"spread_real": 0.5}}
+    overlapping = {**CALL, "first_step": 2, "wall_s": [2.0, 3.0], "values": {"loss_generator": [2.0, 3.0]}}
+    lines = [CALL, EPOCH, BINS, MEMORY, scores]
+    store = Store()
+    ingestor = Ingestor(home, store)
+    write(good.trainer_journal(), *lines, *lines)
+    ingestor.catch_up()
+    write(good.trainer_journal(), overlapping)
+    Ingestor(home, store).catch_up()  # another owner, which knows only what is stored
+    counts = {view: store.rows(f"SELECT count(*) FROM {view}")[0][0] for view in ("epochs", "histograms", "memory")}
+    assert counts == {"epochs": 1, "histograms": 1, "memory": 1}
+    assert store.rows("SELECT metric, step, value FROM scalars ORDER BY ALL") == [
+        *(("loss_generator", step, float(step)) for step in (1, 2, 3)),
+        ("spread_real", 4, 0.5),
+    ]
+    assert store.rows("SELECT count(*) FROM events WHERE message LIKE '%is stored already.'") == [(5,)]
+
+
+# ---- pictures ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("/etc/passwd", "its name is not that of a PNG file in the samples folder of the run"),
+        ("../../secret.png", "its name is not that of a PNG file in the samples folder of the run"),
+        ("samples/" + "x" * 5_000, "its name is not that of a PNG file in the samples folder of the run"),
+        ("samples/link.png", "it cannot be read (Too many levels of symbolic links)"),
+        ("samples/damaged.png", "it is a damaged PNG picture"),
+        ("samples/text.png", "it is no PNG picture"),
+        ("samples/none.png", "the file is missing"),
+    ],
+)
+def test_no_file_but_a_whole_picture_of_the_run_itself_gets_into_the_store(
+    home: Home, good: RunDir, file: str, reason: str
+) -> None:
+    (home.path / "secret.png").write_bytes(png())
+    good.samples.mkdir()
+    (good.samples / "link.png").symlink_to(home.path / "secret.png")
+    (good.samples / "damaged.png").write_bytes(png()[:-20])
+    (good.samples / "text.png").write_text("no picture")
+    (good.samples / "whole.png").write_bytes(png())
+    grids = [
+        Sample(epoch=epoch, step=epoch, sample_kind="fixed_latents", file=name, meta={})
+        for epoch, name in ((1, "samples/whole.png"), (2, file))
+    ]
+    journal.append(good.trainer_journal(), 1, *grids)
+    store = memory.from_journals(home)
+    assert store.rows("SELECT epoch, png FROM samples ORDER BY epoch") == [(1, png()), (2, None)]
+    found = queries.sample(store, good.run_id, 2)
+    assert found is not None
+    assert (found.epoch, found.png) == (1, png())
+    assert queries.sample_epochs(store, [good.run_id]) == [1]
+    messages = store.rows("SELECT message FROM events WHERE kind = 'journal'")
+    assert messages == [(f"The picture of epoch 2 was left out: {reason}.",)]
