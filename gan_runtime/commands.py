@@ -218,8 +218,8 @@ def rename(run: RunDir, name: str) -> None:
         SpecError: the name is empty, too long, or has odd characters.
     """
     if not name:
-        allowed = RunSpec.options()["name"].allowed
-        raise SpecError([FieldError("name", f"name is '', but allowed is {allowed}, and not empty.")])
+        option = RunSpec.options()["name"]
+        raise SpecError([FieldError("name", f"{option.named} is '', but allowed is {option.allowed}, and not empty.")])
     RunSpec.parse({"name": name})
     journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name))
     run.announce()

@@ -15,6 +15,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── JournalError                a journal of a run is none
 ├── PictureError                a sample grid may not or cannot be read
 ├── TargetError                 what was to be written would take the place of something else
+├── OutputError                 the standard output takes no more
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
@@ -38,7 +39,10 @@ QUOTED_CHARACTERS = 80
 
 def quoted(given: Any) -> str:
     """What a person gave, as it stands in a sentence: text in quotation marks, nothing longer than a line."""
-    text = repr(given)
+    try:
+        text = repr(given)
+    except (ValueError, RecursionError):  # a number of thousands of digits; lists within lists without end
+        text = f"a {type(given).__name__} without end"
     return text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…"
 
 
@@ -126,6 +130,10 @@ class PictureError(GanRuntimeError):
 
 class TargetError(GanRuntimeError):
     """What was to be written would take the place of another file, or of something that is no file."""
+
+
+class OutputError(GanRuntimeError):
+    """What a command answers cannot be written to where its output goes."""
 
 
 class PortError(GanRuntimeError):

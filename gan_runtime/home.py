@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime.errors import HomeError, UnknownRunError
+from gan_runtime.errors import HomeError, UnknownRunError, quoted
 from gan_runtime.rundir import RunDir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -102,5 +102,5 @@ class Home:
         names = [run.run_id for run in self.run_dirs()]
         if run_id not in names:
             known = f"there are {', '.join(names[-8:])}" if names else "there are no runs yet"
-            raise UnknownRunError(f"run {run_id!r} is not stored in {self.path}: {known}.")
+            raise UnknownRunError(f"run {quoted(run_id)} is not stored in {self.path}: {known}.")
         return RunDir(self.runs / run_id)

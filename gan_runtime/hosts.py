@@ -76,12 +76,12 @@ class Host(BaseModel):
         if not device.available:
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
             raise AcceleratorError(
-                f"accelerator is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
+                f"{RunSpec.named('accelerator')} is {wanted}, but {device.reason.removesuffix('.')}; on this host you can use {usable}."
             )
         if not self._reached(wanted, spec.engine):
             other = ", or accelerator=cpu" if wanted != "cpu" else ""
             raise AcceleratorError(
-                f"engine is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
+                f"{RunSpec.named('engine')} is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
                 f"use engine={device.engines[0]}{other}."
             )
         if wanted == "tpu" and spec.workers > 1:  # of one host; a larger TPU is a cluster, whose workers nobody starts from here
@@ -95,7 +95,7 @@ class Host(BaseModel):
             )
         if wanted != "cpu" and spec.replicas > device.count:
             raise AcceleratorError(
-                f"replicas is {spec.replicas}, but this host has {device.count} {wanted.upper()} device(s): "
+                f"{RunSpec.named('replicas')} is {spec.replicas}, but this host has {device.count} {wanted.upper()} device(s): "
                 f"use 1 to {device.count}, or accelerator=cpu for simulated cores."
             )
         return wanted

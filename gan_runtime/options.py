@@ -9,7 +9,7 @@ from typing import Any, get_origin
 from pydantic import Field
 from pydantic_core import ErrorDetails
 
-from gan_runtime.errors import FieldError
+from gan_runtime.errors import QUOTED_CHARACTERS, FieldError, quoted
 
 GROUPS = (  # in the order of the form
     "Model and data",
@@ -43,6 +43,11 @@ class Option:
     maximum: float | None
     excludes_minimum: bool = False
     excludes_maximum: bool = False
+
+    @property
+    def named(self) -> str:
+        """The option as sentences call it: its label, and its key where that is another word."""
+        return self.name if self.label.lower().replace(" ", "_") == self.name else f"{self.label} ({self.name})"
 
     @property
     def allowed(self) -> str:
@@ -108,9 +113,9 @@ def read_option(name: str, info: Any) -> Option:
 
 
 def not_a_choice(option: Option, given: Any) -> str:
-    near = difflib.get_close_matches(str(given), option.choices, n=1)
+    near = difflib.get_close_matches(str(given)[:QUOTED_CHARACTERS], option.choices, n=1)
     advice = f"did you mean {near[0]}?" if near else option.error
-    return f"{option.name} is {given!r}, but allowed is {option.allowed}: {advice}"
+    return f"{option.named} is {quoted(given)}, but allowed is {option.allowed}: {advice}"
 
 
 def check(option: Option, value: Any) -> Any:
@@ -126,14 +131,26 @@ def in_words(detail: ErrorDetails, options: dict[str, Option]) -> FieldError:
     """One pydantic error as a sentence: what was given, what is allowed, what to do."""
     name = str(detail["loc"][0]) if detail["loc"] else "spec"
     if name not in options:
-        near = difflib.get_close_matches(name, options, n=1)
-        hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(options) + "."
-        return FieldError(name, f"{name} is not an option of a run: {hint}")
+        return unknown(name, options)
     option = options[name]
     if option.choices:
         return FieldError(name, not_a_choice(option, detail["input"]))
-    return FieldError(name, f"{name} is {_plain(detail['input'])}, but allowed is {option.allowed}: {option.error}")
+    given = quoted(detail["input"])
+    return FieldError(name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}")
 
 
-def _plain(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
+def unknown(name: str, options: dict[str, Option]) -> FieldError:
+    """The sentence about a key that is no option."""
+    near = difflib.get_close_matches(name[:QUOTED_CHARACTERS], options, n=1)
+    hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(options) + "."
+    return FieldError(name, f"{name if can_be_a_name(name) else quoted(name)} is not an option of a run: {hint}")
+
+
+def can_be_a_name(name: str) -> bool:
+    """Whether a key could be that of an option: a short word."""
+    return name.isascii() and name.isidentifier() and len(name) <= QUOTED_CHARACTERS
+
+
+def labelled(message: str, option: Option) -> str:
+    """A sentence that begins with an option's key, beginning with its label as well."""
+    return f"{option.named}{message.removeprefix(option.name)}" if message.startswith(f"{option.name} is ") else message

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gan_runtime.errors import FieldError, SpecError
+from gan_runtime.errors import QUOTED_CHARACTERS, FieldError, SpecError, quoted
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str) -> Preset:
     """The preset of that name. Raises SpecError, naming the presets there are."""
     if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=1)
+        near = difflib.get_close_matches(name[:QUOTED_CHARACTERS], PRESETS, n=1)
         hint = f"did you mean {near[0]}?" if near else "pick one of them."
-        raise SpecError([FieldError("preset", f"preset is {name!r}, but allowed is {', '.join(PRESETS)}: {hint}")])
+        raise SpecError([FieldError("preset", f"preset is {quoted(name)}, but allowed is {', '.join(PRESETS)}: {hint}")])
     return PRESETS[name]
 
 
@@ -95,6 +95,6 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
     for text in assignments:
         name, equals, value = text.partition("=")
         if not equals:
-            raise SpecError([FieldError("set", f"--set {text!r} has no '=': write it as key=value, such as epochs=3.")])
-        values[name.strip()] = value.strip()
+            raise SpecError([FieldError("set", f"--set {quoted(text)} has no '=': write it as key=value, such as epochs=3.")])
+        values[name.strip(" ")] = value.strip()
     return values

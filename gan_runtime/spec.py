@@ -6,7 +6,6 @@ itself when it is built, before any process starts; below that line the code tru
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -28,6 +27,7 @@ from gan_runtime.run_options.measuring import MeasuringOptions
 from gan_runtime.run_options.objective import ObjectiveOptions
 from gan_runtime.run_options.optimizer import OptimizerOptions
 from gan_runtime.run_options.watching import WatchingOptions
+from gan_runtime.spec_file import read_values
 
 Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
@@ -176,6 +176,12 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
     def _check_option(cls, value: Any, info: ValidationInfo) -> Any:
         return options.check(cls.options()[str(info.field_name)], value)
 
+    @field_validator("*", mode="after")
+    @classmethod
+    def _without_negative_zero(cls, value: Any) -> Any:
+        """-0.0 is 0: two runs that do the same say the same."""
+        return value + 0.0 if isinstance(value, float) else value
+
     @model_validator(mode="wrap")
     @classmethod
     def _check_all(cls, given: Any, check_options: ModelWrapValidatorHandler[RunSpec]) -> RunSpec:
@@ -186,7 +192,8 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         except ValidationError as error:
             wrong = [options.in_words(detail, cls.options()) for detail in error.errors()]
             spec = check_options({name: value for name, value in dict(given).items() if name not in _names(wrong)})
-        wrong += spec_rules.broken({name: value for name, value in spec if name not in _names(wrong)})
+        broken = spec_rules.broken({name: value for name, value in spec if name not in _names(wrong)})
+        wrong += [FieldError(error.field, options.labelled(error.message, cls.options()[error.field])) for error in broken]
         if wrong:
             raise ValidationError.from_exception_data(cls.__name__, [_detail(error, given) for error in wrong])
         return spec
@@ -204,12 +211,20 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         return cls._options
 
     @classmethod
+    def named(cls, name: str) -> str:
+        """An option as sentences call it: "Global batch (batch_size_global)"."""
+        return cls.options()[name].named
+
+    @classmethod
     def parse(cls, values: dict[str, Any]) -> RunSpec:
         """A spec from plain values (numbers may be text, as a form or `--set` gives them).
 
         Raises:
             SpecError: one message per wrong option: what was given, what is allowed, what to do.
         """
+        odd = [name for name in values if not options.can_be_a_name(name)]
+        if odd:
+            raise SpecError([options.unknown(name, cls.options()) for name in odd])
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -246,7 +261,8 @@ class RunSpec(ObjectiveOptions, OptimizerOptions, DistributionOptions, WatchingO
         """Raises DatasetError when a set of `images` images does not fill one step: there would be none to train."""
         if self.steps_per_epoch(images):
             return
-        batch, has = f"batch_size_global is {self.batch_size_global}", f"{self.dataset} has only {images} images"
+        batch = f"{self.named('batch_size_global')} is {self.batch_size_global}"
+        has = f"{self.dataset} has only {images} images"
         if self.batch_size_global > images:
             raise DatasetError(f"{batch}, but {has}: use a smaller batch.")
         raise DatasetError(
@@ -266,22 +282,3 @@ def _names(errors: list[FieldError]) -> set[str]:
 def _detail(error: FieldError, given: Any) -> InitErrorDetails:
     kind = PydanticCustomError("option", "{message}", {"message": error.message})
     return InitErrorDetails(type=kind, loc=(error.field,), input=given)
-
-
-def read_values(path: Path) -> dict[str, Any]:
-    """The options that a JSON file gives, unchecked. Raises SpecError when it is missing or no JSON object."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecError(
-            [FieldError("spec", f"spec file {path} cannot be read ({error.strerror}): give the path of a JSON file.")]
-        ) from None
-    except ValueError as error:
-        raise SpecError(
-            [FieldError("spec", f"spec file {path} is not JSON ({error}): correct it, or start from the spec.json of a run.")]
-        ) from None
-    if not isinstance(values, dict):
-        raise SpecError(
-            [FieldError("spec", f"spec file {path} holds a {type(values).__name__}: it must hold one JSON object of options.")]
-        )
-    return values

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from gan_runtime.errors import FieldError
+from gan_runtime.errors import FieldError, quoted
 
 Rule = Callable[..., FieldError | None]
 
@@ -216,7 +216,8 @@ def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | No
     if engine != "jax" or tpu_address == "local":
         return None
     return FieldError(
-        "tpu_address", f"tpu_address is {tpu_address!r}, but engine=jax uses the TPU of its own host: use tpu_address=local."
+        "tpu_address",
+        f"tpu_address is {quoted(tpu_address)}, but engine=jax uses the TPU of its own host: use tpu_address=local.",
     )
 
 

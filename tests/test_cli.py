@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from gan_runtime import hosts, owner
+from gan_runtime import hosts, journal, owner
 from gan_runtime.cli import training
 from gan_runtime.cli.app import app
 from gan_runtime.errors import HomeInUseError
-from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
 from gan_runtime.presets import PRESETS
+from gan_runtime.rundir import RunDir
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, queries
@@ -452,7 +455,7 @@ def test_a_wrong_value_is_tried_for_every_option() -> None:
 @pytest.mark.parametrize("option", WRONG)
 def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], option: str) -> None:
     sentence = refused(command("train", "--set", f"{option}={WRONG[option]}"))
-    assert sentence.startswith(f"{option} is ")
+    assert sentence.startswith(f"{RunSpec.named(option)} is ")
     assert "allowed is" in sentence
     assert not place.exists()
 
@@ -465,7 +468,7 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
         (["--set", "epochs"], "--set 'epochs' has no '=': write it as key=value, such as epochs=3."),
         (
             ["--set", "batch_size_global=30", "--set", "replicas=4"],
-            "batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32.",
+            "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32.",
         ),
         (
             ["--spec", "/no/such.json"],
@@ -476,6 +479,81 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
 def test_a_wrong_word_is_refused(place: Path, command: Callable[..., Result], words: list[str], sentence: str) -> None:
     assert refused(command("train", *words)) == sentence
     assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["train", "--detac"], r"no such option: --detac \(Possible options: .+\): see `.+ -m gan_runtime train --help`\."),
+        (["--detach"], r"no such option: --detach: see `.+ -m gan_runtime --help`\."),
+        (["shw"], r"no such command 'shw', did you mean 'show': see `.+ -m gan_runtime --help`\."),
+        (["show"], r"missing argument 'RUN': see `.+ -m gan_runtime show --help`\."),
+        (["serve", "--port", "0"], r"invalid value for '--port': .+: see `.+ -m gan_runtime serve --help`\."),
+        (["study", "batch_size", "--values", ""], r"values has 1 value\(s\), but a study compares at least 2: try .+\."),
+        (["serve", "--address", "x" * 64], r"address x{64} with port 8501 cannot be listened on \(.+\): use --address .+\."),
+    ],
+)
+def test_a_word_that_no_command_knows_is_refused_in_one_line(
+    command: Callable[..., Result], words: list[str], sentence: str
+) -> None:
+    result = command(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.fullmatch(sentence, result.stderr.strip()), result.stderr
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"{project['name']} {project['version']}\n"
+
+
+# ---- terminals and what else takes the output -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hostile(new_run: Callable[..., RunDir]) -> RunDir:
+    """A run as a stranger may have made it: its name rings, clears the screen and turns text round."""
+    run = new_run("quick-0001")
+    journal.append(run.supervisor_journal, 1, journal.Renamed(name="\x1b[2J\x07\u202eé\x9b1m"))
+    reason = "=HYPERLINK(1) \x1b]0;owned\x07"
+    journal.append(run.supervisor_journal, 1, journal.StatusChange(status="failed", reason=reason))
+    return run
+
+
+def test_names_do_nothing_to_the_terminal(command: Callable[..., Result], home: Home, hostile: RunDir) -> None:
+    shown = command("runs", home=home.path).stdout + command("show", hostile.run_id, home=home.path).stdout
+    shown += command("sql", "SELECT name, note FROM runs", home=home.path).stdout
+    assert r"\x1b[2J\x07\u202eé\x9b1m" in shown
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    (run,) = answer(command("runs", "--json", home=home.path))
+    assert run["name"] == "\x1b[2J\x07\u202eé\x9b1m"
+    assert "\x9b" not in command("runs", "--json", home=home.path).stdout
+
+
+@pytest.mark.usefixtures("hostile")
+def test_an_output_that_takes_ascii_only_gets_the_rest_written_out(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, expected in ((["runs"], rb"1 \xd7 cpu"), (["runs", "--json"], rb"\u00e9")):
+        content = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(content, encoding="ascii"))
+        app([*words, "--home", str(home.path)], standalone_mode=False)
+        assert expected in content.getvalue()
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize("words", [["runs"], ["runs", "--json"]], ids=["table", "json"])
+def test_an_output_that_is_full_is_one_sentence(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdout", full)
+        assert app([*words, "--home", str(home.path)], standalone_mode=False) == 2
+    sentence = "the answer cannot be written (No space left on device): look after where the output goes.\n"
+    assert capsys.readouterr().err == sentence
+
+
+@pytest.mark.usefixtures("hostile")
+def test_an_output_that_is_closed_is_no_trouble(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert app(["runs", "--home", str(home.path)], standalone_mode=False) is None
 
 
 @pytest.mark.parametrize("content", ["epochs: 3", "[1, 2]", ""])
@@ -500,7 +578,7 @@ def test_an_absent_accelerator_is_refused(place: Path, command: Callable[..., Re
 @pytest.mark.usefixtures("known_host")
 def test_a_batch_larger_than_the_dataset_is_refused(place: Path, command: Callable[..., Result]) -> None:
     sentence = refused(command("train", "--set", "batch_size_global=2000"))
-    assert sentence == "batch_size_global is 2000, but digits has only 1797 images: use a smaller batch."
+    assert sentence == "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch."
     assert not place.exists()
 
 

@@ -70,7 +70,7 @@ def test_the_same_rates_change_nothing(failed: RunDir) -> None:
         ),
         ({"momentum": 0.9}, "momentum is not changed by a resume"),
         ({"rate": 1}, "rate is not changed by a resume"),
-        ({"learning_rate_generator": "-1"}, "learning_rate_generator is '-1', but allowed is"),
+        ({"learning_rate_generator": "-1"}, "Learning rate, generator (learning_rate_generator) is '-1', but allowed is"),
     ],
 )
 def test_everything_else_is_refused_by_name_and_nothing_is_written(

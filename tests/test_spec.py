@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from gan_runtime import presets, spec_rules
-from gan_runtime.errors import SpecError
+from gan_runtime.errors import GanRuntimeError, SpecError
+from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
+from gan_runtime.studies.design import StudyDesign
 
 WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
@@ -25,52 +28,72 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ("epochs", 0, "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", 10_001, "epochs is 10001, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", 3.5, "epochs is 3.5, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
-    ("epochs", "three", "epochs is 'three', but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    (
+        "epochs",
+        "three",
+        "epochs is 'three', but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
     ("epochs", "", "epochs is '', but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("epochs", None, "epochs is None, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
-    ("steps_per_loop", 0, "steps_per_loop is 0, but allowed is a whole number from 1 to 10000: use a whole number of steps."),
+    (
+        "steps_per_loop",
+        0,
+        "Steps per host call (steps_per_loop) is 0, but allowed is a whole number from 1 to 10000: use a whole number of steps.",
+    ),
     ("epochs", True, "epochs is True, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
     ("seed", False, "seed is False, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
     (
         "learning_rate_generator",
         True,
-        "learning_rate_generator is True, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+        "Learning rate, generator (learning_rate_generator) is True, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
     ),
     ("seed", -1, "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
     ("seed", 2**31, "seed is 2147483648, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
-    ("workers", 257, "workers is 257, but allowed is a whole number from 1 to 256: use the number of processes to train in."),
+    (
+        "workers",
+        257,
+        "workers is 257, but allowed is a whole number from 1 to 256: use the number of processes to train in.",
+    ),
     (
         "all_reduce_pack_mb",
         1025,
-        "all_reduce_pack_mb is 1025, but allowed is a whole number from 0 to 1024: use 0 for one pack, or a size such as 8.",
+        "All-reduce pack (all_reduce_pack_mb) is 1025, but allowed is a whole number from 0 to 1024: use 0 for one pack, or a size such as 8.",
     ),
-    ("replicas", 0, "replicas is 0, but allowed is a whole number from 1 to 1024: use the number of devices to train on."),
+    (
+        "replicas",
+        0,
+        "replicas is 0, but allowed is a whole number from 1 to 1024: use the number of devices to train on.",
+    ),
     (
         "batch_size_global",
         65_537,
-        "batch_size_global is 65537, but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
+        "Global batch (batch_size_global) is 65537, but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
     ),
     (
         "learning_rate_generator",
         0,
-        "learning_rate_generator is 0, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+        "Learning rate, generator (learning_rate_generator) is 0, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
     ),
     (
         "learning_rate_discriminator",
         1.5,
-        "learning_rate_discriminator is 1.5, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+        "Learning rate, discriminator (learning_rate_discriminator) is 1.5, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
     ),
     (
         "learning_rate_discriminator",
         "nan",
-        "learning_rate_discriminator is 'nan', but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
+        "Learning rate, discriminator (learning_rate_discriminator) is 'nan', but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
     ),
     ("workload", "dcgan", "workload is 'dcgan', but allowed is dcgan_mnist, mlp_gan: did you mean dcgan_mnist?"),
     ("workload", 3, "workload is 3, but allowed is dcgan_mnist, mlp_gan: pick one of the listed workloads."),
     ("dataset", "minst", "dataset is 'minst', but allowed is digits, mnist, fashion_mnist: did you mean mnist?"),
     ("engine", "torch", "engine is 'torch', but allowed is auto, tensorflow, jax: pick one of the listed engines."),
     ("accelerator", "gpux", "accelerator is 'gpux', but allowed is auto, cpu, gpu, tpu: did you mean gpu?"),
-    ("accelerator", "cuda", "accelerator is 'cuda', but allowed is auto, cpu, gpu, tpu: pick one of the listed accelerators."),
+    (
+        "accelerator",
+        "cuda",
+        "accelerator is 'cuda', but allowed is auto, cpu, gpu, tpu: pick one of the listed accelerators.",
+    ),
     (
         "precision",
         "float16",
@@ -78,60 +101,92 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ),
     ("xla", "on", "xla is 'on', but allowed is off, jit, autocluster: pick one of the listed settings."),
     ("optimizer", "adamw", "optimizer is 'adamw', but allowed is adam, sgd, rmsprop: did you mean adam?"),
-    ("adam_beta_1", 1.0, "adam_beta_1 is 1.0, but allowed is at least 0 and below 1: use 0.9, or 0.5 for steadier training."),
-    ("momentum", -0.1, "momentum is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9."),
+    (
+        "adam_beta_1",
+        1.0,
+        "adam_beta_1 is 1.0, but allowed is at least 0 and below 1: use 0.9, or 0.5 for steadier training.",
+    ),
+    ("momentum", -0.1, "Momentum (SGD) (momentum) is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9."),
     (
         "learning_rate_schedule",
         "cosine",
-        "learning_rate_schedule is 'cosine', but allowed is constant, cosine_restarts: pick one of the listed schedules.",
+        "Rate schedule (learning_rate_schedule) is 'cosine', but allowed is constant, cosine_restarts: pick one of the listed schedules.",
     ),
-    ("restart_epochs", 0, "restart_epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    (
+        "restart_epochs",
+        0,
+        "Cycle of the schedule (restart_epochs) is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
     (
         "warmup_epochs",
         -1,
-        "warmup_epochs is -1, but allowed is a whole number from 0 to 10000: use a whole number of epochs, or 0.",
+        "Warm-up (warmup_epochs) is -1, but allowed is a whole number from 0 to 10000: use a whole number of epochs, or 0.",
     ),
     (
         "learning_rate_scaling",
         "quadratic",
-        "learning_rate_scaling is 'quadratic', but allowed is none, linear, sqrt: pick one of the listed scalings.",
+        "Rate by batch (learning_rate_scaling) is 'quadratic', but allowed is none, linear, sqrt: pick one of the listed scalings.",
     ),
     (
         "reference_batch",
         0,
         "reference_batch is 0, but allowed is a whole number from 1 to 65536: use the batch for which the rates were tuned.",
     ),
-    ("clip_norm", -1, "clip_norm is -1, but allowed is at least 0 and at most 1e+06: use 0, or a norm such as 1."),
+    (
+        "clip_norm",
+        -1,
+        "Gradient clipping (clip_norm) is -1, but allowed is at least 0 and at most 1e+06: use 0, or a norm such as 1.",
+    ),
     (
         "generator_loss",
         "wgan",
         "generator_loss is 'wgan', but allowed is non_saturating, minimax: pick one of the listed losses.",
     ),
-    ("updates", "alternating", "updates is 'alternating', but allowed is together, in_turn: pick one of the listed orders."),
+    (
+        "updates",
+        "alternating",
+        "updates is 'alternating', but allowed is together, in_turn: pick one of the listed orders.",
+    ),
     (
         "discriminator_steps",
         11,
         "discriminator_steps is 11, but allowed is a whole number from 1 to 10: use a whole number from 1 to 10.",
     ),
-    ("label_smoothing", 0.6, "label_smoothing is 0.6, but allowed is at least 0 and at most 0.5: use 0, or about 0.1."),
-    ("r1_weight", -1, "r1_weight is -1, but allowed is at least 0 and at most 1000: use 0, or about 1 to 10."),
-    ("ema_decay", 1, "ema_decay is 1, but allowed is at least 0 and below 1: use 0, or about 0.99 to 0.9999."),
-    ("samples_from", "average", "samples_from is 'average', but allowed is live, ema: pick one of the listed generators."),
+    (
+        "label_smoothing",
+        0.6,
+        "Label smoothing, real side (label_smoothing) is 0.6, but allowed is at least 0 and at most 0.5: use 0, or about 0.1.",
+    ),
+    ("r1_weight", -1, "R1 penalty (r1_weight) is -1, but allowed is at least 0 and at most 1000: use 0, or about 1 to 10."),
+    (
+        "ema_decay",
+        1,
+        "Generator average (EMA) (ema_decay) is 1, but allowed is at least 0 and below 1: use 0, or about 0.99 to 0.9999.",
+    ),
+    (
+        "samples_from",
+        "average",
+        "Sample grids from (samples_from) is 'average', but allowed is live, ema: pick one of the listed generators.",
+    ),
     (
         "batch_norm",
         "synchronized",
-        "batch_norm is 'synchronized', but allowed is per_replica, synchronised: did you mean synchronised?",
+        "Batch norm over (batch_norm) is 'synchronized', but allowed is per_replica, synchronised: did you mean synchronised?",
     ),
-    ("all_reduce_type", "float16", "all_reduce_type is 'float16', but allowed is float32, bfloat16: did you mean bfloat16?"),
+    (
+        "all_reduce_type",
+        "float16",
+        "Exchange gradients in (all_reduce_type) is 'float16', but allowed is float32, bfloat16: did you mean bfloat16?",
+    ),
     (
         "accumulation_steps",
         0,
-        "accumulation_steps is 0, but allowed is a whole number from 1 to 64: use a whole number that divides the images per replica.",
+        "Gradient accumulation (accumulation_steps) is 0, but allowed is a whole number from 1 to 64: use a whole number that divides the images per replica.",
     ),
     (
         "sync_every_steps",
         0,
-        "sync_every_steps is 0, but allowed is a whole number from 1 to 1000: use 1, or a whole number of steps.",
+        "Synchronise every (sync_every_steps) is 0, but allowed is a whole number from 1 to 1000: use 1, or a whole number of steps.",
     ),
     (
         "name",
@@ -145,10 +200,26 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "tpu_address is '', but allowed is text of 1 to 200 letters, digits, ':', '/', '.', '_' and '-': "
         "use 'local', a TPU name, or grpc://host:port.",
     ),
-    ("alarm_action", "ignore", "alarm_action is 'ignore', but allowed is note, stop, roll_back: did you mean note?"),
-    ("collapse_share", 1.0, "collapse_share is 1.0, but allowed is at least 0 and below 1: use 0, or about 0.1."),
-    ("d_wins_score", 0.5, "d_wins_score is 0.5, but allowed is at least 0 and below 0.5: use 0, or about 0.01."),
-    ("keep_checkpoints", 0, "keep_checkpoints is 0, but allowed is a whole number from 1 to 1000: use a whole number from 1."),
+    (
+        "alarm_action",
+        "ignore",
+        "On an alarm (alarm_action) is 'ignore', but allowed is note, stop, roll_back: did you mean note?",
+    ),
+    (
+        "collapse_share",
+        1.0,
+        "Collapse alarm below (collapse_share) is 1.0, but allowed is at least 0 and below 1: use 0, or about 0.1.",
+    ),
+    (
+        "d_wins_score",
+        0.5,
+        "D-wins alarm below (d_wins_score) is 0.5, but allowed is at least 0 and below 0.5: use 0, or about 0.01.",
+    ),
+    (
+        "keep_checkpoints",
+        0,
+        "Checkpoints kept (keep_checkpoints) is 0, but allowed is a whole number from 1 to 1000: use a whole number from 1.",
+    ),
 ]
 
 
@@ -206,8 +277,8 @@ def test_an_unknown_option_lists_the_options_there_are() -> None:
 @pytest.mark.parametrize(
     ("batch", "replicas", "sentence"),
     [
-        (30, 4, "batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32."),
-        (2, 4, "batch_size_global is 2, but 4 replicas need a multiple of 4: use 4."),
+        (30, 4, "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32."),
+        (2, 4, "Global batch (batch_size_global) is 2, but 4 replicas need a multiple of 4: use 4."),
     ],
 )
 def test_a_batch_that_replicas_cannot_share_is_refused_with_its_neighbours(batch: int, replicas: int, sentence: str) -> None:
@@ -230,7 +301,7 @@ def test_float16_on_a_tpu_is_refused() -> None:
         (
             {"workers": 3, "batch_size_global": 64},
             "batch_size_global",
-            "batch_size_global is 64, but 3 workers of 1 replica(s) each need a multiple of 3: use 63 or 66.",
+            "Global batch (batch_size_global) is 64, but 3 workers of 1 replica(s) each need a multiple of 3: use 63 or 66.",
         ),
         (
             {"workers": 2, "accelerator": "tpu"},
@@ -246,7 +317,7 @@ def test_float16_on_a_tpu_is_refused() -> None:
         (
             {"all_reduce_pack_mb": 8},
             "all_reduce_pack_mb",
-            "all_reduce_pack_mb is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
+            "All-reduce pack (all_reduce_pack_mb) is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
         ),
     ],
 )
@@ -295,38 +366,42 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "discriminator_steps",
             "discriminator_steps is 2, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
         ),
-        ({"momentum": 0.9}, "momentum", "momentum is 0.9, but only optimizer=sgd has one: use momentum=0, or optimizer=sgd."),
+        (
+            {"momentum": 0.9},
+            "momentum",
+            "Momentum (SGD) (momentum) is 0.9, but only optimizer=sgd has one: use momentum=0, or optimizer=sgd.",
+        ),
         (
             {"samples_from": "ema"},
             "samples_from",
-            "samples_from is ema, but ema_decay is 0: set ema_decay to about 0.999, or samples_from=live.",
+            "Sample grids from (samples_from) is ema, but ema_decay is 0: set ema_decay to about 0.999, or samples_from=live.",
         ),
         (
             {"accumulation_steps": 3, "batch_size_global": 64, "replicas": 2},
             "accumulation_steps",
-            "accumulation_steps is 3, but each replica has 32 images per step: use a divisor of 32.",
+            "Gradient accumulation (accumulation_steps) is 3, but each replica has 32 images per step: use a divisor of 32.",
         ),
         (
             {"sync_every_steps": 4},
             "sync_every_steps",
-            "sync_every_steps is 4, but there is 1 replica: use sync_every_steps=1, or more replicas or workers.",
+            "Synchronise every (sync_every_steps) is 4, but there is 1 replica: use sync_every_steps=1, or more replicas or workers.",
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "precision": "mixed_float16"},
             "sync_every_steps",
-            "sync_every_steps is 4 with mixed_float16, whose loss scale all replicas must share: "
+            "Synchronise every (sync_every_steps) is 4 with mixed_float16, whose loss scale all replicas must share: "
             "use mixed_bfloat16, or sync_every_steps=1.",
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "batch_norm": "synchronised"},
             "sync_every_steps",
-            "sync_every_steps is 4 with synchronised batch norm, which exchanges in each step: "
+            "Synchronise every (sync_every_steps) is 4 with synchronised batch norm, which exchanges in each step: "
             "use batch_norm=per_replica, or sync_every_steps=1.",
         ),
         (
             {"sync_every_steps": 4, "replicas": 2, "all_reduce_type": "bfloat16"},
             "all_reduce_type",
-            "all_reduce_type is bfloat16, but with sync_every_steps=4 no gradients travel, and weights do so in float32: "
+            "Exchange gradients in (all_reduce_type) is bfloat16, but with sync_every_steps=4 no gradients travel, and weights do so in float32: "
             "use all_reduce_type=float32, or sync_every_steps=1.",
         ),
         (
@@ -337,7 +412,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
         (
             {"engine": "jax", "replicas": 2, "sync_every_steps": 4},
             "sync_every_steps",
-            "sync_every_steps is 4, but with engine=jax all replicas share one state: "
+            "Synchronise every (sync_every_steps) is 4, but with engine=jax all replicas share one state: "
             "use sync_every_steps=1, or engine=tensorflow.",
         ),
         (
@@ -348,7 +423,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
         (
             {"engine": "jax", "workers": 2, "all_reduce_pack_mb": 8},
             "all_reduce_pack_mb",
-            "all_reduce_pack_mb is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
+            "All-reduce pack (all_reduce_pack_mb) is 8, but only TensorFlow's workers take a pack size: use 0, or engine=tensorflow and workers above 1.",
         ),
         (
             {"engine": "jax", "accelerator": "tpu", "tpu_address": "grpc://10.0.0.2:8470"},
@@ -379,7 +454,7 @@ def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> N
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epochs": 0, "dataset": "minst", "batch_size_global": "30", "replicas": "4"})
     assert set(refused.value.by_field()) == {"epochs", "dataset", "batch_size_global"}
-    assert "batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32." in str(refused.value)
+    assert "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32." in str(refused.value)
 
 
 def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
@@ -387,7 +462,7 @@ def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"batch_size_global": "many", "replicas": 3})
     assert [error.message for error in refused.value.errors] == [
-        "batch_size_global is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers."
+        "Global batch (batch_size_global) is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers."
     ]
 
 
@@ -397,7 +472,7 @@ def test_a_rule_names_the_options_that_it_reads(rule: spec_rules.Rule) -> None:
 
 
 def test_a_spec_checks_itself_however_it_is_built() -> None:
-    with pytest.raises(ValidationError, match="batch_size_global is 30, but 4 replicas need a multiple of 4: use 28 or 32"):
+    with pytest.raises(ValidationError, match="is 30, but 4 replicas need a multiple of 4: use 28 or 32"):
         RunSpec(batch_size_global=30, replicas=4, epochs=0)
     with pytest.raises(ValidationError, match="frozen"):
         RunSpec().epochs = 3  # type: ignore[misc]
@@ -409,6 +484,11 @@ def test_a_spec_checks_itself_however_it_is_built() -> None:
 def test_numbers_may_come_as_text() -> None:
     spec = RunSpec.parse({"epochs": "3", "seed": " 7 ", "learning_rate_generator": "2e-4", "batch_size_global": "64"})
     assert (spec.epochs, spec.seed, spec.learning_rate_generator, spec.batch_size_global) == (3, 7, 0.0002, 64)
+
+
+def test_numbers_may_be_grouped_as_in_python_and_zero_has_no_sign() -> None:
+    spec = RunSpec.parse({"seed": "1_000", "momentum": "-0.0", "clip_norm": -0.0})
+    assert (spec.seed, repr(spec.momentum), repr(spec.clip_norm)) == (1000, "0.0", "0.0")
 
 
 def test_the_defaults_are_the_settings_of_the_paper() -> None:
@@ -513,6 +593,40 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str
         RunSpec.read(file)
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"[" * 50_000, r"spec\.json holds brackets within brackets without end: correct it"),
+        (b'{"epochs": ' + b"[" * 900 + b"]" * 900 + b"}", r"^epochs is \[\[.{70,80}…, but allowed is a whole number"),
+        (b'{"epochs": "' + b"9" * 10_000 + b'"}', r"^epochs is '9{78}…, but allowed is a whole number"),
+        (b'{"epochs": ' + b"9" * 10_000 + b"}", r"spec\.json is not JSON \(Exceeds the limit"),
+        (b'{"workload": "' + b"d" * 10_000 + b'"}', r"^workload is 'd{78}…, but allowed is dcgan_mnist, mlp_gan: "),
+        (b'{"' + b"k" * 10_000 + b'": 1}', r"^'k{78}… is not an option of a run: "),
+        (b'{"\\ud800": 1}', r"^'\\ud800' is not an option of a run: "),
+        (b'{"name": "\\ud800"}', r"^name is '\\ud800', but allowed is text of up to 60 letters"),
+        (b'{"name\\n": "x"}', r"^'name\\n' is not an option of a run: did you mean name\?$"),
+        (b"\xff\xfe\x00", r"spec\.json is not JSON \("),
+        (b'{"seed": 1}' + b" " * 100_000, r"spec\.json has more than 100,000 bytes: correct it"),
+        (json.dumps({f"k{number}": 1 for number in range(5_000)}).encode(), r"spec\.json holds 5,000 keys, more than there are"),
+    ],
+    ids=lambda item: None if isinstance(item, str) else item[:20].decode(errors="replace"),
+)
+def test_a_hostile_spec_file_is_refused_in_a_short_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
+    file = tmp_path / "spec.json"
+    file.write_bytes(content)
+    with pytest.raises(SpecError, match=sentence) as refused:
+        RunSpec.read(file)
+    assert len(str(refused.value)) < 1_500
+    str(refused.value).encode()
+
+
+def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(SpecError, match=r"is not a plain file: give the path of a JSON file\.$"):
+            RunSpec.read(path)
+
+
 def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"cannot be read \(No such file or directory\): give the path of a JSON file\."):
         RunSpec.read(tmp_path / "none.json")
@@ -543,6 +657,26 @@ def test_an_unknown_preset_names_the_presets_there_are() -> None:
 
 def test_assignments_are_read_as_text_values() -> None:
     assert presets.parse_assignments(["epochs=3", " seed = 7 ", "name=a=b"]) == {"epochs": "3", "seed": "7", "name": "a=b"}
+
+
+def test_an_assignment_to_a_name_with_a_line_end_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"^'name\\n' is not an option of a run: did you mean name\?$"):
+        RunSpec.parse(presets.parse_assignments(["name\n=1"]))
+
+
+def test_long_words_are_cut_in_every_sentence(home: Home) -> None:
+    long = "x" * 10_000
+    for ask in (
+        lambda: presets.preset(long),
+        lambda: presets.parse_assignments([long]),
+        lambda: home.run_dir(long),
+        lambda: StudyDesign.parse(long, {}),
+        lambda: StudyDesign.parse("batch_size", {}, ["64", long]),
+        lambda: StudyDesign.parse("batch_size", {}, ["64", "128"], title=long),
+    ):
+        with pytest.raises(GanRuntimeError) as refused:
+            ask()
+        assert 80 < len(str(refused.value)) < 500
 
 
 def test_an_assignment_without_equals_is_refused() -> None:

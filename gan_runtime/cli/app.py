@@ -7,7 +7,6 @@ and without a usable results.duckdb, and change nothing.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,11 +24,13 @@ from gan_runtime.cli.arguments import (
     JsonOption,
     OverwriteOption,
     RunArgument,
+    VersionOption,
 )
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.home import Home, command_line
-from gan_runtime.spec import RunSpec, read_values
+from gan_runtime.spec import RunSpec
+from gan_runtime.spec_file import read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
@@ -44,11 +45,15 @@ NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`,
 
 app = typer.Typer(
     cls=OneSentence,
-    help="Launch, watch and compare GAN training from a terminal.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def program(version: VersionOption = False) -> None:
+    """Launch, watch and compare GAN training from a terminal."""
 
 
 @app.command()
@@ -90,7 +95,9 @@ def train(
 @app.command(epilog=SETTABLE)
 def study(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")],
-    values: Annotated[str, typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question.")] = "",
+    values: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question.")
+    ] = None,
     repeats: Annotated[
         int, typer.Option(metavar="N", help="Runs of each value, each with another seed. Two give an interval; more narrow it.")
     ] = 1,
@@ -104,7 +111,7 @@ def study(
     """Train several runs that differ in one thing, interleaved, and follow them. The Studies page shows what they say."""
     chosen = Home.choose(home)
     base = {**(presets.preset(preset).values if preset else {}), **presets.parse_assignments(assignments or [])}
-    design = StudyDesign.parse(question, base, values.split(",") if values else None, repeats, title)
+    design = StudyDesign.parse(question, base, None if values is None else values.split(","), repeats, title)
     with reports.choose(as_json) as report:
         if detach:
             ends = training.queue_study(chosen, design)
@@ -133,7 +140,7 @@ def resume(
 def _conclude(home: Home, end: Snapshot, as_json: bool) -> None:
     row = end.row
     if row.status in ("failed", "lost"):
-        print(f"run {row.run_id} is {row.status}: {row.note}", file=sys.stderr)
+        output.note(f"run {row.run_id} is {row.status}: {row.note}")
         raise typer.Exit(1)
     if as_json:
         return
@@ -191,7 +198,7 @@ def sql(
     """Answer one SQL statement that reads, over the views of docs/schema.md. In JSON, columns of equal name are a, a_2, …"""
     found = memory.from_journals(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
     if found.cut:
-        output.notes().print(f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give.")
+        output.note(f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give.")
     if as_json:
         return output.print_json(found.records())
     return output.answers().print(tables.answer(found) if found.rows else "no rows")

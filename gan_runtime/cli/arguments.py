@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gan_runtime import __version__
+from gan_runtime.cli import output
 from gan_runtime.home import HOME_VARIABLE
 from gan_runtime.run_options.optimizer import CHANGED_BY_RESUME
 from gan_runtime.spec import RunSpec
@@ -14,6 +16,16 @@ from gan_runtime.spec import RunSpec
 SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
 CHANGEABLE = "Options for --set: " + "; ".join(f"{name}: {RunSpec.options()[name].allowed}" for name in CHANGED_BY_RESUME)
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        output.say(f"gan-dashboard {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version of this program, and end.")
+]
 HomeOption = Annotated[
     Path | None,
     typer.Option(
@@ -27,7 +39,7 @@ JsonLinesOption = Annotated[
 ]
 AssignmentsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest."),
+    typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest. 1_000 is 1000."),
 ]
 DetachOption = Annotated[bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]

@@ -1,31 +1,71 @@
 """Where the command line writes: answers to stdout, everything else (progress, errors) to stderr.
 
 JSON knows no NaN: a number that is not finite becomes the text "NaN", "Infinity" or "-Infinity"; pictures become Base64.
+Names and reasons may come from other people: what would move the cursor, ring or turn text round is shown as \\x1b.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import math
+import os
+import re
 import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
+
+from gan_runtime.errors import OutputError
 
 PIPE_WIDTH = 200  # columns of a table that goes into a file or another program
+# Control characters but tab and line end, marks that turn the direction of text, and halves of characters.
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_NOT_FOR_JSON = re.compile("[\x7f-\x9f]")  # JSON escapes the others
+
+
+def prepare() -> None:
+    """Before anything is printed: streams that someone closed go nowhere, and no character is one too many for them."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (as long as the process)
+        with contextlib.suppress(AttributeError):  # a test's own stream
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+class _Visible(Console):
+    """Prints text that does nothing to the terminal but stand there."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every text on its way to the screen, in a sentence or in a table's cell."""
+        return super().render_str(visible(text), **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Raises OutputError when the stream takes no more."""
+        try:
+            super().print(*objects, **options)
+        except OSError as error:
+            raise _lost(self.file, error) from None
+
+
+def visible(text: str) -> str:
+    """The text with everything that would act on a terminal written out."""
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def answers() -> Console:
     """Writes to stdout; no markup, because reasons and SQL may hold brackets."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False, highlight=False, emoji=False)
+    return _Visible(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False, highlight=False, emoji=False)
 
 
 def notes() -> Console:
     """Writes to stderr."""
     width = None if sys.stderr.isatty() else PIPE_WIDTH
-    return Console(width=width, stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    return _Visible(width=width, stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def say(sentence: str) -> None:
@@ -33,9 +73,32 @@ def say(sentence: str) -> None:
     answers().print(sentence, soft_wrap=True)
 
 
+def note(sentence: str) -> None:
+    """One sentence beside the answer, in one line however long. Nobody is told when stderr takes nothing either."""
+    with contextlib.suppress(OutputError):
+        notes().print(sentence, soft_wrap=True)
+
+
 def print_json(value: Any, indent: int | None = 2) -> None:
     """One JSON document on stdout; `indent=None` keeps it on one line."""
-    print(json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False), flush=True)
+    text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(plain(value), indent=indent, allow_nan=False)
+    try:
+        print(_NOT_FOR_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _lost(sys.stdout, error) from None
+
+
+def _lost(stream: Any, error: OSError) -> OutputError:
+    """What is left in the stream goes nowhere, so that Python does not try again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return OutputError(f"the answer cannot be written ({error.strerror}): look after where the output goes.")
 
 
 def plain(value: Any) -> Any:

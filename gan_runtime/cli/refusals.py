@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
+from gan_runtime.cli import output
 from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import command_line
 
 
 class OneSentence(TyperGroup):
-    """Shows an error that a person can cause as its sentence instead of a traceback."""
+    """Shows an error that a person can cause as its sentence instead of a traceback or a box. Exit code 2."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """As usual, with streams that take whatever is printed."""
+        output.prepare()
+        return super().main(*args, **kwargs)
+
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
+        """Words before the command, such as an unknown option."""
+        try:
+            return super().make_context(info_name, args, *more, **extra)
+        except TyperException as error:
+            if "\n" in error.format_message():  # the help, for a call without words
+                raise
+            raise _refused(_usage(error, "")) from None
 
     def invoke(self, ctx: Any) -> Any:
-        """Exit code 2 after a refusal."""
+        """The command and its words."""
         try:
             return super().invoke(ctx)
         except GanRuntimeError as error:
-            print(error, file=sys.stderr)
-            raise typer.Exit(2) from None
+            raise _refused(str(error)) from None
+        except TyperException as error:
+            asked = getattr(error, "ctx", None)
+            raise _refused(_usage(error, asked.info_name if asked and asked.parent else ctx.invoked_subcommand or "")) from None
+
+
+def _refused(sentence: str) -> typer.Exit:
+    output.note(sentence)
+    return typer.Exit(2)
+
+
+def _usage(error: TyperException, command: str) -> str:
+    """The parser's complaint in one sentence, and where to read on."""
+    text = re.sub(r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()).rstrip(".?")
+    asking = " ".join(part for part in (command_line(), command, "--help") if part)
+    return f"{text[:1].lower()}{text[1:]}: see `{asking}`."

@@ -20,14 +20,15 @@ def check_port(address: str, port: int) -> None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: a port just given up is free
             listener.bind(where)
             listener.listen()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
+    except (OSError, UnicodeError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise PortError(
                 f"port {port} is in use, perhaps by a dashboard that is open already at {url(address, port)}: "
                 f"choose another with `make run PORT={port % 65_535 + 1}` or --port {port % 65_535 + 1}."
             ) from None
         raise PortError(
-            f"address {address} with port {port} cannot be listened on ({error.strerror}): "
+            f"address {address} with port {port} cannot be listened on "
+            f"({getattr(error, 'strerror', None) or 'it is no name of a host'}): "
             "use --address 127.0.0.1 and a --port from 1024 to 65535."
         ) from None
 

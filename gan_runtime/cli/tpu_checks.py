@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
@@ -45,14 +44,14 @@ def follow(home: Home, plan: Plan) -> Progress:
         progress = asked.progress()
     _tell(progress, told)
     if progress.trouble:
-        print(progress.trouble, file=sys.stderr)
+        output.note(progress.trouble)
     return progress
 
 
 def _tell(progress: Progress, told: int) -> int:
     for number, one in enumerate(progress.answers[told:], told + 1):
         what = f"{one.step_s * 1e3:.2f} ms a step" if one.compiled else "refused"
-        print(f"{number} of {progress.points}: {in_words(one)}: {what}, compiled in {one.compile_seconds:.0f} s", file=sys.stderr)
+        output.note(f"{number} of {progress.points}: {in_words(one)}: {what}, compiled in {one.compile_seconds:.0f} s")
     return len(progress.answers)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gan_runtime.errors import FieldError, SpecError
+from gan_runtime.errors import FieldError, SpecError, quoted
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.questions import QUESTIONS, Question
 
@@ -67,7 +67,7 @@ class StudyDesign:
 def _question(name: str) -> Question:
     if name not in QUESTIONS:
         raise SpecError(
-            [FieldError("question", f"question is {name!r}, but allowed is {', '.join(QUESTIONS)}: pick one of them.")]
+            [FieldError("question", f"question is {quoted(name)}, but allowed is {', '.join(QUESTIONS)}: pick one of them.")]
         )
     return QUESTIONS[name]
 

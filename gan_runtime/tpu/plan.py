@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import catalog
-from gan_runtime.errors import AcceleratorError
+from gan_runtime.errors import AcceleratorError, quoted
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
 from gan_runtime.tpu.report import Point
@@ -84,7 +84,7 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
     """
     if topology not in TOPOLOGIES:
-        raise AcceleratorError(f"topology is {topology!r}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them.")
+        raise AcceleratorError(f"topology is {quoted(topology)}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them.")
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**values, "replicas": devices, **THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)

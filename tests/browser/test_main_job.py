@@ -182,7 +182,7 @@ def test_a_killed_dashboard_finds_its_run_still_training(
 def test_a_wrong_option_is_told_at_its_field_and_cannot_be_started(browser: Browser, dashboard: Dashboard) -> None:
     page = open_page(browser, f"{dashboard.address}/launch")
     fill(page, "textbox", "Replicas (devices)", "3")
-    message = page.get_by_text("batch_size_global is 32, but 3 replicas need a multiple of 3: use 30 or 33.")
+    message = page.get_by_text("Global batch (batch_size_global) is 32, but 3 replicas need a multiple of 3: use 30 or 33.")
     expect(message).to_have_count(2)  # below its field, and beside the form
     expect(page.get_by_role("button", name="Start run")).to_be_disabled()
     fill(page, "textbox", "Global batch (images per step)", "33")

@@ -174,7 +174,7 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     assert rate.value == "0.0001"
     rate.set_value("-1")
     next(button for button in app.button if button.label == "Resume with these").click().run()
-    assert "learning_rate_generator is '-1', but allowed is" in app.error[0].value
+    assert "Learning rate, generator (learning_rate_generator) is '-1', but allowed is" in app.error[0].value
     next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
     next(button for button in app.button if button.label == "Resume with these").click().run()
     assert run.spec().learning_rate_generator == 5e-5
@@ -387,7 +387,11 @@ def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
     app.text_input(key="spec.learning_rate_generator").set_value("fast")
     app.text_input(key="spec.name").set_value(" ")
     app.text_input(key="spec.replicas").set_value("3").run()
-    beginnings = ("learning_rate_generator is 'fast'", "name is ' '", "batch_size_global is 32, but 3 replicas")
+    beginnings = (
+        "Learning rate, generator (learning_rate_generator) is 'fast'",
+        "name is ' '",
+        "Global batch (batch_size_global) is 32, but 3 replicas",
+    )
     assert sorted(error.value.startswith(beginnings) for error in app.error) == [True] * 3
     assert all(f":red[{beginning}" in texts(app) for beginning in beginnings)
 
@@ -429,7 +433,7 @@ def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_t
 def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
     app = show("launch")
     app.text_input(key="spec.batch_size_global").set_value("2000").run()
-    sentence = "batch_size_global is 2000, but digits has only 1797 images: use a smaller batch."
+    sentence = "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch."
     assert [error.value for error in app.error] == [sentence]
     next(button for button in app.button if button.label == "Start run").click().run()
     assert [error.value for error in app.error] == [sentence] * 2

@@ -130,7 +130,7 @@ def test_where_the_compiler_is_missing_the_page_says_so(show: Show, monkeypatch:
 def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
     app = show("tpu")
     app.text_input(key="tpu.batch").set_value("100").run()
-    assert "batch_size_global is 100, but 8 replicas need a multiple of 8" in texts(app)
+    assert "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8" in texts(app)
     app.text_input(key="tpu.batch").set_value("99999999").run()
     assert "a whole number from 1 to" in texts(app)
     assert [button.label for button in app.button if button.label == "Check"] == []

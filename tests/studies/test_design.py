@@ -90,14 +90,14 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             ["64", "many"],
             1,
             "values",
-            "batch_size_global is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
+            "Global batch (batch_size_global) is 'many', but allowed is a whole number from 1 to 65536: use a multiple of replicas × workers.",
         ),
         (
             "replicas",
             ["1", "3"],
             1,
             "batch_size_global",
-            "batch_size_global is 256, but 3 replicas need a multiple of 3: use 255 or 258.",
+            "Global batch (batch_size_global) is 256, but 3 replicas need a multiple of 3: use 255 or 258.",
         ),
     ],
 )

@@ -71,7 +71,10 @@ def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan
             ["--topology", "v9"],
             "topology is 'v9', but allowed is v2:2x2, v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4, tpu7x:2x2x1",
         ),
-        (["--set", "batch_size_global=100"], "batch_size_global is 100, but 8 replicas need a multiple of 8: use 96 or 104."),
+        (
+            ["--set", "batch_size_global=100"],
+            "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8: use 96 or 104.",
+        ),
         (["--set", "precision=mixed_float16"], "a TPU has no float16 arithmetic"),
     ],
 )

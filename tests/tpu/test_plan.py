@@ -29,7 +29,7 @@ def test_an_unknown_topology_names_those_there_are() -> None:
 
 
 def test_a_batch_that_the_cores_cannot_share_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"batch_size_global is 100, but 8 replicas need a multiple of 8"):
+    with pytest.raises(SpecError, match=r"is 100, but 8 replicas need a multiple of 8"):
         planning.make({"batch_size_global": 100}, "v3:2x2")
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pandas as pd
 
-from gan_runtime.errors import UnknownRunError
+from gan_runtime.errors import UnknownRunError, quoted
 from gan_runtime.journal import ACTIVE
 from gan_runtime.store.store import Store
 
@@ -86,7 +86,7 @@ def run(store: Store, run_id: str) -> RunRow:
         raise UnknownRunError(f"run {run_id} cannot be read: {aside[run_id]}.")
     if not rows:
         known = ", ".join(row.run_id for row in runs(store)[:8]) or "none yet"
-        raise UnknownRunError(f"run {run_id!r} is not stored here: the newest runs are {known}.")
+        raise UnknownRunError(f"run {quoted(run_id)} is not stored here: the newest runs are {known}.")
     return RunRow(*rows[0])
 
 
