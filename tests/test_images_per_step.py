@@ -58,10 +58,13 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
     [
         (
             {**FOUR, "batch_size_global": 512},
-            "batch_size_global is 512 and discriminator_steps 4, so a step takes 2048 images, but digits has only 1797 images: "
+            "Global batch (batch_size_global) is 512 and discriminator_steps 4, so a step takes 2048 images, but digits has only 1797 images: "
             "use fewer discriminator steps or a smaller batch.",
         ),
-        ({"batch_size_global": 2000}, "batch_size_global is 2000, but digits has only 1797 images: use a smaller batch."),
+        (
+            {"batch_size_global": 2000},
+            "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch.",
+        ),
     ],
 )
 def test_a_step_that_takes_more_than_the_set_has_is_refused_for_its_true_cause(options: dict[str, object], sentence: str) -> None:
