@@ -140,11 +140,11 @@ def rate_figure(store: Store, found: Batches | None) -> None:
         _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1)
 
 
-def optimisation_figure(found: Batches) -> None:
+def optimization_figure(found: Batches) -> None:
     """Figure 10."""
     best = " and ".join(str(batch) for batch in references.PAPER_BEST_BATCHES)
     with paper_figure.box("10", "Loss optimization", f"The losses are optimized best with batch {best}."):
-        paper_figure.verdict(paper_words.optimised_best(found.results))
+        paper_figure.verdict(paper_words.optimized_best(found.results))
         st.markdown(paper_words.lowest(found.results))
         paper_figure.points(found.results, *LOSSES)
 

@@ -197,7 +197,7 @@ def lowest(results: pd.DataFrame) -> str:
     )
 
 
-def optimised_best(results: pd.DataFrame) -> Verdict:
+def optimized_best(results: pd.DataFrame) -> Verdict:
     """Fig. 10: both losses are lowest at the paper's best batches. The lowest of these against the lowest of the others."""
     named = {f"batch {batch}" for batch in references.PAPER_BEST_BATCHES}
     means = _last_losses(results)

@@ -89,6 +89,7 @@ def _fields() -> Asked:
         format_func=lambda key: QUESTIONS[key].title,
         default="batch_size",
         required=True,
+        wrap=True,
         key=f"{PREFIX}question",
     )
     chosen = QUESTIONS[str(question)]

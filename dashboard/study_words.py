@@ -220,4 +220,4 @@ def _cell(runs: pd.DataFrame, measure: str) -> str:
     if form == THREE_DIGITS:  # of the mean, and as many decimals at both ends
         form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
     ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""
-    return f"{found.mean:{form}}{ends}"
+    return f"{found.mean:{form}}{ends}".replace("-", "\u2212")

@@ -24,7 +24,7 @@ else:
     paper_view.batch_figures(store, picked.batches)
 paper_view.rate_figure(store, picked.schedule)
 if picked.batches is not None:
-    paper_view.optimisation_figure(picked.batches)
+    paper_view.optimization_figure(picked.batches)
 paper_view.descent_figure(runtime)
 paper_view.xla_figure(store, picked.compiled)
 paper_devices.show(store, picked.devices)

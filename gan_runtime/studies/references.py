@@ -13,7 +13,7 @@ PAPER_DATASET, PAPER_IMAGES = "mnist", 60_000
 PAPER_MACHINE, PAPER_REPLICAS = "TPU v3", 8
 PAPER_EPOCHS = 30
 PAPER_BATCHES = (64, 128, 256, 512)
-PAPER_BEST_BATCHES = (256, 512)  # whose losses it calls optimised best, Fig. 10
+PAPER_BEST_BATCHES = (256, 512)  # whose losses it calls optimized best, Fig. 10
 PAPER_RESTARTS_BATCH = 512  # of which it shows a learning rate with cycles, Fig. 9
 PAPER_DEVICES_BATCH = 32  # of the comparison of accelerators, Fig. 13
 # The paper, abstract and sections 5.3 and 5.4. It gives these numbers in its text; its figures have no tables.

@@ -1,0 +1,171 @@
+"""What the Paper page says to each figure: whether stored runs agree with the paper, and which runs make a line."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from dashboard import paper_devices, paper_words
+from gan_runtime.store.queries import Conditions
+
+
+def test_rates_that_rise_abruptly_are_counted() -> None:
+    constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
+    cycles = pd.DataFrame({"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]})
+    both = pd.concat([constant, cycles])
+    assert paper_words.rates(both) == "a: constant 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
+    assert paper_words.rate_cycles(both, {512}).agrees is True
+    assert paper_words.rate_cycles(constant, {512}).agrees is False
+    assert "these runs have batch 64" in paper_words.rate_cycles(both, {64}).why
+
+
+def test_concentration_compares_the_first_epoch_with_the_last() -> None:
+    frame = pd.DataFrame({"variant": ["a", "a", "b"], "epoch": [1, 2, 1], "width": [0.5, 0.25, 9.0]})
+    assert paper_words.concentration(frame).endswith("a: from 0.50 to 0.25.")
+    assert "no run has finished its second epoch" in paper_words.concentration(frame[frame["variant"] == "b"])
+
+
+def two_variants(names: tuple[str, str], first: list[float], second: list[float], **columns: list[float]) -> pd.DataFrame:
+    """Results of a study as far as a verdict reads them; the numbers are epoch_seconds."""
+    rows = [
+        {"variant": name, "variant_index": index, "repeat": repeat, "run_id": f"{name} {repeat}", "epoch_seconds": seconds}
+        for index, (name, numbers) in enumerate(zip(names, (first, second), strict=True))
+        for repeat, seconds in enumerate(numbers, 1)
+    ]
+    return pd.DataFrame(rows).assign(**columns)
+
+
+BATCHES = ("batch 64", "batch 512")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "agrees", "part"),
+    [
+        ([2.1, 2.12, 2.05], True, "79 % less time per epoch than batch 64 (× 0.21, 0.20 to 0.22: clear)"),
+        ([7.5, 7.6, 7.4], False, "25 % less time per epoch than batch 64"),
+        ([1.0, 1.01, 0.99], False, "90 % less"),
+        ([2.1], None, "1 repeat, which says nothing about noise"),
+        ([0.5, 30.0], None, "which the interval holds, but it holds no difference at all as well"),
+    ],
+)
+def test_figure_5_agrees_where_the_interval_holds_the_papers_number(seconds: list[float], agrees: bool | None, part: str) -> None:
+    verdict = paper_words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
+    assert verdict.agrees is agrees
+    assert part in verdict.why
+    assert "a CPU is busy" not in verdict.why
+
+
+def test_figure_5_needs_the_papers_batches() -> None:
+    found = paper_words.time_by_batch(two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"})
+    assert (found.agrees, found.word) == (None, "Not enough runs yet")
+    assert "the paper compares batch 64 with batch 512" in found.why
+
+
+@pytest.mark.parametrize(
+    ("later", "agrees"),
+    [({"batch 64": [4.0, 4.1], "batch 512": [3.0, 3.1]}, True), ({"batch 64": [4.0, 6.0], "batch 512": [3.0, 4.5]}, False)],
+)
+def test_figure_6_asks_for_shorter_and_steady_epochs(later: dict[str, list[float]], agrees: bool) -> None:
+    epochs = pd.DataFrame(
+        [
+            {"variant": variant, "run_id": f"{variant} {repeat}", "epoch": epoch, "seconds": seconds}
+            for variant, numbers in later.items()
+            for repeat in (1, 2)
+            for epoch, seconds in enumerate([20.0, *numbers], 1)
+        ]
+    )
+    results = two_variants(BATCHES, [4.0, 4.1], [3.0, 3.1])
+    assert paper_words.time_by_epoch(epochs, results).agrees is agrees
+    assert paper_words.time_by_epoch(epochs[epochs["epoch"] < 3], results).agrees is None
+
+
+def test_figure_7_asks_whether_the_generator_improves_once_the_discriminator_stops_winning() -> None:
+    epochs = {"run_id": ["a"] * 3, "epoch": [1, 2, 3]}
+    d = pd.DataFrame({**epochs, "mean": [1.2, 0.6, 1.0]})
+    assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), d).agrees is True
+    assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 2.2]}), d).agrees is False
+    still_winning = pd.DataFrame({**epochs, "mean": [1.2, 1.0, 0.6]})
+    assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), still_winning).agrees is False
+    assert paper_words.generator_improves(d[:1], d[:1]).agrees is None
+
+
+def test_figure_8_asks_for_a_clear_difference_between_batches() -> None:
+    results = two_variants(BATCHES, [1.0, 1.0], [1.0, 1.0])
+    widths = pd.DataFrame(
+        {"run_id": results["run_id"], "epoch": 3, "width": [0.5, 0.51, 0.2, 0.204], "variant": results["variant"]}
+    )
+    assert paper_words.concentrated_differently(widths, results).agrees is True
+    assert paper_words.concentrated_differently(widths.assign(width=[0.5, 0.51, 0.6, 0.3]), results).agrees is None
+
+
+def test_figure_10_asks_for_the_lowest_losses_at_the_papers_batches() -> None:
+    results = two_variants(BATCHES, [1.0, 1.0], [1.0, 1.0])
+    best_at_512 = results.assign(loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[1.4, 1.41, 0.7, 0.705])
+    assert paper_words.optimized_best(best_at_512).agrees is True
+    best_at_64 = best_at_512.assign(loss_generator=[0.5, 0.505, 1.0, 1.01])
+    assert paper_words.optimized_best(best_at_64).agrees is False
+    scattered = best_at_512.assign(loss_generator=[1.0, 0.5, 0.6, 0.9])
+    assert paper_words.optimized_best(scattered).agrees is None
+    assert paper_words.optimized_best(best_at_512[best_at_512["variant"] == "batch 64"]).agrees is None
+
+
+def place(accelerator: str, engine: str = "tensorflow") -> Conditions:
+    return Conditions("digits", 1_797, accelerator, engine, 1, 3, "test processor", 2, False)
+
+
+@pytest.mark.parametrize(
+    ("where", "agrees", "part"),
+    [
+        (place("cpu"), False, "hand-laid kernels"),
+        (place("gpu"), False, "outside"),
+        (place("tpu"), None, "a TPU compiles every step whatever the option says, so both are the same program"),
+        (place("cpu", "jax"), None, "JAX compiles every step whatever the option says"),
+    ],
+)
+def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(where: Conditions, agrees: bool | None, part: str) -> None:
+    results = two_variants(("xla off", "xla jit"), [1.0, 1.0], [5.0, 5.01]).rename(columns={"epoch_seconds": "steady_step"})
+    verdict = paper_words.xla(results, [where])
+    assert verdict.agrees is agrees
+    assert "with XLA a run takes 5.0 × as long per step as without" in verdict.why
+    assert part in verdict.why
+    assert ("hand-laid" in verdict.why) == (where == place("cpu"))
+
+
+def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -> None:
+    rows = [
+        {"variant": variant, "variant_index": index, "repeat": repeat, "epoch_seconds": seconds * (1 + 0.001 * index * repeat)}
+        for index, (variant, seconds) in enumerate({"cpu x1": 100.0, "gpu x1": 54.5, "tpu x1": 58.1, "tpu x8": 43.8}.items())
+        for repeat in (1, 2, 3)
+    ]
+    whole = pd.DataFrame(rows)
+    assert paper_words.accelerators(whole).agrees is True
+    assert paper_words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
+    some = paper_words.accelerators(whole[whole["variant"].isin(["cpu x1", "gpu x1"])])
+    assert (some.agrees, some.why.endswith("missing here: tpu x8, tpu x1.")) == (None, True)
+
+
+def test_a_study_without_a_second_variant_says_nothing() -> None:
+    rows = [{"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}]
+    assert paper_words.time_by_batch(pd.DataFrame(rows), {"cpu"}).agrees is None
+    assert paper_words.xla(pd.DataFrame(rows), []).agrees is None
+
+
+ONE, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "unknown": 1}'
+
+
+def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
+    """Two lines with a point each are none; 200 images/s on 2 devices of another batch are no speed-up of 100 on 1."""
+    columns = ["accelerator", "devices", "precision", "batch_size_global", "dataset", "images", "engine", "xla", "cpu_model"]
+    rows = [
+        ("cpu", 1, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 100.0),
+        ("cpu", 2, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 150.0),
+        ("cpu", 2, "float32", 256, "digits", 1_797, "tensorflow", "off", "A", False, OTHER, 1, 200.0),
+        ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", True, ONE, 1, 900.0),
+        ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", False, ONE, 1, 950.0),
+    ]
+    rates = pd.DataFrame(rows, columns=[*columns, "imported", "settings", "runs", "images_per_s"])
+    ours = paper_devices.speed_ups(rates).query("ours")
+    name = "CPU, batch 64, Digits (embedded), 1\u2009797 images, float32, XLA off, TensorFlow, A"
+    assert ours[["system", "devices", "speed_up"]].to_numpy().tolist() == [[name, 1, 1.0], [name, 2, 1.5]]
+    assert list(paper_devices.rate_table(rates)["Host"]) == ["A", "A", "A", "B (imported)", "B"]
+    assert list(paper_devices.rate_table(rates)["Other options"]) == ["–", "–", "R1 penalty 2.0", "–", "–"]
