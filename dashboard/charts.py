@@ -1,11 +1,12 @@
 """Charts: a DataFrame in, an altair Chart out. No Streamlit here.
 
-The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps the place. A zoom
-outlives new rows only where the page listens to it (`live_view`).
+The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and keeps the place. The
+wheel is left to the page: a drag across a chart is a zoom, which the page answers with the rows of that part (`zoom.py`).
 """
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 import altair as alt
@@ -16,6 +17,8 @@ from dashboard import palette
 NETWORK_NAMES = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
 SCORE_NAMES = {"d_real": "Real images", "d_fake": "Generated images"}
 SMOOTHED_BUCKETS = 9
+ZOOM, WHOLE = "zoom", "whole"  # parameters of a chart that can be zoomed: a drag across it, and a double-click
+Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
 WORK_NAMES = {
     "forward": "Forward",
     "backward": "Backward",
@@ -28,38 +31,36 @@ WORK_NAMES = {
 }
 
 
-def loss_curves(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Both losses of one run over its steps: raw faint, smoothed bold. `frame` as `queries.curves` gives it."""
-    named = frame.assign(network=frame["metric"].map(NETWORK_NAMES))
+def loss_curves(rows: Rows, height: int = 400) -> alt.LayerChart:
+    """Both losses of one run over its steps: raw faint, smoothed bold. `rows` as `queries.curves` gives them."""
     color = alt.Color(
         "network:N", title=None, legend=legend(), scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR)
     )
-    return _curves(named, "network", color, "Step", "Loss (nats)", "Generator and discriminator loss", height)
+    what = "Lines over the training steps: the generator's loss and the discriminator's, each as measured and smoothed."
+    drawn = _curves(rows, "network", NETWORK_NAMES, color, "Loss (nats)", alt.Scale(zero=False))
+    return _finished(drawn, "Generator and discriminator loss", what, height)
 
 
-def score_curves(frame: pd.DataFrame, height: int = 260) -> alt.LayerChart:
+def score_curves(rows: Rows, height: int = 260) -> alt.LayerChart:
     """D's mean belief that real and generated images are real, over the steps of one run."""
-    named = frame.assign(images=frame["metric"].map(SCORE_NAMES))
     color = alt.Color("images:N", title=None, legend=legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR))
-    domain = alt.Scale(domain=[0, 1])
-    return _curves(named, "images", color, "Step", "D's score (1 = real)", "Can the discriminator tell?", height, domain)
+    what = "Lines over the training steps: the discriminator's mean score of real images and of generated ones, 0 to 1."
+    drawn = _curves(rows, "images", SCORE_NAMES, color, "D's score (1 = real)", alt.Scale(domain=[0, 1]))
+    return _finished(drawn, "Can the discriminator tell?", what, height)
 
 
-def _curves(
-    frame: pd.DataFrame,
-    series: str,
-    color: alt.Color,
-    x_title: str,
-    y_title: str,
-    title: str,
-    height: int,
-    y_scale: alt.Scale | None = None,
-) -> alt.LayerChart:
-    base = alt.Chart(frame).encode(
-        x=alt.X("x:Q", title=x_title, axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(zero=False, nice=False)),
-        color=color,
+def _curves(rows: Rows, series: str, names: dict[str, str], color: alt.Color, y_title: str, y_scale: alt.Scale) -> alt.LayerChart:
+    """Band, raw line, smoothed line and what is pointed at, one color for each of `names`: metric → what it is called."""
+    axis = alt.Axis(tickMinStep=1, grid=False)
+    base = (
+        alt.Chart(rows)
+        .transform_calculate(**{series: f"{json.dumps(names)}[datum.metric]"})
+        .encode(x=alt.X("x:Q", title="Step", axis=axis, scale=alt.Scale(zero=False, nice=False)), color=color)
     )
-    y = alt.Y("mean:Q", title=y_title, scale=y_scale or alt.Scale(zero=False))
+
+    def of(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=y_title, scale=y_scale)
+
     smooth = base.transform_window(
         smoothed="mean(mean)", frame=[-SMOOTHED_BUCKETS + 1, 0], groupby=[series], sort=[alt.SortField("x")]
     )
@@ -69,13 +70,28 @@ def _curves(
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
         alt.Tooltip("mean:Q", title="Value", format=".3f"),
     ]
-    band = base.mark_area(opacity=0.12, line=False).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q")
-    raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=y)
-    bold = smooth.mark_line(strokeWidth=2.5).encode(y=alt.Y("smoothed:Q", title=y_title))
-    reader = base.mark_circle(size=90, opacity=0).encode(y=y, tooltip=tooltip)
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
-    layers = alt.layer(band, raw, bold, reader.add_params(zoom))
-    return cast(alt.LayerChart, layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": "svg"}}))
+    band = base.mark_area(opacity=0.12, line=False).encode(y=of("low"), y2="high:Q")
+    raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
+    bold = smooth.mark_line(strokeWidth=2.5).encode(y=of("smoothed"))
+    reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
+    return cast(alt.LayerChart, alt.layer(ground(), band, raw, bold, reader.add_params(drag())))
+
+
+def _finished(layers: alt.LayerChart, title: str, description: str, height: int) -> alt.LayerChart:
+    svg = {"embedOptions": {"renderer": "svg"}}
+    return layers.properties(title=title, description=description, height=height, usermeta=svg)
+
+
+def drag() -> alt.Parameter:
+    """What the page hears of a drag: the range of x."""
+    return alt.selection_interval(name=ZOOM, encodings=["x"], translate=False, zoom=False)
+
+
+def ground() -> alt.Chart:
+    """An unseen rectangle behind everything: a double-click on it is what shows everything again."""
+    corners = {"x": alt.value(0), "x2": alt.value("width"), "y": alt.value(0), "y2": alt.value("height")}
+    rectangle = alt.Chart(alt.InlineData(values=[{"x": 0}])).mark_rect(opacity=0).encode(**corners)
+    return rectangle.add_params(alt.selection_point(name=WHOLE, fields=["x"], on="dblclick", clear=False))
 
 
 def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
@@ -95,7 +111,7 @@ def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
                 alt.Tooltip("images_per_s:Q", title="Images/s", format=",.0f"),
             ],
         )
-        .properties(title="How long does an epoch take?", height=height)
+        .properties(title="How long does an epoch take?", description="Bars: training seconds of each epoch.", height=height)
     )
 
 
@@ -122,7 +138,11 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
                 alt.Tooltip("wait_share:Q", title="Share waited", format=".0%"),
             ],
         )
-        .properties(title="Who waits for whom?", height=height)
+        .properties(
+            title="Who waits for whom?",
+            description="A bar for each worker: milliseconds of a step that it computes, and that it waits for others.",
+            height=height,
+        )
     )
 
 
@@ -151,7 +171,11 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
                 alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f"),
             ],
         )
-        .properties(title="Where does a step's time go?", height=height)
+        .properties(
+            title="Where does a step's time go?",
+            description="A bar for each network: the shares of a step's time that go into each kind of work.",
+            height=height,
+        )
     )
 
 
@@ -174,21 +198,26 @@ def score_histogram(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
                 alt.Tooltip("share:Q", title="Share", format=".1%"),
             ],
         )
-        .properties(title="Where do the scores lie?", height=height)
+        .properties(
+            title="Where do the scores lie?",
+            description="Histogram of the discriminator's scores of real and of generated images after one epoch, 0 to 1.",
+            height=height,
+        )
     )
 
 
 def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Chart:
-    """Weights or gradients of one network at one epoch, on a symmetric log scale of counts so that tails show."""
+    """Weights or gradients of one network at one epoch, counts on a log scale that begins at 0, so that tails show."""
     network = "generator" if str(frame["name"].iloc[0]).endswith("generator") else "discriminator"
     color = palette.GENERATOR if network == "generator" else palette.DISCRIMINATOR
+    counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
     return (
         alt.Chart(frame)
         .mark_bar(color=color, binSpacing=0)
         .encode(
             x=alt.X("left:Q", title=kind.capitalize(), axis=alt.Axis(grid=False, format="~g")),
             x2="right:Q",
-            y=alt.Y("count:Q", title="Count", scale=alt.Scale(type="symlog"), axis=alt.Axis(format="~s", tickCount=4)),
+            y=alt.Y("count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts),
             y2=alt.datum(0),
             tooltip=[
                 alt.Tooltip("left:Q", title="From", format=".3g"),
@@ -196,7 +225,11 @@ def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Ch
                 alt.Tooltip("count:Q", title="Count", format=","),
             ],
         )
-        .properties(title=f"{network.capitalize()} {kind}", height=height)
+        .properties(
+            title=f"{network.capitalize()} {kind}",
+            description=f"Histogram of the {network}'s {kind} after one epoch, counts on a log scale.",
+            height=height,
+        )
     )
 
 

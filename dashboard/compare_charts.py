@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
+from dashboard import charts, palette
 from dashboard.metric_words import Metric
 
 PICK = "pick"
@@ -95,7 +95,8 @@ def score_bars(frame: pd.DataFrame, height: int = 180) -> alt.LayerChart:
         x=x, x2="right:Q", y=y.stack(None), y2=alt.datum(0), color=color_of("images", colors), tooltip=tooltip
     )
     top = base.mark_point(opacity=0).encode(y="top:Q")
-    return cast("alt.LayerChart", alt.layer(bars, top).properties(height=height))
+    what = "Histogram of the discriminator's scores of real and of generated images at one epoch, 0 to 1."
+    return cast("alt.LayerChart", alt.layer(bars, top).properties(height=height, description=what))
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
@@ -137,9 +138,9 @@ def _overlaid(
         y=y("smoothed"), opacity=_unless_picked(pick, 1.0), strokeDash=dash_of("run", colors)
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
-    layers = alt.layer(band, raw, bold, points.encode(y=y("mean"), tooltip=tooltip).add_params(zoom, pick))
-    return finished(layers, metric.title, height)
+    reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
+    layers = alt.layer(charts.ground(), band, raw, bold, reader)
+    return finished(layers, metric.title, f"{metric.title} of several runs as lines along {X_TITLES[x]}.", height)
 
 
 def _y_title(title: str, log: bool) -> str:
@@ -176,7 +177,8 @@ def _unless_picked(pick: alt.Parameter, opacity: float) -> Any:
     return alt.when(pick).then(alt.value(opacity)).otherwise(alt.value(opacity * FADED))
 
 
-def finished(layers: Any, title: str | alt.Title, height: int) -> alt.LayerChart:
+def finished(layers: Any, title: str | alt.Title, description: str, height: int) -> alt.LayerChart:
     """Drawn on a canvas, whatever the number of marks: another renderer would be another embedding."""
     renderer = {"embedOptions": {"renderer": "canvas"}}
-    return cast("alt.LayerChart", layers.properties(title=title, height=height, usermeta=renderer))
+    drawn = layers.properties(title=title, description=description, height=height, usermeta=renderer)
+    return cast("alt.LayerChart", drawn)

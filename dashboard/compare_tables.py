@@ -15,7 +15,7 @@ PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
 
 def numbers(store: Store, rows: list[RunRow]) -> None:
     """Final numbers side by side."""
-    st.subheader("Final numbers")
+    st.header("Final numbers")
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
     shown = pd.DataFrame(
         {
@@ -37,7 +37,7 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
 
 def differences(rows: list[RunRow]) -> None:
     """The options in which the runs differ, one column a run."""
-    st.subheader("What differs")
+    st.header("What differs")
     differing = grouping.differing(rows)
     if not differing:
         st.caption("Nothing: these runs have the same options.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, grouping, palette, places, words
+from dashboard import compare_charts, grouping, palette, places, words, zoom
 from dashboard.compare_charts import Look, Smoothing, YScale
 from dashboard.grouping import Series
 from dashboard.metric_words import METRICS
@@ -17,7 +18,7 @@ from gan_runtime.store.queries import RunRow, XAxis
 from gan_runtime.store.store import Store
 
 AXES: dict[XAxis, str] = {"step": "Step", "epoch": "Epoch", "images": "Images", "wall_s": "Time", "device_s": "Device time"}
-ALONG_HELP = (
+AXIS_HELP = (
     "Images: steps × global batch × discriminator steps. Time: seconds in training steps alone, over all "
     "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
     "together were busy with or waited in; simulated CPU cores count as devices."
@@ -27,12 +28,15 @@ SMOOTHING_HELP = (
     "The bold line is the mean of the last 2 % (light) or 10 % (strong) of a curve's points; the raw curve stays behind it. "
     "What is measured once an epoch is never smoothed."
 )
-SCALES: dict[YScale, str] = {"auto": "As fits", "linear": "Linear", "log": "Log"}
-SCALE_HELP = "'As fits' takes a logarithm for numbers that span decades: gradients, updates, loss scales."
+SCALES: dict[YScale, str] = {"auto": "Auto", "linear": "Linear", "log": "Log"}
+SCALE_HELP = "Auto takes a logarithm for numbers that span decades: gradients, updates, loss scales."
 GROUP_HELP = (
     "One curve for the runs that agree in this option, or in everything but the seed: their mean, and a band from the lowest "
     "to the highest run. A run counts as far as it has come; the tooltip tells how many do."
 )
+# Names of the controls in the address, so that a link shows what its sender saw.
+X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
+Name = TypeVar("Name", bound=str)
 CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
 
@@ -46,43 +50,45 @@ class Choices:
 
 
 def choices(rows: list[RunRow]) -> Choices:
-    """One row of controls, the same place whatever is picked."""
+    """One row of controls, the same place whatever is picked; each stands in the address once it is changed."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        x = st.segmented_control(
-            "Along",
-            tuple(AXES),
-            format_func=lambda axis: AXES[axis],
-            default="step",
-            required=True,
-            key="compare.x",
-            help=ALONG_HELP,
-        )
-        smoothing = st.selectbox(
-            "Smoothing", SMOOTHINGS, index=1, format_func=str.capitalize, key="compare.smoothing", help=SMOOTHING_HELP, width=130
-        )
-        y = st.selectbox(
-            "Y axis", tuple(SCALES), format_func=lambda name: SCALES[name], key="compare.y", help=SCALE_HELP, width=130
-        )
+        x = _control("X axis", AXES, X, AXIS_HELP, 150)
+        smoothing = _control("Smoothing", {name: name.capitalize() for name in SMOOTHINGS}, SMOOTHING, SMOOTHING_HELP, 130, 1)
+        y = _control("Y axis", SCALES, Y, SCALE_HELP, 130)
         by = _group_by(rows)
-    return Choices(x or "step", Look(smoothing, y), by)
+    return Choices(x, Look(smoothing, y), by)
+
+
+def _control(label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0) -> Name:
+    picked: Name = st.selectbox(
+        label,
+        tuple(names),
+        index=usual,
+        format_func=lambda name: names[name],
+        key=key,
+        bind="query-params",
+        help=text,
+        width=width,
+    )
+    return picked
 
 
 def _group_by(rows: list[RunRow]) -> str:
     """What the runs are grouped by. A choice that the picked runs no longer offer falls back to each run alone."""
     offered = grouping.choices(rows)
-    if st.session_state.get("compare.by") not in offered:
-        st.session_state["compare.by"] = grouping.EACH_RUN
-    return str(
-        st.selectbox(
-            "Group by",
-            tuple(offered),
-            format_func=lambda name: offered.get(name, name),
-            key="compare.by",
-            help=GROUP_HELP,
-            width=230,
-            disabled=len(offered) == 1,
-        )
+    if st.session_state.get(BY, grouping.EACH_RUN) not in offered:
+        st.session_state[BY] = grouping.EACH_RUN
+    picked = st.selectbox(
+        "Group by",
+        tuple(offered),
+        format_func=lambda name: offered.get(name, name),
+        key=BY,
+        bind="query-params",
+        help=GROUP_HELP,
+        width=230,
+        disabled=len(offered) == 1,
     )
+    return str(picked)
 
 
 def series(rows: list[RunRow], by: str) -> list[Series]:
@@ -127,7 +133,8 @@ def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: li
 def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> None:
     frame = _frame(store, drawn, chosen, metric)
     if frame.empty:
-        st.info("None of these runs has finished a step yet.")
+        none = "None of these runs has finished a step yet."
+        st.info(none if zoom.window(zoom_key(chosen)) == queries.EVERYTHING else "None of these runs has a value in this part.")
         return
     shown = compare_charts.drawable(frame, METRICS[metric], chosen.look.y)
     if shown.empty:
@@ -137,24 +144,31 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> 
         return
     colors = {one.name: one.color for one in drawn}
     draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
-    key = f"compare.{metric}.{chosen.x}"
+    zoomed = zoom_key(chosen)
+    place = zoom.place_of(metric, zoomed)
     st.altair_chart(
         draw(shown, colors, chosen.x, METRICS[metric], chosen.look),
-        key=key,
-        on_select=lambda: pick(key, CURVES),
-        selection_mode=[compare_charts.PICK],
+        key=place,
+        on_select=lambda: None if zoom.take(place, zoomed, shown["x"]) else pick(place, CURVES),
+        selection_mode=[compare_charts.PICK, *zoom.PARAMETERS],
     )
     if len(shown) < len(frame):
         st.caption("Values of 0 and below have no place on a logarithmic axis and are left out.")
 
 
+def zoom_key(chosen: Choices) -> str:
+    """All curves of the page show the same part; along another axis it would be another one."""
+    return f"compare.{chosen.x}"
+
+
 def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> pd.DataFrame:
-    points = queries.points_each(len(drawn))
+    points, window = queries.points_each(len(drawn)), zoom.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {one.run_ids[0]: one.name for one in drawn}
-        found = queries.curves(store, list(names), (metric,), chosen.x, points)
+        found = queries.curves(store, list(names), (metric,), chosen.x, points, window)
         return found.assign(run=found["run_id"].map(names))
-    return queries.group_curves(store, {one.name: list(one.run_ids) for one in drawn}, metric, chosen.x, min(200, points))
+    groups = {one.name: list(one.run_ids) for one in drawn}
+    return queries.group_curves(store, groups, metric, chosen.x, min(200, points), window)
 
 
 def pick(key: str, part: str) -> None:

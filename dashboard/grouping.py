@@ -30,10 +30,15 @@ def unique_names(rows: list[RunRow]) -> dict[str, str]:
     return {row.run_id: row.name if names.count(row.name) == 1 else f"{row.name} ({row.run_id})" for row in rows}
 
 
+def colors(rows: list[RunRow]) -> dict[str, str]:
+    """run_id → color: the run's own, or another where one of the runs before it has that."""
+    return dict(zip((row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True))
+
+
 def each_run(rows: list[RunRow]) -> list[Series]:
-    """Every run by itself, in its own colour."""
-    names = unique_names(rows)
-    return [Series(names[row.run_id], (row.run_id,), palette.run_color(row.color)) for row in rows]
+    """Every run by itself, each in another color."""
+    names, own = unique_names(rows), colors(rows)
+    return [Series(names[row.run_id], (row.run_id,), own[row.run_id]) for row in rows]
 
 
 def grouped(rows: list[RunRow], by: str) -> list[Series]:

@@ -30,7 +30,7 @@ GUESSING = 0.5
 def accuracies(frame: pd.DataFrame) -> alt.LayerChart:
     """Share of real and of generated images that D takes for what they are."""
     scale = alt.Scale(domain=[0, 1])
-    lines = _lines(frame, IMAGES, alt.Y("value:Q", title="Share judged rightly", scale=scale, axis=alt.Axis(format="%")), ".1%")
+    lines = _lines(frame, IMAGES, alt.Y("value:Q", title="Share judged correctly", scale=scale, axis=alt.Axis(format="%")), ".1%")
     guess = alt.Chart(_level(GUESSING, GUESSING)).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="low:Q")
     title = charts.heading("How often is the discriminator right?", "100 % on both: it wins. 50 % (dotted): it guesses.")
     return _small(title, guess, *lines)
@@ -89,7 +89,10 @@ def planned_rates(frame: pd.DataFrame) -> alt.LayerChart:
 
 
 def _small(title: alt.Title, *layers: alt.Chart) -> alt.LayerChart:
-    return cast(alt.LayerChart, alt.layer(*layers).properties(title=title, height=HEIGHT))
+    """Described by what its title asks: a line for each network, or for real and for generated images."""
+    words = title.to_dict()
+    what = f"{words['text']} Lines over the training. {words.get('subtitle', '')}".strip()
+    return cast(alt.LayerChart, alt.layer(*layers).properties(title=title, description=what, height=HEIGHT))
 
 
 def _lines(frame: pd.DataFrame, names: dict[str, str], y: alt.Y, form: str) -> tuple[alt.Chart, ...]:

@@ -36,10 +36,10 @@ HELP = (
 
 def show(store: Store, row: RunRow) -> None:
     """Two small charts beside each other; what changes over the steps follows below, where the options say that it may."""
-    st.subheader("Health", help=HELP)
+    st.header("Health", help=HELP)
     scores = queries.epoch_scores(store, row.run_id, tuple(metric for metrics, _ in EPOCH_CHARTS for metric in metrics))
     if scores.empty:
-        st.caption(_nothing_yet(row))
+        _awaited(row)
     drawn = [(draw, scores[scores["metric"].isin(metrics)]) for metrics, draw in EPOCH_CHARTS]
     wanted = changing_metrics(json.loads(row.spec))
     if wanted:
@@ -63,6 +63,16 @@ def changing_metrics(spec: dict[str, Any]) -> tuple[str, ...]:
     return (*rates, *scales, *(queries.PENALTIES if spec.get("r1_weight", 0) > 0 else ()))
 
 
+def _awaited(row: RunRow) -> None:
+    """As high as the charts that are to come, so that nothing below them jumps when they do."""
+    if not row.is_live:
+        st.caption(_nothing_yet(row))
+        return
+    height = health_charts.HEIGHT * (len(EPOCH_CHARTS) // 2)
+    with st.container(border=True, height=height, vertical_alignment="center", horizontal_alignment="center"):
+        st.caption(_nothing_yet(row), width="content")
+
+
 def _nothing_yet(row: RunRow) -> str:
-    what = "How often D is right, how much the images vary, and how large gradients and updates are"
-    return f"{what} appears here after the first epoch." if row.is_live else "This run has recorded no scores of an epoch."
+    what = "Charts of how often D is right, how much the images vary and how large gradients and updates are"
+    return f"{what} appear here after the first epoch." if row.is_live else "This run has recorded no scores of an epoch."

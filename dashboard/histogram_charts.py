@@ -76,7 +76,7 @@ def run_overlay(
     area = base.mark_area(interpolate="monotone", opacity=0.12)
     line = base.mark_line(interpolate="monotone", strokeWidth=2)
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=[alt.Tooltip("run:N", title="Run"), *_tooltip(axis)])
-    return cast(alt.LayerChart, _titled(alt.layer(area, line, reader), title, "", height))
+    return cast(alt.LayerChart, _titled(alt.layer(area, line, reader), title, "One line a run.", height))
 
 
 def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
@@ -117,4 +117,5 @@ def _tight() -> alt.Scale:
 
 
 def _titled(chart: Any, title: str, subtitle: str, height: int) -> Any:
-    return chart.properties(title=heading(title, subtitle), height=height, usermeta=CANVAS)
+    what = f"{title}. {subtitle}".strip()
+    return chart.properties(title=heading(title, subtitle), description=what, height=height, usermeta=CANVAS)

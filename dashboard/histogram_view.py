@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import grouping, histogram_charts, palette, widgets
+from dashboard import grouping, histogram_charts, widgets, words
 from dashboard.histogram_words import Item, Panel, items
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -74,7 +74,7 @@ def _over_epochs(store: Store, row: RunRow, item: Item, view: str | None) -> Non
 
 def _over_runs(store: Store, rows: list[RunRow], item: Item, epoch: int) -> None:
     names = grouping.unique_names(rows)
-    colors = {names[row.run_id]: palette.run_color(row.color) for row in rows}
+    colors = {names[run_id]: color for run_id, color in grouping.colors(rows).items()}
     columns = st.columns(len(item.panels), gap="medium")
     frames = [_overlay(store, list(names), panel, epoch) for panel in item.panels]
     for column, panel, frame in zip(columns, item.panels, frames, strict=True):
@@ -99,6 +99,6 @@ def _overlay(store: Store, run_ids: list[str], panel: Panel, epoch: int) -> pd.D
 def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> None:
     """Tells which runs are shown at another epoch than the asked one."""
     shown = frame[["run_id", "epoch"]].drop_duplicates()
-    earlier = [f"{names[run_id]} at epoch {at}" for run_id, at in shown.itertuples(index=False) if at < epoch]
+    earlier = [f"{words.plain(names[run_id])} at epoch {at}" for run_id, at in shown.itertuples(index=False) if at < epoch]
     if earlier:
         st.caption(f"Without epoch {epoch}, so shown at their newest before it: {', '.join(sorted(set(earlier)))}.")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
-from dashboard import actions, option_words, places, stop_view, widgets, words
+from dashboard import actions, places, sample_images, stop_view, widgets, words
 from gan_runtime.runtime import Runtime
-from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
@@ -55,7 +52,7 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
         with st.container(border=True):
             picture, facts = st.columns([1, 4], gap="medium")
             with picture:
-                widgets.sample_grid(runtime.store, row, row.epochs, caption=False)
+                sample_images.show(runtime.store, row, row.epochs, caption=False)
             with facts:
                 widgets.state(row.status, f"{row.name} · {settings(row)} · {words.age(progress.written_at)}")
                 widgets.progress_bar(progress)
@@ -108,7 +105,7 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
     columns = st.columns(4)
     for index, row in enumerate(rows):
         with columns[index % 4].container(border=True):
-            widgets.sample_grid(store, row, row.epochs, caption=False)
+            sample_images.show(store, row, row.epochs, caption=False)
             widgets.state(row.status, row.name)
             st.caption(f"{words.plain(settings(row))} · {words.plain(row.note)}")
             st.page_link(places.LIVE, label="Open", query_params={"run": row.run_id})
@@ -121,16 +118,3 @@ def settings(row: RunRow) -> str:
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
     algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
     return f"{row.dataset} · {where} · {row.precision.removeprefix('mixed_')} · batch {row.batch_size_global}{algorithm}"
-
-
-def options_table(row: RunRow) -> pd.DataFrame:
-    """The run's options in the order of the form, then the host it ran on, for an expander."""
-    spec = json.loads(row.spec)
-    rows = [
-        (option_words.label(option), option_words.value(option, spec[name]), name)
-        for name, option in RunSpec.options().items()
-        if name in spec
-    ]
-    host = json.loads(row.host) if row.host else {}
-    rows += [(f"Host: {name}", str(value), "") for name, value in host.items()]
-    return pd.DataFrame(rows, columns=["Option", "Value", "Name in --set"])

@@ -184,11 +184,23 @@ def _fill(preset: str) -> None:
     st.session_state[f"{PREFIX}preset"] = preset
 
 
+def fill_again(spec: Mapping[str, Any], preset: str) -> None:
+    """Fills the form with the options of a stored run; what it is from before is at its default."""
+    _set({**option_words.defaults(), **spec})
+    st.session_state[f"{PREFIX}preset"] = preset if preset in PRESETS else next(iter(PRESETS))
+
+
 def _set(chosen: Mapping[str, Any]) -> None:
     """Writes values into their fields, which hold text unless they offer choices."""
     for name, value in chosen.items():
         option = RunSpec.options()[name]
-        st.session_state[PREFIX + name] = option_words.number(value) if option.kind is float else str(value)
+        st.session_state[PREFIX + name] = _typed(value) if option.kind is float else str(value)
+
+
+def _typed(value: float) -> str:
+    """Short, unless that loses digits."""
+    short = option_words.number(value)
+    return short if float(short) == value else repr(value)
 
 
 def _field(option: Option) -> None:

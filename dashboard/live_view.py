@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import altair as alt
 import streamlit as st
-from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import charts, health_view, home_view, resume_view, stop_view, widgets, words
+from dashboard import (
+    charts,
+    health_view,
+    live_details,
+    next_steps,
+    places,
+    resume_view,
+    sample_images,
+    stop_view,
+    widgets,
+    words,
+    zoom,
+)
+from dashboard.metric_words import METRICS
+from gan_runtime.errors import UnknownRunError
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
 
-NETWORKS = ("generator", "discriminator")
+LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
+NEVER_BEGAN = "This run ended before its first step."
+
+
+def current(store: Store, run_id: str) -> RunRow | None:
+    """The run as it stands now; None once it was deleted, here or elsewhere."""
+    try:
+        return queries.run(store, run_id)
+    except UnknownRunError:
+        return None
+
+
+def gone(run_id: str) -> None:
+    """What takes the place of a run that was deleted while its page was open."""
+    st.info(f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:")
+    st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
 def show(runtime: Runtime, row: RunRow) -> None:
@@ -28,7 +53,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     with samples:
         newest = queries.sample_epochs(store, [row.run_id])
         epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}", row.is_live)
-        widgets.sample_grid(store, row, epoch)
+        sample_images.show(store, row, epoch)
         widgets.follow_button(f"live.{row.run_id}", row.is_live)
     with curves:
         _losses(store, row)
@@ -36,7 +61,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     if row.workers > 1:
         _workers(store, row)
     health_view.show(store, row)
-    _details(runtime, row, epoch)
+    live_details.show(runtime, row, epoch)
 
 
 def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
@@ -51,6 +76,9 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
     with resume_column:  # beside it: a second press on Stop must not resume the run
         if row.status in ("stopped", "failed", "lost"):
             resume_view.buttons(runtime, row)
+    if not row.is_live:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            next_steps.show(runtime.store, row)
 
 
 def _in_words(row: RunRow, progress: Progress) -> str:
@@ -62,45 +90,47 @@ def _in_words(row: RunRow, progress: Progress) -> str:
 
 
 def _losses(store: Store, row: RunRow) -> None:
-    losses = queries.curves(store, [row.run_id], queries.LOSSES)
+    zoomed = f"live.{row.run_id}"
+    losses = queries.curves(store, [row.run_id], queries.LOSSES, window=zoom.window(zoomed))
+    zoom.line(zoomed)
     if losses.empty:
-        st.info(_nothing_yet(row, "The loss curves appear here as soon as the first steps are done."))
+        _awaited(row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT)
         return
-    _zoomable(charts.loss_curves(losses, height=400), f"losses.{row.run_id}")
+    zoom.live_chart(charts.loss_curves, losses, "losses", zoomed, height="stretch")
     broken = queries.not_finite(store, row.run_id)
     if not broken.empty:
-        st.error(
-            f"{broken['metric'].iloc[0]} became {broken['value'].iloc[0]} at step {broken['step'].iloc[0]}: the curve ends there."
-        )
+        first = broken.iloc[0]
+        st.error(f"{METRICS[first['metric']].title} became {first['value']} at step {first['step']}: the curve ends there.")
 
 
-def _zoomable(chart: alt.LayerChart, key: str) -> None:
-    """Curves that grow while a person looks into them. Streamlit 1.67 ends a zoom with new rows unless it listens to it."""
-    st.altair_chart(chart, key=key, on_select="rerun", selection_mode="zoom")
-
-
-def _nothing_yet(row: RunRow, sentence: str) -> str:
-    return sentence if row.is_live else "This run ended before its first step."
+def _awaited(row: RunRow, sentence: str, height: int) -> None:
+    """The place of a chart before its first rows: as high as the chart, so that nothing jumps when they come."""
+    if not row.is_live:
+        st.caption(NEVER_BEGAN)
+        return
+    with st.container(border=True, height=height, vertical_alignment="center", horizontal_alignment="center"):
+        st.caption(sentence, width="content")
 
 
 def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
     left, middle, right = st.columns(3, gap="medium")
-    scores = queries.curves(store, [row.run_id], queries.SCORES, max_points=200)
+    zoomed = f"live.{row.run_id}"
+    scores = queries.curves(store, [row.run_id], queries.SCORES, max_points=200, window=zoom.window(zoomed))
     histogram = queries.histogram(store, row.run_id, ("score/real", "score/fake"), epoch)
     epochs = queries.epoch_times(store, [row.run_id])
     with left:
         if scores.empty:
-            st.caption(_nothing_yet(row, "D's mean scores of real and generated images appear here."))
+            _awaited(row, "D's mean scores of real and generated images appear here.", SMALL_HEIGHT)
         else:
-            _zoomable(charts.score_curves(scores), f"scores.{row.run_id}")
+            zoom.live_chart(charts.score_curves, scores, "scores", zoomed)
     with middle:
         if histogram.empty:
-            st.caption("The distribution of D's scores appears here after the first epoch.")
+            _awaited(row, "The distribution of D's scores appears here after the first epoch.", SMALL_HEIGHT)
         else:
             widgets.steady_chart(charts.score_histogram, histogram, f"score_histogram.{row.run_id}")
     with right:
         if epochs.empty:
-            st.caption("The time of each epoch appears here after the first one.")
+            _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
         else:
             widgets.steady_chart(charts.epoch_bars, epochs, f"epochs.{row.run_id}")
 
@@ -112,71 +142,7 @@ def _workers(store: Store, row: RunRow) -> None:
         return
     times = queries.worker_times(store, row.run_id)
     if times.empty:
-        st.caption(_nothing_yet(row, "How long each worker computes and waits appears here after the first calls."))
+        _awaited(row, "How long each worker computes and waits appears here after the first calls.", WORKERS_HEIGHT)
         return
     st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
     st.altair_chart(charts.worker_bars(times), key=f"workers.{row.run_id}")
-
-
-def _details(runtime: Runtime, row: RunRow, epoch: int) -> None:
-    _phases_line(runtime.store, row)
-    _step_profile(runtime.store, row)
-    with _closed("Weights and gradients", ":material/bar_chart:", row) as weights:
-        if weights.open:
-            _value_histograms(runtime.store, row, epoch)
-    with _closed("Log", ":material/article:", row) as log:
-        if log.open:
-            text = runtime.home.run_dir(row.run_id).log_tail(60) or "The trainer has printed nothing yet."
-            st.code(text, language=None, height=260)
-    with _closed("Events", ":material/history:", row) as events:
-        if events.open:
-            st.dataframe(queries.events(runtime.store, row.run_id), hide_index=True, key=f"events.{row.run_id}")
-    with _closed("Options and host", ":material/tune:", row) as options:
-        if options.open:
-            st.dataframe(home_view.options_table(row), hide_index=True, key=f"options.{row.run_id}")
-
-
-def _closed(label: str, icon: str, row: RunRow) -> ExpanderContainer:
-    """An expander that is filled only while it is open: this page is redrawn every second, and charts are what that costs."""
-    return st.expander(label, icon=icon, key=f"{label}.{row.run_id}", on_change="rerun")
-
-
-def _value_histograms(store: Store, row: RunRow, epoch: int) -> None:
-    columns = st.columns(4)
-    for index, (kind, network) in enumerate([(kind, network) for network in NETWORKS for kind in ("weights", "gradients")]):
-        frame = queries.histogram(store, row.run_id, (f"{kind[:-1]}/{network}",), epoch)
-        with columns[index]:
-            if frame.empty:
-                st.caption(f"{network.capitalize()} {kind}: after the first epoch.")
-            else:
-                widgets.steady_chart(partial(charts.value_histogram, kind=kind), frame, f"{kind}.{network}.{row.run_id}")
-
-
-def _phases_line(store: Store, row: RunRow) -> None:
-    phases = queries.phases(store, row.run_id)
-    names = {"build": "load and build", "trace": "trace", "compile": "compile", "steady_step": "steady step", "probe": "probes"}
-    parts = [f"{label} {words.duration(phases[name])}" for name, label in names.items() if name in phases]
-    if "step_p95" in phases:
-        between = f"{words.duration(phases['step_p05'])} to {words.duration(phases['step_p95'])}"
-        parts.append(f"nine of ten steps {between}, slowest {words.duration(phases['step_max'])}")
-    if parts:
-        st.caption(
-            " · ".join(parts).capitalize(),
-            help="Compile: what the first step took beyond a steady one. Probes: samples and histograms of all epochs.",
-        )
-
-
-def _step_profile(store: Store, row: RunRow) -> None:
-    if row.engine == "jax":
-        return  # it makes no profiles
-    profile = queries.profile(store, row.run_id)
-    if profile.empty:
-        st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
-        return
-    widgets.steady_chart(charts.step_profile, profile, f"profile.{row.run_id}")
-    st.caption(
-        f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
-        help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "
-        "computes. A network's row holds the work of its own layers: the generator's gradient passes through the discriminator, "
-        "and that part stands there.",
-    )

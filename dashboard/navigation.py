@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard import launch_form, places, session
+from dashboard import launch_form, places, session, widgets
 
 st.set_page_config(
     page_title="GAN training", page_icon=Path(__file__).with_name("favicon.svg"), layout="wide", initial_sidebar_state=200
@@ -41,6 +41,9 @@ page = st.navigation(
         ],
     }
 )
+st.set_page_config(page_title=f"{page.title} – GAN training")
+if page.url_path != "live":
+    st.session_state.pop(widgets.SHOWN, None)
 launch_form.keep_values()
 session.stop_without_runtime()
 page.run()

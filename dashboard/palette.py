@@ -32,6 +32,19 @@ def run_color(index: int) -> str:
     return RUNS[index % len(RUNS)]
 
 
+def distinct(indices: list[int]) -> list[str]:
+    """The colors of runs that are shown together: each its own, or where one before it has that, the next that is free.
+
+    Beyond eight runs colors repeat.
+    """
+    colors: list[str] = []
+    for index in indices:
+        of_these_eight = colors[len(colors) // len(RUNS) * len(RUNS) :]
+        free = [color for color in RUNS if color not in of_these_eight]
+        colors.append(run_color(index) if run_color(index) in free else free[0])
+    return colors
+
+
 def group_color(index: int) -> str:
     """The colour of the group at this place."""
     return GROUPS[index % len(GROUPS)]

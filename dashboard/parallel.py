@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-MOST_TICKS = 5
+Side = Literal["left", "center", "right"]
+# Width of a letter of a value as a share of an axis on a narrow phone (300 pixels): values that would touch are left out.
+LETTER = 7 / 300
+SIDES: tuple[Side, ...] = ("left", "center", "right")
 DECADES_FROM = 20.0  # an axis of positive numbers that spans this factor is logarithmic
 MIDDLE = 0.5
 
@@ -27,27 +30,27 @@ class Axis:
 
 
 def crossings(axes: list[Axis]) -> pd.DataFrame:
-    """Columns: run, axis (title), place (0 bottom to 1 top; NaN where not measured), text. A row for each run and axis."""
+    """Columns: run, axis (title), row (from 0), place (0 left to 1 right; NaN where not measured), text. A row a run and axis."""
     return pd.DataFrame(
         [
-            {"run": run, "axis": axis.title, "place": _place(axis, value), "text": axis.texts[run]}
-            for axis in axes
+            {"run": run, "axis": axis.title, "row": row, "place": _place(axis, value), "text": axis.texts[run]}
+            for row, axis in enumerate(axes)
             for run, value in axis.values.items()
         ],
-        columns=["run", "axis", "place", "text"],
+        columns=["run", "axis", "row", "place", "text"],
     )
 
 
 def ticks(axes: list[Axis]) -> pd.DataFrame:
-    """Values that runs really have, at their place on each axis; of many numbers the lowest, the highest and some between.
+    """Values that runs really have, at their place on each axis; of many the lowest, the highest and those that fit between.
 
-    Columns: axis, place, text.
+    Columns: axis, place, text, align (left, center or right of the place).
     """
     rows = []
     for axis in axes:
         found = {_place(axis, value): axis.texts[run] for run, value in axis.values.items() if _is_known(value)}
-        rows += [{"axis": axis.title, "place": place, "text": found[place]} for place in _spread_out(sorted(found))]
-    return pd.DataFrame(rows, columns=["axis", "place", "text"])
+        rows += [{"axis": axis.title, "place": place, "text": found[place], "align": _side(place)} for place in _fitting(found)]
+    return pd.DataFrame(rows, columns=["axis", "place", "text", "align"])
 
 
 def _place(axis: Axis, value: Any) -> float:
@@ -65,15 +68,30 @@ def _place(axis: Axis, value: Any) -> float:
     return float((value - low) / (high - low))
 
 
-def _spread_out(places: list[float]) -> list[float]:
-    """At most MOST_TICKS of them, the first and the last among them, none nearer to another than a text is high."""
-    least = 1.0 / (2 * MOST_TICKS)
+def _fitting(texts: dict[float, str]) -> list[float]:
+    """The places whose texts do not touch: the first, the last, and from left to right what fits between them."""
+    places = sorted(texts)
     kept = places[:1]
     for place in places[1:-1]:
-        if place - kept[-1] >= least and places[-1] - place >= least:
+        if _room(kept[-1], place, texts) and _room(place, places[-1], texts):
             kept.append(place)
-    every = max(1, math.ceil((len(kept) - 1) / (MOST_TICKS - 2)))
-    return [*kept[:1], *kept[1::every], *places[1:][-1:]]
+    return [*kept, *places[1:][-1:]]
+
+
+def _room(left: float, right: float, texts: dict[float, str]) -> bool:
+    return _extent(right, texts[right])[0] - _extent(left, texts[left])[1] >= LETTER
+
+
+def _extent(place: float, text: str) -> tuple[float, float]:
+    """From where to where a text reaches, as shares of the axis."""
+    width = LETTER * len(text)
+    begin = place - {"left": 0.0, "center": width / 2, "right": width}[_side(place)]
+    return begin, begin + width
+
+
+def _side(place: float) -> Side:
+    """A text near an end of the axis reaches inwards, so that the chart's edge does not cut it."""
+    return "left" if place < 0.2 else "right" if place > 0.8 else "center"
 
 
 def _is_known(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, palette, timelapse, widgets, words
+from dashboard import compare_charts, grouping, palette, sample_images, timelapse, widgets, words
 from dashboard.timelapse import Strip
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -26,20 +26,24 @@ SCORES = (
 
 def sample_player(store: Store, rows: list[RunRow], key: str, histograms: bool = False) -> None:
     """The grids of several runs at one epoch, and if asked for D's scores below them, under ONE slider, with a play button."""
-    playing = st.session_state.setdefault(f"{key}.playing", False)
+    playing = bool(st.session_state.setdefault(f"{key}.playing", False))
     live = any(row.is_live for row in rows)
     run_every = PLAY_SECONDS if playing else 2.0 if live else None
-    st.fragment(_player, run_every=run_every)(store, rows, key, histograms)
+    st.fragment(_player, run_every=run_every)(store, rows, key, histograms, playing)
 
 
-def _player(store: Store, rows: list[RunRow], key: str, histograms: bool) -> None:
+def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed: bool) -> None:
+    """`timed`: whether the fragment's timer is that of playing."""
+    if bool(st.session_state[f"{key}.playing"]) != timed:
+        st.rerun()  # the page sets the timer; nothing is drawn or advanced before
     run_ids = [row.run_id for row in rows]
     epochs = queries.sample_epochs(store, run_ids)
     if not epochs:
         st.info("No samples yet: each run writes its first grid of 64 images after its first epoch.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        _play_button(key, max(epochs))
+        if max(epochs) > 1:
+            _play_button(key, max(epochs))
         epoch = widgets.epoch_slider(max(row.epochs for row in rows), max(epochs), key, any(row.is_live for row in rows))
         _film_button(store, rows, epochs, key)
     if len(rows) > 1:
@@ -47,21 +51,28 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool) -> Non
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
         st.html(SCORES)
+    colors = grouping.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False):
             with column:
-                _one_run(store, row, epoch, bars, key)
+                _one_run(store, row, colors[row.run_id], epoch, bars, key)
 
 
 def _play_button(key: str, newest: int) -> None:
     playing = st.session_state[f"{key}.playing"]
     if playing:
         _advance(key, newest)
+    elif st.session_state.pop(f"{key}.paused", False) and f"{key}.epoch" in st.session_state:
+        # What the browser's slider shows may be a tick ahead of what it has reported: it is told where it stands.
+        st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
     icon = ":material/pause:" if playing else ":material/play_arrow:"
-    if st.button("Pause" if playing else "Play", key=f"{key}.play", icon=icon):
-        st.session_state[f"{key}.playing"] = not playing
-        st.session_state[f"{key}.follow"] = False
-        st.rerun()
+    st.button("Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,))
+
+
+def _toggle(key: str) -> None:
+    """Before the page is drawn: a pause stops at the epoch that is seen, not at the one that would come next."""
+    playing = bool(st.session_state[f"{key}.playing"])
+    st.session_state.update({f"{key}.playing": not playing, f"{key}.paused": playing, f"{key}.follow": False})
 
 
 def _advance(key: str, newest: int) -> None:
@@ -70,10 +81,10 @@ def _advance(key: str, newest: int) -> None:
     st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1
 
 
-def _one_run(store: Store, row: RunRow, epoch: int, bars: pd.DataFrame, key: str) -> None:
+def _one_run(store: Store, row: RunRow, color: str, epoch: int, bars: pd.DataFrame, key: str) -> None:
     """Name, grid, and D's scores where `bars` has some of this run."""
-    st.markdown(f":color[■]{{foreground='{palette.run_color(row.color)}'}} {words.plain(row.name)}")
-    widgets.sample_grid(store, row, epoch)
+    st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
+    sample_images.show(store, row, epoch)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
     if len(own):
         widgets.steady_chart(compare_charts.score_bars, own, f"{key}.scores.{row.run_id}")
@@ -96,8 +107,9 @@ def _film_button(store: Store, rows: list[RunRow], epochs: list[int], key: str) 
 def film(store: Store, rows: list[RunRow], epochs: list[int]) -> bytes:
     """The grids of the runs side by side, over the epochs, as an animated GIF."""
     shown = timelapse.shown_epochs(epochs)
-    strips = []
+    strips, colors = [], grouping.colors(rows)
     for row in rows:
         grids = [grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch)) is not None]
-        strips.append(Strip(row.name, palette.run_color(row.color), {grid.epoch: grid.png for grid in grids}))
+        whole = {grid.epoch: grid.png for grid in grids if sample_images.is_picture(grid.png)}
+        strips.append(Strip(row.name, colors[row.run_id], whole))
     return timelapse.gif(strips, shown)

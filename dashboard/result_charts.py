@@ -9,10 +9,12 @@ import altair as alt
 import pandas as pd
 
 from dashboard import compare_charts, palette
+from dashboard import parallel as parallel_rows
 from dashboard.compare_charts import PICK
 from dashboard.result_words import Result
 
 HEIGHT = 320
+HEADING, ROW = 60, 62  # pixels of the title, and of each axis of parallel coordinates
 
 
 def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result, value: str) -> alt.LayerChart:
@@ -21,7 +23,7 @@ def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], re
     `frame`: columns run, series (whose colour it has), seconds, text, and `value`; `front`: the same, fastest first.
     """
     pick = alt.selection_point(name=PICK, fields=["run"])
-    x = alt.X("seconds:Q", title="Training time (s)", axis=alt.Axis(grid=False), scale=alt.Scale(zero=False, padding=24))
+    x = alt.X("seconds:Q", title="Training time (s)", axis=alt.Axis(grid=False), scale=alt.Scale(domainMin=0))
     y_axis = alt.Axis(format="%") if result.format.endswith("%") else alt.Axis()
     y = alt.Y(f"{value}:Q", title=result.axis, scale=alt.Scale(zero=False, padding=16), axis=y_axis)
     tooltip = [
@@ -47,46 +49,46 @@ def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], re
         .add_params(pick)
     )
     line = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4]).encode(x=x, y=y)
-    target = pd.DataFrame({"target": [] if result.target is None else [result.target]})
-    rule = alt.Chart(target).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q")
+    targets = [] if result.target is None else [pd.DataFrame({"target": [result.target]})]
+    rules = [alt.Chart(one).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q") for one in targets]
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result), subtitleColor=palette.NEUTRAL)
-    return compare_charts.finished(alt.layer(rule, line, points), title, HEIGHT)
+    what = f"{result.title} of each run as a point over its training time."
+    return compare_charts.finished(alt.layer(*rules, line, points), title, what, HEIGHT)
 
 
 def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
-    """One line a run over the axes. The frames as `parallel.crossings`, with a column `series`, and `parallel.ticks` give them."""
+    """One line a run down the axes, which lie below each other, so that their names and values have room on any screen.
+
+    The frames as `parallel.crossings`, with a column `series`, and `parallel.ticks` give them.
+    """
     pick = alt.selection_point(name=PICK, fields=["run"])
     order = list(dict.fromkeys(crossings["axis"]))
-    # Slanted, so that long titles have room on a narrow screen too.
-    axis = alt.Axis(
-        orient="top",
-        labelAngle=-25,
-        labelAlign="left",
-        labelOverlap=False,
-        labelLimit=260,
-        labelPadding=8,
-        domain=False,
-        ticks=False,
-    )
-    x = alt.X("axis:N", title=None, sort=order, axis=axis, scale=alt.Scale(type="point", padding=0.35))
-    y = alt.Y("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
+    x = alt.X("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("axis:N", title=None, sort=order, axis=None, scale=alt.Scale(type="point", padding=0.5))
     base = alt.Chart(crossings).encode(x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N")
     faded = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.12))
     dash = compare_charts.dash_of("series", colors)
-    lines = base.mark_line(strokeWidth=2.5).encode(opacity=faded, strokeDash=dash, tooltip=alt.Tooltip("run:N", title="Run"))
+    down = alt.Order("row:Q")
+    lines = base.mark_line(strokeWidth=2.5).encode(
+        opacity=faded, strokeDash=dash, order=down, tooltip=alt.Tooltip("run:N", title="Run")
+    )
     tooltip = [alt.Tooltip("run:N", title="Run"), alt.Tooltip("axis:N", title="Axis"), alt.Tooltip("text:N", title="Value")]
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
-    ends = pd.DataFrame([{"axis": name, "place": 0.0, "top": 1.0} for name in order])
-    rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, y2="top:Q")
-    labels = (
-        alt.Chart(ticks)
-        .mark_text(align="right", dx=-7, dy=-9, color=palette.NEUTRAL, fontSize=12)
+    ends = pd.DataFrame([{"axis": name, "place": 0.0, "end": 1.0} for name in order])
+    rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, x2="end:Q")
+    names = alt.Chart(ends).mark_text(align="left", dy=-14, fontSize=12, fontWeight=600, color=palette.NEUTRAL)
+    values = [
+        alt.Chart(ticks[ticks["align"] == side])
+        .mark_text(align=side, dy=15, color=palette.NEUTRAL, fontSize=12)
         .encode(x=x, y=y, text="text:N")
-    )
+        for side in parallel_rows.SIDES
+    ]
     title = alt.Title(
         "Which options lead where?", subtitle="One line a run; every axis has its own scale.", subtitleColor=palette.NEUTRAL
     )
-    return compare_charts.finished(alt.layer(rules, lines, points, labels), title, HEIGHT)
+    layers = alt.layer(rules, lines, points, names.encode(x=x, y=y, text="axis:N"), *values)
+    what = "Parallel coordinates: a line for each run down the options and results that were picked."
+    return compare_charts.finished(layers, title, what, HEADING + ROW * len(order))
 
 
 def _reading(result: Result) -> str:

@@ -49,7 +49,7 @@ GAP_HELP = (
     "best checkpoint is kept by this rule. It says how hard D finds it, not how good the images look."
 )
 ACCURACY_HELP = (
-    "Share of real and generated images that D judges rightly, mean of both, after an epoch. Best: nearest 50 %, where it guesses. "
+    "Share of real and generated images that D judges correctly, mean of both, after an epoch. Best: nearest 50 %, where it guesses. "
     "A D that has learnt nothing guesses too."
 )
 SPREAD_HELP = (

@@ -25,7 +25,7 @@ MOST_USUAL_OPTIONS = 4
 
 def best_and_last(results: pd.DataFrame, rows: list[RunRow]) -> None:
     """What each run reached at best, in which epoch, and where it ended."""
-    st.subheader("Best epoch, beside the last")
+    st.header("Best epoch, beside the last")
     shown = pd.DataFrame({"Run": list(grouping.unique_names(rows).values())})
     config = {"Run": st.column_config.TextColumn("Run", pinned=True)}
     for name, (title, help_text, form) in JUDGED.items():
@@ -41,7 +41,7 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow]) -> None:
 
 def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> None:
     """A result of each run against its training seconds."""
-    st.subheader("Results against time")
+    st.header("Results against time")
     name = st.selectbox(
         "Result",
         result_words.AGAINST_SECONDS,

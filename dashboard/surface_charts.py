@@ -84,4 +84,5 @@ def descent(
         for side, dy in (("above", -13), ("below", 15))
     )
     layers = alt.layer(shade, contours, walk, stops, above, below)
-    return cast(alt.LayerChart, layers.properties(title=heading(title, subtitle), height=height))
+    what = f"{title}: the path of its weights over a map of its loss, on the plane in which they moved most. {subtitle}."
+    return cast(alt.LayerChart, layers.properties(title=heading(title, subtitle), description=what, height=height))

@@ -70,7 +70,7 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
         canvas.paste(_grid(strip, epoch, size), (left, top))
         middle = top + height + LINE // 2 + 2
         draw.rectangle((left, middle - 5, left + 10, middle + 5), fill=strip.color)
-        draw.text((left + 18, middle), _fitting(strip.name, width - 18, font), fill=INK, font=font, anchor="lm")
+        draw.text((left + 18, middle), _label(strip, epoch, width - 18, font), fill=INK, font=font, anchor="lm")
     return _of_few_colors(canvas, [WHITE, INK, BLANK, *(strip.color for strip in strips)])
 
 
@@ -106,6 +106,13 @@ def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
         return Image.new("RGB", size, BLANK)
     grid = Image.open(io.BytesIO(strip.pngs[max(seen)])).convert("RGB")
     return grid.resize(size, Image.Resampling.NEAREST)
+
+
+def _label(strip: Strip, epoch: int, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
+    """The run's name; once the film has gone beyond its last grid, the epoch of that one with it."""
+    last = max(strip.pngs, default=epoch)
+    ended = f" · ends at epoch {last}" if last < epoch else ""
+    return _fitting(strip.name, max(0, width - round(font.getlength(ended))), font) + ended
 
 
 def _fitting(name: str, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:

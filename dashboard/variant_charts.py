@@ -8,10 +8,11 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.charts import WORK_NAMES, heading
+from dashboard.charts import WORK_NAMES, drag, ground, heading
 from dashboard.metric_words import Metric
 from gan_runtime.break_even import Cost, break_even_steps
 
+BARS_HEIGHT, BAR_HEIGHT = 130, 46  # pixels: title, legend and axis, and each bar
 DASHES = ([1, 0], [6, 3], [2, 3])
 CANVAS = {"embedOptions": {"renderer": "canvas"}}
 
@@ -45,8 +46,9 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
     }
     drawn = alt.Chart(lines).mark_line(strokeWidth=2.5).encode(**encoding)
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
-    title = heading("When is compiling paid back?", "A dot: it has caught up with the first.")
-    return cast(alt.LayerChart, alt.layer(drawn, dot).properties(title=title, height=height))
+    title = heading("When is compiling paid back?", f"A dot marks the step at which a variant has caught up with {first}.")
+    what = "Seconds of compiling and training over the steps, a line for each variant."
+    return cast(alt.LayerChart, alt.layer(drawn, dot).properties(title=title, description=what, height=height))
 
 
 def loss_curves(frame: pd.DataFrame, colors: dict[str, str], metric: Metric, height: int = 260) -> alt.LayerChart:
@@ -60,7 +62,7 @@ def loss_curves(frame: pd.DataFrame, colors: dict[str, str], metric: Metric, hei
         y=alt.Y("mean:Q", title=metric.axis, scale=alt.Scale(zero=False)),
         color=alt.Color("variant:N", title=None, legend=_lines(), scale=alt.Scale(domain=names, range=list(colors.values()))),
     )
-    dash = alt.StrokeDash("variant:N", legend=None, scale=alt.Scale(domain=names, range=DASHES[: len(names)]))
+    dash = alt.StrokeDash("variant:N", title=None, legend=_lines(), scale=alt.Scale(domain=names, range=DASHES[: len(names)]))
     tooltip = [
         alt.Tooltip("variant:N", title="Variant"),
         alt.Tooltip("step:Q", title="Step", format=",d"),
@@ -70,9 +72,9 @@ def loss_curves(frame: pd.DataFrame, colors: dict[str, str], metric: Metric, hei
         base.mark_line(strokeWidth=2).encode(strokeDash=dash),
         base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip),
     )
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
-    layers = alt.layer(line, reader.add_params(zoom))
-    return cast(alt.LayerChart, layers.properties(title=metric.title, height=height, usermeta=CANVAS))
+    layers = alt.layer(ground(), line, reader.add_params(drag()))
+    what = f"{metric.title} over the training steps, a line for each variant."
+    return cast(alt.LayerChart, layers.properties(title=metric.title, description=what, height=height, usermeta=CANVAS))
 
 
 def work_bars(frame: pd.DataFrame) -> alt.Chart:
@@ -95,7 +97,11 @@ def work_bars(frame: pd.DataFrame) -> alt.Chart:
                 alt.Tooltip("runs:Q", title="Runs profiled", format="d"),
             ],
         )
-        .properties(title="Where does a step's time go?", height=alt.Step(46))
+        .properties(
+            title="Where does a step's time go?",
+            description="A bar for each variant: the shares of a step's time that go into each kind of work.",
+            height=BARS_HEIGHT + BAR_HEIGHT * frame["variant"].nunique(),
+        )
     )
 
 

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, palette, places, variant_charts, widgets, words
+from dashboard import option_words, palette, places, variant_charts, widgets, words, zoom
 from dashboard.metric_words import METRICS
 from gan_runtime.break_even import Cost
 from gan_runtime.home import command_line
@@ -53,7 +53,7 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
         index=list(by_oldest).index(shown),
         format_func=lambda oldest: _set_label(by_oldest[oldest]),
     )
-    if asked not in _run_ids(by_oldest[picked]):
+    if picked != shown:
         st.query_params["run"] = picked
     return by_oldest[picked]
 
@@ -103,7 +103,7 @@ def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
             **({"Device memory, peak": [_size(value) for value in medians["device_peak_bytes"]]} if device else {}),
         }
     )
-    st.subheader("What each costs", help=TABLE_HELP)
+    st.header("What each costs", help=TABLE_HELP)
     st.dataframe(shown, hide_index=True, key=f"{chosen.option}.table")
     if medians["runs"].min() < 3:
         st.caption("Fewer than three runs of a kind: start it again with other seeds, and the medians get steadier.")
@@ -133,7 +133,7 @@ def kernels(store: Store, chosen: ComparableSet) -> None:
             **{label: [words.count(_known(value)) for value in counts[name]] for name, label in COUNTS.items()},
         }
     )
-    st.subheader("What a step is made of", help=COUNTS_HELP)
+    st.header("What a step is made of", help=COUNTS_HELP)
     st.dataframe(shown, hide_index=True, key=f"{chosen.option}.kernels")
     if counts["kernels_after"].isna().all():
         st.caption("Kernels and fusions are counted in runs with XLA jit and 'Count kernels' set on Launch.")
@@ -151,7 +151,7 @@ def work(store: Store, chosen: ComparableSet) -> None:
 
 def losses(store: Store, chosen: ComparableSet) -> None:
     """Both losses of runs of the same seed laid over each other, and how far they are apart."""
-    st.subheader("Are the losses the same?", help="From the same seed: the same first weights, images and noise, step by step.")
+    st.header("Are the losses the same?", help="From the same seed: the same first weights, images and noise, step by step.")
     pairs = chosen.of_one_seed()
     if not pairs:
         st.caption("No two of these runs have the same seed, so their curves cannot be compared step by step.")
@@ -159,13 +159,23 @@ def losses(store: Store, chosen: ComparableSet) -> None:
     names = {row.run_id: value_name(chosen.option, value) for value, row in pairs.items()}
     all_colors = _colors(chosen)
     colors = {name: all_colors[name] for name in names.values()}
+    zoom.line(chosen.option)
     for column, metric in zip(st.columns(2, gap="medium"), queries.LOSSES, strict=True):
-        frame = queries.curves(store, list(names), (metric,))
         with column:
-            chart = variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, METRICS[metric])
-            st.altair_chart(chart, key=f"{chosen.option}.{metric}")
+            _loss_curves(store, chosen.option, names, colors, metric)
             for sentence in _parities(store, names, metric):
                 st.caption(sentence)
+
+
+def _loss_curves(store: Store, option: str, names: dict[str, str], colors: dict[str, str], metric: str) -> None:
+    frame = queries.curves(store, list(names), (metric,), window=zoom.window(option))
+    place = zoom.place_of(metric, option)
+    st.altair_chart(
+        variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, METRICS[metric]),
+        key=place,
+        on_select=lambda: zoom.follow(place, option, frame["step"]),
+        selection_mode=zoom.PARAMETERS,
+    )
 
 
 def value_name(option: str, value: str) -> str:
@@ -185,9 +195,10 @@ def _parities(store: Store, names: dict[str, str], metric: str) -> list[str]:
 
 
 def _colors(chosen: ComparableSet) -> dict[str, str]:
-    """Each variant in the colour of the run that stands for it."""
+    """Each variant in the color of the run that stands for it, or another where two would be equal."""
     rows = {**{value: rows[0] for value, rows in chosen.runs.items()}, **chosen.of_one_seed()}
-    return {value_name(chosen.option, value): palette.run_color(rows[value].color) for value in chosen.runs}
+    colors = palette.distinct([rows[value].color for value in chosen.runs])
+    return {value_name(chosen.option, value): color for value, color in zip(chosen.runs, colors, strict=True)}
 
 
 def _run_ids(one: ComparableSet) -> list[str]:

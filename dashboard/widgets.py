@@ -17,6 +17,8 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
+SHOWN = "live.shown"  # the run on the Live page, until another page is opened
+MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 MOST_ROWS_IN_WORDS = 500
 LOCAL_SGD_HELP = (
@@ -70,15 +72,19 @@ def title(row: RunRow) -> str:
 
 
 def run_picker(store: Store, label: str = "Run") -> RunRow | None:
-    """One run, from `?run=…` or the newest live one or the newest; the choice goes into the address. None: nothing stored."""
+    """One run: that of `?run=…`, else the one already shown here, the newest live one or the newest. None: nothing stored.
+
+    A choice goes into the address. What was shown without one does not: an address that the page writes by itself is one
+    more press on the browser's Back.
+    """
     rows = {row.run_id: row for row in queries.runs(store)}
     if not rows:
         return None
     asked = st.query_params.get("run", "")
     live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
+    chosen = next(run_id for run_id in (asked, st.session_state.get(SHOWN), live) if run_id in rows)
     if asked and asked not in rows:
-        st.warning(f"Run '{words.plain(asked)}' is not stored here; showing {words.plain(live)} instead.")
-    chosen = asked if asked in rows else live
+        st.warning(f"Run '{words.plain(asked[:MOST_LETTERS])}' is not stored here; showing {words.plain(chosen)} instead.")
     picked = st.selectbox(
         label,
         list(rows),
@@ -86,15 +92,20 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
         format_func=lambda run_id: title(rows[run_id]),
         label_visibility="collapsed",
     )
-    if picked != asked:
+    if picked != chosen:
         st.query_params["run"] = picked
+    st.session_state[SHOWN] = picked
     return rows[picked]
 
 
-def runs_picker(store: Store, key: str) -> list[RunRow]:
-    """Several runs, from `?runs=a,b`; the choice goes into the address."""
+def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
+    """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
     rows = {row.run_id: row for row in queries.runs(store)}
-    asked = [run_id for run_id in st.query_params.get("runs", "").split(",") if run_id in rows]
+    named = [run_id for run_id in dict.fromkeys(st.query_params.get("runs", ",".join(usual)).split(",")) if run_id]
+    asked = [run_id for run_id in named if run_id in rows]
+    unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
+    if unknown:
+        st.warning(f"Not stored here, so not shown: {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}.")
     picked = st.multiselect(
         "Runs",
         list(rows),
@@ -116,9 +127,7 @@ def newest_or_picked(store: Store, key: str, first: str, pick: str) -> list[RunR
         st.info(f"No run is stored yet. Start one on the Launch page; {first}")
         st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
         st.stop()
-    if "runs" not in st.query_params:
-        st.query_params["runs"] = newest[0].run_id
-    rows = runs_picker(store, key)
+    rows = runs_picker(store, key, usual=(newest[0].run_id,))
     if not rows:
         st.info(pick)
         st.stop()
@@ -193,15 +202,3 @@ def _is_following(key: str) -> bool:
 def _follow(key: str) -> None:
     st.session_state[f"{key}.follow"] = True
     st.session_state.pop(f"{key}.epoch", None)
-
-
-def sample_grid(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
-    """The grid of one run at an epoch, or a sentence saying when there will be one."""
-    grid = queries.sample(store, row.run_id, epoch)
-    if grid is None:
-        st.caption("The first 64 generated images appear here after epoch 1.")
-        return
-    st.image(grid.png, width="stretch")
-    if caption:
-        late = "" if grid.epoch == epoch else " (its newest)" if row.is_live else " (its last)"
-        st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")

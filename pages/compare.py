@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import compare_tables, compare_view, players, results_view, session, widgets
+from dashboard import compare_tables, compare_view, players, results_view, session, widgets, zoom
 from gan_runtime.store import queries
 
 st.title("Compare runs")
@@ -16,6 +16,7 @@ if len(rows) < 2:
 chosen = compare_view.choices(rows)
 drawn = compare_view.series(rows, chosen.by)
 compare_view.legend(drawn, chosen.by)
+zoom.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
 compare_view.curve_charts(store, drawn, chosen, list(queries.LOSSES))
 compare_view.picked_line(rows, drawn, compare_view.CURVES)
 compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(store, rows))
@@ -29,5 +30,5 @@ results_view.against_time(results, rows, drawn)
 results_view.options_and_results(results, rows, drawn)
 compare_view.picked_line(rows, drawn, compare_view.RESULTS)
 
-st.subheader("Samples and scores at the same epoch")
+st.header("Samples and scores at the same epoch")
 players.sample_player(store, rows, key="compare.samples", histograms=True)

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from dashboard import live_view, places, session, widgets
-from gan_runtime.store import queries
 
 runtime = session.runtime()
 head = st.columns([2, 3], vertical_alignment="bottom")
@@ -15,12 +14,16 @@ if row is None:
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
     st.stop()
 run_id, was_live = row.run_id, row.is_live
+st.set_page_config(page_title=f"{row.name} – Live")
 
 
 @st.fragment(run_every=1.0 if was_live else None)
 def panel() -> None:
     """Redraws alone, so the widgets above keep their state between refreshes."""
-    now = queries.run(runtime.store, run_id)
+    now = live_view.current(runtime.store, run_id)
+    if now is None:
+        live_view.gone(run_id)
+        return
     if was_live and not now.is_live:
         st.rerun()
     live_view.show(runtime, now)

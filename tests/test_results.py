@@ -62,7 +62,7 @@ def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_
     front = result_words.front(frame, "score_gap_best")
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73"}
     result = result_words.RESULTS["score_gap_best"]
-    points = result_charts.scatter(frame, front, colors, result, "score_gap_best").layer[2].data
+    points = result_charts.scatter(frame, front, colors, result, "score_gap_best").layer[-1].data
     assert list(points["on_front"]) == ["on it", "beaten by another run", "on it"]
     assert list(points["hollow"]) == [False, False, True]
 
@@ -103,8 +103,11 @@ def test_equal_values_stand_in_the_middle_and_unmeasured_ones_nowhere() -> None:
 
 def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:
     few = parallel.ticks([axis(64, 256, 64)])
-    assert list(few.itertuples(index=False, name=None)) == [("axis", 0.0, "64"), ("axis", 1.0, "256")]
+    assert list(few.itertuples(index=False, name=None)) == [("axis", 0.0, "64", "left"), ("axis", 1.0, "256", "right")]
     many = parallel.ticks([axis(*(float(number) for number in range(12)))])
-    assert len(many) <= parallel.MOST_TICKS
-    assert (many["text"].iloc[0], many["text"].iloc[-1]) == ("0.0", "11.0")
-    assert many["place"].diff().min() >= 0.1
+    assert list(many["text"]) == ["0.0", "2.0", "4.0", "6.0", "8.0", "11.0"]
+    long = parallel.ticks(
+        [axis("mixed bfloat16", "mixed float16", "float32", choices=("float32", "mixed bfloat16", "mixed float16"))]
+    )
+    assert list(long["text"]) == ["float32", "mixed bfloat16", "mixed float16"]
+    assert list(long["align"]) == ["left", "center", "right"]

@@ -43,4 +43,4 @@ def test_the_work_of_each_variant_is_named() -> None:
 def test_equal_curves_are_told_apart_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
     spec = charts.loss_curves(frame, COLORS, METRICS["loss_generator"]).to_dict()
-    assert spec["layer"][0]["encoding"]["strokeDash"]["scale"] == {"domain": list(COLORS), "range": [[1, 0], [6, 3]]}
+    assert spec["layer"][1]["encoding"]["strokeDash"]["scale"] == {"domain": list(COLORS), "range": [[1, 0], [6, 3]]}

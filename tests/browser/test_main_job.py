@@ -60,22 +60,22 @@ def ticks(shown: Locator) -> set[str]:
 
 
 def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
-    """Turns the wheel over a chart; returns the steps at the axis that it has come to."""
+    """Drags across a chart; returns the steps at the axis that it has come to."""
     box = shown.bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
     before = ticks(shown)
-    page.mouse.wheel(0, -600)
-    wait_until(lambda: ticks(shown) != before, "the axis shows the zoomed range", 20)
-    return set(wait_until(lambda: at_rest(page, shown), "the zoom has come to rest", 60))
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5, steps=4)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Show everything")).to_be_visible()
+    wait_until(lambda: ticks(shown) and ticks(shown) != before, "the axis shows the part that was dragged across", 20)
+    return ticks(shown)
 
 
-def at_rest(page: Page, shown: Locator) -> set[str] | None:
-    """The steps at the axis, if they stay the same for some steps; a busy browser zooms in several parts."""
-    now, before = ticks(shown), step(page)
-    while step(page) <= before + 4:
-        page.wait_for_timeout(100)
-    return now if ticks(shown) == now else None
+def scrolled(page: Page) -> float:
+    """How far down the page stands."""
+    return float(page.get_by_test_id("stMain").evaluate("node => node.scrollTop"))
 
 
 def slider_is_put_to_the_first_epoch(page: Page) -> bool:
@@ -110,6 +110,11 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     expect(bars).to_have_count(1)
     expect(page.get_by_text(f"After epoch 1, step {STEPS_PER_EPOCH}")).to_be_visible()
     assert ticks(losses) == zoomed, "the zoom is lost at the end of an epoch"
+    losses.locator("svg").first.dblclick()
+    expect(page.get_by_text("Drag across a chart to zoom in.")).to_be_visible()
+    losses.hover()
+    page.mouse.wheel(0, 300)
+    wait_until(lambda: scrolled(page) > 100, "the wheel over a chart scrolls the page")
     expect(page.get_by_text("After epoch 2,")).to_be_visible()
     expect(bars).to_have_count(2)
     expect(chart(page, "How large is one update?").locator(".mark-symbol path").first).to_be_visible()

@@ -36,7 +36,7 @@ def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
     app = show("compare", runs="quick-0001,quick-0002")
     assert '"title": "Step"' in spec_of(app, "Generator loss")
     for axis, title in {"images": "Images seen", "wall_s": "Training time (s)", "device_s": "Device time (s)"}.items():
-        app.session_state["compare.x"] = axis
+        app.session_state["x"] = axis
         app.run()
         assert not app.exception
         assert f'"title": "{title}"' in spec_of(app, "Generator loss")
@@ -46,8 +46,8 @@ def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
-    app.selectbox(key="compare.smoothing").set_value("strong")
-    app.selectbox(key="compare.y").set_value("log").run()
+    app.selectbox(key="smoothing").set_value("strong")
+    app.selectbox(key="y").set_value("log").run()
     assert not app.exception
     # Ten percent of twenty steps.
     assert '"frame": [-1, 0]' in spec_of(app, "Generator loss")
@@ -58,7 +58,7 @@ def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(show: Show, t
     trained("quick-0001", losses=(-0.5, 1.0), generator_loss="minimax")
     trained("quick-0002", losses=(-0.7, 1.0), seconds=10, generator_loss="minimax")
     app = show("compare", runs="quick-0001,quick-0002")
-    app.selectbox(key="compare.y").set_value("log").run()
+    app.selectbox(key="y").set_value("log").run()
     assert "Generator loss: no value is above 0" in texts(app)
     assert titles(app)[0] == "Discriminator loss"
 
@@ -68,11 +68,11 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Sho
     trained("quick-0002", losses=(1.5, 1.0), seconds=10, seed=2)
     trained("quick-0003", losses=(3.0, 1.0), seconds=20, seed=2, replicas=2)
     app = show("compare", runs="quick-0001,quick-0002,quick-0003")
-    assert app.selectbox(key="compare.by").options == ["Each run alone", "All but the seed", "Replicas"]
-    app.selectbox(key="compare.by").set_value("over seeds").run()
+    assert app.selectbox(key="by").options == ["Each run alone", "All but the seed", "Replicas"]
+    app.selectbox(key="by").set_value("over seeds").run()
     assert not app.exception
     spec = json.loads(spec_of(app, "Generator loss"))
-    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["replicas 1 (2 runs)", "replicas 2 (1 run)"]
+    assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["replicas 1 (2 runs)", "replicas 2 (1 run)"]
     assert "</span>replicas 1 (2 runs)</span>" in texts(app)
     assert "Band: from its lowest to its highest run." in texts(app)
 
@@ -88,7 +88,7 @@ def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> No
         ("Open quick-0002 · finished", "run=quick-0002")
     ]
     app.session_state["compare.picked.curves"] = "same options (2 runs)"
-    app.selectbox(key="compare.by").set_value("over seeds").run()
+    app.selectbox(key="by").set_value("over seeds").run()
     assert [link.proto.query_string for link in app.get("page_link")] == ["run=quick-0001", "run=quick-0002"]
 
 

@@ -185,7 +185,7 @@ def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Mak
     run = trained("quick-0001")
     broken = journal.Scalars(epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]})
     journal.append(run.trainer_journal(), 1, broken)
-    assert "loss_generator became nan at step 21" in texts(show("live", run="quick-0001"))
+    assert "Generator loss became nan at step 21" in texts(show("live", run="quick-0001"))
 
 
 def test_live_keeps_large_losses_as_short_as_others(show: Show, trained: Make) -> None:

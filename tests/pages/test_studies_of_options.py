@@ -87,7 +87,7 @@ def test_the_address_names_the_set(show: Show, measured: Make) -> None:
     newest, asked = show("xla"), show("xla", run="quick-0002")
     assert newest.dataframe[0].value["Steady step"].tolist() == ["300 ms", "400 ms"]
     assert asked.dataframe[0].value["Steady step"].tolist() == ["100 ms", "200 ms"]
-    assert newest.query_params["run"] == "quick-0003"
+    assert newest.selectbox[0].value == "quick-0003"
 
 
 def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(show: Show, measured: Make) -> None:

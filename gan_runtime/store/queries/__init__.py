@@ -14,6 +14,7 @@ from gan_runtime.store.queries.distributions import (
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     ACCURACIES,
+    EVERYTHING,
     GRADIENT_NORMS,
     LOSS_SCALES,
     LOSSES,
@@ -22,6 +23,7 @@ from gan_runtime.store.queries.metrics import (
     SCORES,
     SPREADS,
     UPDATE_RATIOS,
+    Window,
     XAxis,
     changing_curves,
     curves,
@@ -57,6 +59,7 @@ from gan_runtime.store.queries.variants import (
 
 __all__ = [
     "ACCURACIES",
+    "EVERYTHING",
     "GRADIENT_NORMS",
     "LOSSES",
     "LOSS_SCALES",
@@ -76,6 +79,7 @@ __all__ = [
     "StudyRow",
     "SurfaceRow",
     "Variants",
+    "Window",
     "XAxis",
     "changing_curves",
     "comparable_sets",

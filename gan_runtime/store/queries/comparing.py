@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import pandas as pd
 
-from gan_runtime.store.queries.metrics import DEVICES, IMAGES_PER_STEP, XAxis, buckets
+from gan_runtime.store.queries.metrics import DEVICES, EVERYTHING, IMAGES_PER_STEP, Window, XAxis, buckets
 from gan_runtime.store.store import Store
 
 
 def group_curves(
-    store: Store, groups: dict[str, list[str]], metric: str, x: XAxis = "step", max_points: int = 200
+    store: Store,
+    groups: dict[str, list[str]],
+    metric: str,
+    x: XAxis = "step",
+    max_points: int = 200,
+    window: Window = EVERYTHING,
 ) -> pd.DataFrame:
     """One metric of groups of runs: the mean over the runs of a group, and its lowest and highest run, on a common grid.
 
     Each run is thinned as in `curves` and taken, between two of its points, on the straight line that joins them. The grid
-    has `max_points` places from the first to the last x of all runs; a run counts from its own first to its own last x.
+    has `max_points` places from the first to the last x of all runs within the window; a run counts from its own first to its own last x.
     `groups`: name → ids of its runs. Columns: run (the group's name), x, low, mean, high (float64), runs (int64, how many
     are in the mean there), by name and x. Nothing logged yet gives an empty frame with these columns.
     """
@@ -43,6 +48,8 @@ def group_curves(
             "names": [name for name, _ in members],
             "metrics": [metric],
             "points": max_points,
+            "first": window[0],
+            "last": window[1],
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import pandas as pd
@@ -22,8 +23,19 @@ XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
 MOST_POINTS = 1_500  # of a chart, over all its curves together
 
 
-def curves(store: Store, run_ids: list[str], metrics: tuple[str, ...], x: XAxis = "step", max_points: int = 400) -> pd.DataFrame:
-    """Metrics of some runs along `x`, each thinned to at most `max_points` buckets per run and metric.
+Window = tuple[float, float]  # first and last x
+EVERYTHING: Window = (-math.inf, math.inf)
+
+
+def curves(
+    store: Store,
+    run_ids: list[str],
+    metrics: tuple[str, ...],
+    x: XAxis = "step",
+    max_points: int = 400,
+    window: Window = EVERYTHING,
+) -> pd.DataFrame:
+    """Metrics of some runs along `x` within the window, each thinned to at most `max_points` buckets per run and metric.
 
     `x`: step; epoch; images seen; training seconds; device seconds, which are training seconds times replicas × workers.
     Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope; NaN and
@@ -31,14 +43,14 @@ def curves(store: Store, run_ids: list[str], metrics: tuple[str, ...], x: XAxis 
     """
     return store.frame(
         f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
-        {"runs": run_ids, "metrics": list(metrics), "points": max_points},
+        {"runs": run_ids, "metrics": list(metrics), "points": max_points, "first": window[0], "last": window[1]},
     )
 
 
 def buckets(x: XAxis) -> str:
     """SQL that begins a query with the table `buckets`: as `curves` gives it, and each bucket's first and last x.
 
-    Parameters: $runs, $metrics, $points.
+    Parameters: $runs, $metrics, $points, and the window $first, $last.
     """
     return f"""
         WITH wanted AS (
@@ -47,6 +59,7 @@ def buckets(x: XAxis) -> str:
                 SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM ingest.plans GROUP BY run_id
             ) USING (run_id) LEFT JOIN (SELECT run_id, spec FROM ingest.created) USING (run_id)
             WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
+                AND (x BETWEEN $first AND $last) IS NOT FALSE
         ), width AS (
             SELECT run_id, min(step) AS first, greatest(1, ceil((max(step) - min(step) + 1) / $points)) AS steps
             FROM wanted GROUP BY run_id

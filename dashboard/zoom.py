@@ -1,0 +1,98 @@
+"""Zoom: a drag across a chart shows that part alone, with more of its points; a double-click or the button shows all again.
+
+The page asks the store for the rows of that part, so an axis ends where its data end, whatever is dragged, and the wheel
+scrolls the page. Charts with the same key show the same part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import charts, words
+from gan_runtime.store import queries
+from gan_runtime.store.queries import Window
+
+ROWS = "rows"
+LINE = 34  # pixels, with or without the button
+LEAST = 0.01  # of what is shown: a shorter drag is a click with an unsteady hand
+PARAMETERS = (charts.ZOOM, charts.WHOLE)
+
+
+def window(key: str) -> Window:
+    """The part that is shown; everything before the first drag."""
+    part: Window = st.session_state.get(f"{key}.window", queries.EVERYTHING)
+    return part
+
+
+def live_chart(
+    draw: Callable[[charts.Rows], alt.LayerChart],
+    frame: pd.DataFrame,
+    name: str,
+    key: str,
+    height: Literal["content", "stretch"] = "content",
+) -> None:
+    """A chart of a page that is redrawn every second. Making its specification takes 60 to 90 ms of the processor and gives
+    the same each time, so it is made once; what follows are rows."""
+    place = place_of(name, key)
+    specification = _specification(draw)
+    st.vega_lite_chart(
+        spec={**specification, "datasets": {**specification.get("datasets", {}), ROWS: frame}},
+        key=place,
+        on_select=lambda: follow(place, key, frame["x"]),
+        selection_mode=PARAMETERS,
+        height=height,
+    )
+
+
+def line(key: str, unit: str = "Steps") -> None:
+    """How to zoom, or what is shown and the way back: one line of the same height."""
+    first, last = window(key)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", height=LINE, border=False):
+        if (first, last) == queries.EVERYTHING:
+            st.caption("Drag across a chart to zoom in.", width="content")
+            return
+        st.caption(f"{unit} {words.count(first)} to {words.count(last)}", width="content")
+        st.button(
+            "Show everything", key=f"{key}.whole", icon=":material/zoom_out_map:", type="tertiary", on_click=_show, args=(key,)
+        )
+
+
+def place_of(name: str, key: str) -> str:
+    """The key of a chart. A new part is a new chart: the old one would keep what was dragged on top of the new rows."""
+    return f"{name}.{key}.{st.session_state.get(f'{key}.turn', 0)}"
+
+
+def follow(place: str, key: str, x: pd.Series[Any]) -> None:
+    """As `take`, for charts in which nothing but a zoom can be done."""
+    take(place, key, x)
+
+
+def take(place: str, key: str, x: pd.Series[Any]) -> bool:
+    """Follows what was done in the chart at `place`, whose rows lie at `x`. False where that was no zoom."""
+    selected = st.session_state[place]["selection"]
+    if selected.get(charts.WHOLE):
+        _show(key)
+        return True
+    dragged = next(iter(selected.get(charts.ZOOM, {}).values()), None)
+    if dragged and len(x) and abs(dragged[1] - dragged[0]) > LEAST * (x.max() - x.min()):
+        _show(key, (float(min(dragged)), float(max(dragged))))
+        return True
+    return False
+
+
+def _show(key: str, part: Window = queries.EVERYTHING) -> None:
+    st.session_state[f"{key}.window"] = part
+    st.session_state[f"{key}.turn"] = st.session_state.get(f"{key}.turn", 0) + 1
+
+
+@cache
+def _specification(draw: Callable[[charts.Rows], alt.LayerChart]) -> dict[str, Any]:
+    drawn: dict[str, Any] = json.loads(json.dumps(draw(alt.NamedData(name=ROWS)).to_dict()))
+    return drawn

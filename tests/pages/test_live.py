@@ -1,0 +1,195 @@
+"""The Live page: what is zoomed, what a run offers once it has ended, and what damaged or deleted runs look like."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from dashboard import host_words, live_view, log_words, sample_images, session
+from gan_runtime import journal
+from gan_runtime.rundir import RunDir
+from tests.pages.test_pages import charts, texts
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+HOSTILE = "![x](http://127.0.0.1:9/x.png)"
+
+
+def rows_of(app: AppTest, title: str) -> Any:
+    """The rows that the chart of this title draws."""
+    chart = next(item.proto for item in app.get("vega_lite_chart") if title in item.proto.spec)
+    named = {dataset.name: dataset.data.data for dataset in chart.datasets}
+    return pa.ipc.open_stream(named["rows"]).read_pandas()
+
+
+def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("live", run="quick-0001")
+    title = "Generator and discriminator loss"
+    assert sorted(set(rows_of(app, title)["step"])) == list(range(1, 21))
+    assert "Drag across a chart to zoom in." in texts(app)
+    app.session_state["live.quick-0001.window"] = (4.6, 9.3)
+    app.run()
+    assert sorted(set(rows_of(app, title)["step"])) == [5, 6, 7, 8, 9]
+    assert sorted(set(rows_of(app, "Can the discriminator tell?")["step"])) == [5, 6, 7, 8, 9]
+    assert "Steps 5 to 9" in texts(app)
+    next(button for button in app.button if button.label == "Show everything").click().run()
+    assert sorted(set(rows_of(app, title)["step"])) == list(range(1, 21))
+
+
+@pytest.mark.parametrize("page", ["live", "compare", "samples", "histograms"])
+def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(show: Show, trained: Make, page: str) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show(page, **({"run": "quick-0001"} if page == "live" else {"runs": "quick-0001,quick-0002"}))
+    assert all(len(str(chart.get("description", ""))) > 20 for chart in charts(app))
+    pictures = [picture for item in app.get("image") for picture in item.proto.imgs]
+    assert [picture.alt for picture in pictures] == [
+        f"Grid of images that the generator of {name} made after epoch 2." for name in _shown(page)
+    ]
+
+
+def _shown(page: str) -> list[str]:
+    return {"live": ["quick-0001"], "histograms": []}.get(page, ["quick-0001", "quick-0002"])
+
+
+def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one_before(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10, learning_rate_generator=0.00123456789, seed=7)
+    app = show("live", run="quick-0002")
+    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Compare with the previous run")
+    assert link.query_string == "runs=quick-0001%2Cquick-0002"
+    next(button for button in app.button if button.label == "Run again with changes").click().run()
+    assert not app.exception
+    assert app.title[0].value == "Launch a run"
+    assert app.text_input(key="spec.seed").value == "7"
+    assert float(app.text_input(key="spec.learning_rate_generator").value) == 0.00123456789
+
+
+def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("live", run="quick-0001")
+    runtime = session.runtime()
+    assert live_view.current(runtime.store, "quick-0001") is not None
+    runtime.delete("quick-0001")
+    assert live_view.current(runtime.store, "quick-0001") is None
+    app.run()
+    assert not app.exception
+    assert "'quick-0001' is not stored here; showing quick-0002 instead" in texts(app)
+
+
+def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    for page, query in (("live", {"run": HOSTILE}), ("compare", {"runs": HOSTILE})):
+        app = show(page, **query)
+        assert not app.exception
+        assert "not stored here" in texts(app).lower()
+        assert "![x](" not in texts(app)
+
+
+def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0001,quick-0099,quick-0002")
+    assert not app.exception
+    assert app.multiselect(key="compare.runs").value == ["quick-0001", "quick-0002"]
+    assert "Not stored here, so not shown: quick-0099." in texts(app)
+
+
+def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    assert not show("live", run="quick-0001").exception
+    with session.runtime().store.transaction() as writer:
+        writer.execute("UPDATE ingest.samples SET png = ?", [b"\x89PNG\r\n\x1a\n no picture"])
+    for page, query in (
+        ("home", {}),
+        ("live", {"run": "quick-0001"}),
+        ("samples", {"runs": "quick-0001"}),
+        ("compare", {"runs": "quick-0001,quick-0002"}),
+    ):
+        app = show(page, **query)
+        assert not app.exception
+        assert "are damaged and cannot be shown" in texts(app), page
+
+
+def test_a_picture_is_a_whole_png_of_a_size_that_can_be_drawn() -> None:
+    file = io.BytesIO()
+    Image.fromarray(np.arange(900, dtype=np.uint8).reshape(30, 30)).save(file, format="PNG")
+    whole = file.getvalue()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    huge = io.BytesIO()
+    Image.new("1", (30_000, 30_000)).save(huge, format="PNG")
+    judged = [sample_images.is_picture(png) for png in (whole, whole[:-30], bytes(flipped), b"text", b"", huge.getvalue())]
+    assert judged == [True, False, False, False, False, False]
+
+
+def test_the_facts_of_a_host_are_words() -> None:
+    facts = {
+        "cores": 2,
+        "memory_bytes": 25_276_502_016,
+        "versions": {"numpy": "2.4.6", "ml_dtypes": "0.6.0"},
+        "uncommitted_changes": False,
+        "parameters": {"generator": 2_330_944},
+        "devices": ["CPU:0", "CPU:1"],
+        "something_new": None,
+    }
+    assert host_words.rows(facts) == [
+        ("Cores", "2"),
+        ("Memory", "25.3 GB"),
+        ("Packages", "numpy 2.4.6, ml dtypes 0.6.0"),
+        ("Changes since the commit", "no"),
+        ("Weights", "generator 2\u2009330\u2009944"),
+        ("Devices", "CPU:0, CPU:1"),
+        ("Something new", "–"),
+    ]
+
+
+def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_asked_for(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    noise = [
+        "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
+        "I0000 00:00:1795341020.543478   19548 port.cc:153] oneDNN custom operations are on.",
+        "E0000 00:00:1795341027.728657   19548 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error",
+        "2026-11-22 10:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary",
+    ]
+    own = ["digits: 1797 images", "E0000 00:00:1795341027.7 1 gpu.cc:1] out of memory", "ValueError: I0000 is no number"]
+    assert log_words.without_noise([*noise, *own]) == own
+    run.log.write_text("\n".join([*noise, *own]), encoding="utf-8")
+    app = show("live", run="quick-0001")
+    app.session_state["Log.quick-0001"] = True
+    app.run()
+    assert app.code[0].value == "\n".join(own)
+    app.toggle(key="all_lines.quick-0001").set_value(True).run()
+    assert app.code[0].value == "\n".join([*noise, *own])
+
+
+def test_events_are_told_in_the_zone_of_who_looks(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    recorded = journal.Event(at=datetime(2026, 7, 1, 12, tzinfo=UTC), level="info", topic="note", message="noon")
+    journal.append(run.trainer_journal(), 1, recorded)
+    app = show("live", run="quick-0001")
+    app.context["timezone"] = "Europe/Berlin"
+    app.session_state["Events.quick-0001"] = True
+    app.run()
+    events = app.dataframe[0].value
+    assert list(events.columns) == ["Time (Europe/Berlin)", "Level", "Kind", "Message", "Attempt"]
+    assert "2026-07-01 14:00:00" in set(events["Time (Europe/Berlin)"])
+
+
+def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, new_run: Make) -> None:
+    new_run("quick-0001")
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    heights = {block.proto.height_config.pixel_height for block in app.get("container")} - {0}
+    assert heights == {34, 260, 400, 580}, "a line for the zoom, three small charts, the losses, two rows of Health"
