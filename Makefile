@@ -1,6 +1,6 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
 # make test     set up if needed, then check and test everything, a real browser included
-# make bench    measure everything on an idle machine (about 55 minutes); ONLY=training: a part (benchmarks/bench.py)
+# make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
 VENV := .venv

@@ -1,7 +1,8 @@
-"""Everything that is measured here. `make bench` runs it, on an otherwise idle machine; `make bench ONLY=training` a part.
+"""Everything that is measured here. `make bench` runs it, `make bench ONLY=training` a part.
 
-Prints JSON lines and keeps them: benchmarks/results/<date>-<row>.jsonl, latest.jsonl, and the tables of docs/benchmarks.md
-(report.py). All on the CPU; `cycles` is what a compiler reckons for a TPU. ROWS below says what there is and how long it takes on 2 cores, together about 50 minutes.
+Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them: benchmarks/results/<date>-<row>.jsonl,
+latest.jsonl, and the tables of docs/benchmarks.md (report.py). All on the CPU; `cycles` is what a compiler reckons for a TPU.
+ROWS below says what there is and how long it takes on 2 cores; docs/benchmarks.md says how long each took.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N] [--referee SCRIPT] [--try]
 """
@@ -15,11 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import conditions, results
 from benchmarks import report as page
-from benchmarks import results
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import cycles, dashboard, growth, input, matrix, overhead, pages, replicas, training, workers
+from benchmarks.rows import cycles, dashboard, growth, input, matrix, overhead, pages, referee, replicas, training, workers
 from benchmarks.trial import MNIST_IMAGES
 from benchmarks.turns import NotMeasuredError
 
@@ -38,6 +39,7 @@ class Row:
 
 ROWS = {
     "training": Row(training.measure, rounds=24, steps=10, minutes=14),  # 24 · 10 steps: one epoch of MNIST
+    "referee": Row(referee.measure, rounds=6, steps=20, minutes=8),
     "replicas": Row(replicas.measure, rounds=24, steps=10, minutes=4),
     "workers": Row(workers.measure, rounds=4, steps=20, minutes=5),
     "overhead": Row(overhead.measure, rounds=3, steps=20, minutes=9),  # rounds: epochs
@@ -53,7 +55,7 @@ ROWS = {
 def arguments() -> argparse.Namespace:
     """What to run, and how often."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description="Measures training and dashboard.")
-    parser.add_argument("--only", nargs="+", choices=tuple(ROWS), default=list(ROWS), help="leave the other rows out")
+    parser.add_argument("--only", nargs="+", choices=tuple(ROWS), help="leave the other rows out")
     parser.add_argument("--rounds", type=int, help="turns of each side; of overhead: epochs")
     parser.add_argument("--steps", type=int, help="steps per turn")
     parser.add_argument("--batch", type=int, default=BATCH, help="images per step")
@@ -62,14 +64,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--referee",
         type=Path,
-        help="another peer of `training`: called with --engine tf|torch --precision float32|bf16 --batch N --steps N",
+        help="peer of the row `referee`: called with --engine tf|torch --precision float32|bf16 --batch N --steps N",
     )
-    return parser.parse_args()
+    given = parser.parse_args()
+    given.only = given.only or [name for name in ROWS if name != "referee" or given.referee]
+    if "referee" in given.only and not (given.referee and given.referee.is_file()):
+        parser.error("the row `referee` needs a script: --referee SCRIPT")
+    return given
 
 
 def measured(name: str, given: argparse.Namespace) -> bool:
     """Measures a row and keeps it; False when it failed, which is kept too."""
-    row, begin, load_before, report = ROWS[name], datetime.now(UTC), results.load(), Report(name)
+    load_before = conditions.load() if given.trial else conditions.wait_until_idle()
+    row, begin, report = ROWS[name], datetime.now(UTC), Report(name)
     referee = given.referee and given.referee.resolve()
     effort = Effort(given.rounds or row.rounds, given.steps or row.steps, given.batch, given.images, referee)
     print(f"{name}: about {row.minutes} minutes", file=sys.stderr)

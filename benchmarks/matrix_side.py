@@ -26,6 +26,10 @@ FLOP = {
     "matmul": 2 * SIDE**3,
     "convolution": 2 * IMAGES * PIXELS**2 * KERNEL**2 * CHANNELS**2,
 }
+WHAT = {
+    "matmul": f"matmul, {SIDE} × {SIDE} by {SIDE} × {SIDE}",
+    "convolution": f"convolution, {IMAGES} images of {PIXELS} × {PIXELS} × {CHANNELS}, kernel {KERNEL} × {KERNEL}, {CHANNELS} channels out",
+}
 
 
 def operation(what: str) -> Callable[[], object]:

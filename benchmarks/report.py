@@ -8,31 +8,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import results
+from benchmarks import conditions, results
+from benchmarks.figure_tables import figures, referee
+from benchmarks.markdown import NOT_MEASURED, number, of, only, table
+from benchmarks.matrix_side import FLOP, WHAT
 from benchmarks.results import Record
-from benchmarks.targets import TARGETS, Target
 from gan_runtime.home import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
-NOT_MEASURED = "not measured"
-NEVER_RUN = "no result in benchmarks/results/"
 INTRODUCTION = """# Benchmarks
 
 Made by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; change nothing here by hand.
 
-`make bench` measures everything, `make bench ONLY=training` a part, each on an otherwise idle machine. It prints JSON lines,
-keeps them in `benchmarks/results/` (older files stay) and writes this page. PyTorch comes with
-`.venv/bin/python -m pip install -r requirements-bench.txt`; without it its rows are not measured.
+`make bench` measures everything, `make bench ONLY=training` a part. It prints JSON lines, keeps them in `benchmarks/results/`
+(older files stay) and writes this page. Each row waits up to 10 minutes until the load of the machine (processes that want to
+run, on average over a minute) is at most 0.5. The column "Machine" says "idle", or what the load was when it never fell so far,
+and whether files differed from the commit. PyTorch comes with `.venv/bin/python -m pip install -r requirements-bench.txt`;
+without it its rows are not measured.
 
 The sides of a comparison are processes that live through it and take turns, one peer, ours, the next peer, and so on: the
 speed of a machine drifts, so only neighbouring turns are compared. A figure is the median of the ratios of the turns, with
-the quartiles and the extremes beside it. "Of totals" is the ratio of all steps and all seconds, slow turns included. Ours is
-a whole run: journal, fsync, ingest, supervisor, probes and checkpoints at work (benchmarks/trainer_side.py says what is timed).
+the quartiles and the extremes beside it. "Of totals" is the ratio of all steps and all seconds, slow turns included; where it
+is there, it decides whether a target is met. Ours is a whole run: journal, fsync, ingest, supervisor, probes and checkpoints at
+work (benchmarks/trainer_side.py says what is timed). What comes once before the first step is not timed on any side: loading,
+building, tracing (in ours the step and the probe) and compiling. The first point of a run, under "Dashboard", has all of it.
 """
 WHAT_IS_COMPARED = """
 Ours, the plain Keras loop (benchmarks/keras_loop.py) and the PyTorch loop (benchmarks/torch_loop.py) train the networks of Table 1
 with Adam(1e-4) on the same global batch. The PyTorch loop passes the generated images through D a second time for G's step, as is
 usual there. The peers' images stay in memory, ours go through the input pipeline.
+"""
+WHAT_IS_A_REFEREE = """
+`--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
+`SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`. It answers with the images per second of its median step,
+so there is no ratio of totals.
 """
 
 
@@ -47,6 +56,8 @@ def text(records: Sequence[Record]) -> str:
         INTRODUCTION,
         "## Figures and targets\n" + WHAT_IS_COMPARED,
         figures(records),
+        "## Against a script from outside\n" + WHAT_IS_A_REFEREE,
+        referee(records),
         "## Rates\n",
         rates(records),
         "## What streaming, probes and checkpoints cost\n",
@@ -70,32 +81,6 @@ def text(records: Sequence[Record]) -> str:
 # ---- the tables -----------------------------------------------------------------------------------------------------
 
 
-def figures(records: Sequence[Record]) -> str:
-    """Every target, with its figure or the reason why there is none."""
-    lines = [_figure_line(target, records) for target in TARGETS]
-    return table(["Figure", "Median", "Quartiles", "Lowest to highest", "Turns", "Of totals", "Target", "Met"], lines)
-
-
-def _figure_line(target: Target, records: Sequence[Record]) -> list[str]:
-    wanted = f"{'at least' if target.direction == 'at_least' else 'at most'} {_number(target.limit, target.percent)}"
-    found = _only(records, target.row, "figure", target.name)
-    if found is None:
-        return [target.title, f"{NOT_MEASURED}: {_reason(target, records)}", "", "", "", "", wanted, "–"]
-
-    def shown(*names: str) -> str:
-        return " to ".join(_number(found[name], target.percent) for name in names if name in found)
-
-    met = "yes" if target.is_met_by(found["value"]) else "no"
-    middle = [shown("quartile_1", "quartile_3"), shown("lowest", "highest"), str(found["count"]), shown("of_totals")]
-    return [target.title, f"**{shown('value')}**", *middle, wanted, met]
-
-
-def _reason(target: Target, records: Sequence[Record]) -> str:
-    names = (target.name, target.row)  # of the figure, or of the whole row when it failed
-    missing = [record for record in _of(records, target.row, "not_measured") if record["name"] in names]
-    return str(missing[0]["reason"]).removesuffix(".") if missing else NEVER_RUN
-
-
 def rates(records: Sequence[Record]) -> str:
     """What each side reached by itself."""
     lines = [
@@ -114,25 +99,25 @@ def rates(records: Sequence[Record]) -> str:
 
 def overhead(records: Sequence[Record]) -> str:
     """The two parts of the overhead."""
-    found = _only(records, "overhead", "figure", "overhead")
+    found = only(records, "overhead", "figure", "overhead")
     if found is None:
         return f"{NOT_MEASURED.capitalize()}.\n"
     ends = ", ".join(f"{seconds:.2f}" for seconds in found["ends_s"])
     lines = [
-        ["within epochs: journal, ingest, supervisor, time between host calls", _number(found["within_epochs"], True)],
+        ["within epochs: journal, ingest, supervisor, time between host calls", number(found["within_epochs"], "%")],
         [
             f"ends of epochs: probes, grid, checkpoint, every {found['steps_per_epoch']} steps",
-            _number(found["ends_of_epochs"], True),
+            number(found["ends_of_epochs"], "%"),
         ],
-        ["seconds of each epoch's end beyond its turn's steps (the first one traces the probe)", ends],
-        ["all seconds of the run over all seconds of the bare engine", _number(found["of_totals"], True)],
+        ["seconds of each epoch's end beyond its turn's steps", ends],
+        ["all seconds of the run over all seconds of the bare engine", number(found["of_totals"], "%")],
     ]
     return table(["Part", "Of steady throughput"], lines)
 
 
 def growth(records: Sequence[Record]) -> str:
     """Global batch downwards, replicas to the right."""
-    cells = {(record["batch"], record["replicas"]): record["step_s"] for record in _of(records, "growth", "cell")}
+    cells = {(record["batch"], record["replicas"]): record["step_s"] for record in of(records, "growth", "cell")}
     replicas = sorted({count for _, count in cells})
     lines = [
         [str(batch), *(f"{cells[batch, count]:.3f}" if (batch, count) in cells else NOT_MEASURED for count in replicas)]
@@ -143,24 +128,30 @@ def growth(records: Sequence[Record]) -> str:
 
 def operations(records: Sequence[Record]) -> str:
     """Where the share of the machine's rate comes from."""
-    facts = _of(records, "matrix", "facts")
+    facts = of(records, "matrix", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    shares = [
-        [f"of the large {name}", _number(found["value"], True)]
-        for name in ("matmul", "convolution")
-        if (found := _only(records, "matrix", "figure", f"share_of_{name}"))
-    ]
     counted = f"{facts[0]['flop_per_image']:,}"
+    lines = [_yardstick_line(records, name) for name in FLOP if only(records, "matrix", "figure", f"share_of_{name}")]
     return (
         f"A step of `{facts[0]['workload']}` makes {counted} operations per image, computed from the layers' shapes "
-        "(benchmarks/flops.py says what counts).\n\n" + table(["Share of the machine's bfloat16 rate", "Median"], shares)
+        "(benchmarks/flops.py says what counts). The yardsticks are two large operations of the same library, in bfloat16; the "
+        "figure with the target compares, in each turn, with the faster of both.\n\n"
+        + table(["Yardstick", "Its rate, median", "The step's share, median", "Of totals"], lines)
     )
+
+
+def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
+    share, rate = only(records, "matrix", "figure", f"share_of_{name}"), only(records, "matrix", "rate", name)
+    assert share is not None
+    assert rate is not None
+    of_totals = number(share["of_totals"], "%") if "of_totals" in share else ""
+    return [WHAT[name], f"{rate['value']:,.0f} {rate['unit']}", number(share["value"], "%"), of_totals]
 
 
 def cycles(records: Sequence[Record]) -> str:
     """What the TPU's compiler reckons, and the dearest operations of both sides."""
-    facts = _of(records, "cycles", "facts")
+    facts = of(records, "cycles", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     versions = ", ".join(f"{name} {version}" for name, version in facts[0]["versions"].items())
@@ -170,14 +161,14 @@ def cycles(records: Sequence[Record]) -> str:
         "is benchmarks/keras_on_jax.py; the limit is the arithmetic of the step at the documented peak rate.\n\n"
         + table(
             ["Program", "Batch", "Precision", "Cycles", "Step", "Arithmetic limit", "Share of it", "Exchanged"],
-            [_cycle_line(record) for record in _of(records, "cycles", "cycles")],
+            [_cycle_line(record) for record in of(records, "cycles", "cycles")],
         )
         + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
         + table(
             ["Program", "Cycles", "Layer, or name where it has none"],
             [
                 [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
-                for one in _of(records, "cycles", "operation")
+                for one in of(records, "cycles", "operation")
             ],
         )
     )
@@ -194,14 +185,14 @@ def _cycle_line(record: Record) -> list[str]:
         f"{record['cycles']:,.0f}",
         f"{record['step_ms']:.3f} ms",
         f"{record['floor_ms']:.3f} ms",
-        _number(record["share_of_peak"], True),
+        number(record["share_of_peak"], "%"),
         f"{record['exchange_mb']:.1f} MB in {record['exchanges']:.1f}",
     ]
 
 
 def dashboard(records: Sequence[Record]) -> str:
     """As benchmarks/dashboard.py measured it."""
-    facts = _of(records, "dashboard", "facts")
+    facts = of(records, "dashboard", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     found = facts[0]
@@ -217,7 +208,7 @@ def dashboard(records: Sequence[Record]) -> str:
 
 def pages(records: Sequence[Record]) -> str:
     """As benchmarks/pages.py measured it."""
-    facts = _of(records, "pages", "facts")
+    facts = of(records, "pages", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     found = facts[0]
@@ -232,7 +223,9 @@ def pages(records: Sequence[Record]) -> str:
 def machines(records: Sequence[Record]) -> str:
     """The circumstances of each row."""
     lines = [_machine_line(record) for record in records if record["kind"] == "machine"]
-    return table(["Row", "Date", "Commit", "Processor", "Memory", "Versions", "Load before", "Command"], lines)
+    return table(
+        ["Row", "Date", "Commit", "Conditions", "Took", "Processor", "Memory", "Versions", "Load before", "Command"], lines
+    )
 
 
 def _machine_line(record: Record) -> list[str]:
@@ -244,35 +237,14 @@ def _machine_line(record: Record) -> list[str]:
         record["row"],
         record["date"][:10],
         record["commit"],
+        conditions.in_words(record),
+        f"{record['seconds'] / 60:.0f} min",
         processor,
         memory,
         f"Python {record['python']}, {versions}",
         str(record["load_before"]),
         f"`{record['command']}`",
     ]
-
-
-# ---- helpers --------------------------------------------------------------------------------------------------------
-
-
-def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; "Not measured." without lines."""
-    if not lines:
-        return f"{NOT_MEASURED.capitalize()}.\n"
-    rows = [header, ["---"] * len(header), *lines]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _number(value: float, percent: bool) -> str:
-    return f"{value:.1%}".replace("%", " %") if percent else f"{value:.2f}"
-
-
-def _of(records: Sequence[Record], row: str, kind: str) -> list[Record]:
-    return [record for record in records if (record["row"], record["kind"]) == (row, kind)]
-
-
-def _only(records: Sequence[Record], row: str, kind: str, name: str) -> Record | None:
-    return next((record for record in _of(records, row, kind) if record["name"] == name), None)
 
 
 if __name__ == "__main__":

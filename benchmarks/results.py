@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks import conditions
 from benchmarks.ratios import Spread
 from benchmarks.turns import Turn
 from gan_runtime import hosts
@@ -71,10 +72,18 @@ def machine(begin: datetime, load_before: float) -> Record:
         **facts,
         "versions": {name: _version(name) for name in MEASURED},  # of the children: this process has loaded none of them
         "date": begin.isoformat(timespec="seconds"),
-        "command": " ".join(["python -m benchmarks.bench", *sys.argv[1:]]),
+        "command": command(sys.argv[1:]),
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
-        "load_before": round(load_before, 2),  # of the minute before: much above 0 means that others were at work
+        "load_before": round(load_before, 2),  # of the minute before: above 0.5 others were at work, and the page says so
+        "uncommitted_changes": conditions.changed_since_commit(),
     }
+
+
+def command(arguments: Sequence[str]) -> str:
+    """What was typed. A referee is a file of whoever measured, which says nothing to others: its digest is in the results."""
+    before = ("", *arguments)
+    shown = ["SCRIPT" if name == "--referee" else word for name, word in zip(before, arguments, strict=False)]
+    return " ".join(["python -m benchmarks.bench", *shown])
 
 
 def _version(package: str) -> str:
@@ -83,11 +92,6 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def load() -> float:
-    """Processes that wanted to run, on average over the last minute."""
-    return os.getloadavg()[0]
 
 
 def keep(records: list[Record], row: str, day: str, folder: Path = FOLDER) -> Path:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
 class Target:
-    """`limit`: the least that is wanted (at_least) or the most that is allowed (at_most), in the unit of the figure."""
+    """`limit`: the least that is wanted (at_least) or the most that is allowed (at_most), in the unit of the figure.
+
+    `unit`: how it is written; a figure in "%" is a share, 0.02 is 2 %.
+    """
 
     row: str
     name: str
     title: str
     direction: Literal["at_least", "at_most"]
     limit: float
-    percent: bool = False
+    unit: Literal["", "%", "s", "MB"] = ""
 
-    def is_met_by(self, value: float) -> bool:
-        """Exactly at the limit counts."""
-        return value >= self.limit if self.direction == "at_least" else value <= self.limit
+    def is_met_by(self, figure: dict[str, Any]) -> bool:
+        """By the ratio of all steps and all seconds where the figure has one, since a median hides what comes seldom;
+        exactly at the limit counts."""
+        value = figure.get("of_totals", figure["value"])
+        return bool(value >= self.limit if self.direction == "at_least" else value <= self.limit)
 
 
 TARGETS = (
@@ -30,11 +35,12 @@ TARGETS = (
     Target("training", "best_over_keras_float32", "best setting (bfloat16), times plain float32 Keras", "at_least", 1.65),
     Target("replicas", "replicas_8_over_1", "8 simulated replicas, times one", "at_least", 0.9),
     Target("workers", "workers_2_over_1", "2 worker processes on the same cores, times one", "at_least", 0.75),
-    Target("overhead", "overhead", "streaming, probes and checkpoints together, of steady throughput", "at_most", 0.02, True),
-    Target("input", "input_share", "share of input in the profile of a step", "at_most", 0.01, True),
-    Target("pages", "slowest_page_s", "seconds of the slowest page on 200 runs and 5 million step numbers", "at_most", 1.0),
-    Target("matrix", "share_of_matrix_rate", "share of the machine's bfloat16 matrix rate", "at_least", 0.6, True),
-    Target(
-        "cycles", "cycles_of_keras", "estimated cycles of a TPU v3 step, of those of plain Keras on JAX", "at_most", 0.7, True
-    ),
+    Target("overhead", "overhead", "streaming, probes and checkpoints together, of steady throughput", "at_most", 0.02, "%"),
+    Target("input", "input_share", "share of input in the profile of a step", "at_most", 0.01, "%"),
+    Target("matrix", "share_of_matrix_rate", "share of the machine's bfloat16 rate (yardsticks below)", "at_least", 0.6, "%"),
+    Target("cycles", "cycles_of_keras", "cycles of a TPU v3 step, estimated, of plain Keras on JAX", "at_most", 0.7, "%"),
+    Target("dashboard", "first_page_s", "start of the dashboard until Home is drawn", "at_most", 3.0, "s"),
+    Target("dashboard", "memory_mb", "resident memory of the dashboard, every page visited", "at_most", 300.0, "MB"),
+    Target("pages", "slowest_first_visit_s", "slowest page of a large store, first visit", "at_most", 1.0, "s"),
+    Target("pages", "slowest_page_s", "slowest page of a large store, second visit", "at_most", 1.0, "s"),
 )

@@ -5,8 +5,13 @@ from __future__ import annotations
 from benchmarks.effort import Effort, answer_of
 from benchmarks.results import Report
 
+FIGURES = ("first_page_s", "memory_mb")
+
 
 def measure(report: Report, effort: Effort) -> None:
     """One visit of a new user, in a child process."""
     del effort  # a visit is as long as it is
-    report.add("facts", **answer_of(["-m", "benchmarks.dashboard"]))
+    facts = answer_of(["-m", "benchmarks.dashboard"])
+    report.add("facts", **facts)
+    for name in FIGURES:
+        report.add("figure", name=name, value=facts[name], count=1)

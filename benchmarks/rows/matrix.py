@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from benchmarks.effort import Effort, answer_of
 from benchmarks.matrix_side import FLOP
-from benchmarks.ratios import spread
+from benchmarks.ratios import spread, total
 from benchmarks.results import Report
 from benchmarks.turns import Turn, alternate, child_sides
 
 WARM_UP_STEPS = 10
 PRECISION = "mixed_bfloat16"
 WORKLOAD = "dcgan_mnist"
+# Figure → what the step is measured against: one operation, or in each turn the faster of both.
+YARDSTICKS = {
+    "share_of_matmul": ("matmul",),
+    "share_of_convolution": ("convolution",),
+    "share_of_matrix_rate": ("matmul", "convolution"),
+}
 
 
 def measure(report: Report, effort: Effort) -> None:
@@ -27,13 +33,13 @@ def measure(report: Report, effort: Effort) -> None:
         turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
     flop = {**FLOP, "step": flop_per_image * effort.batch}
     rates = {name: gflops(found, flop[name]) for name, found in turns.items()}
+    totals = {name: gflops([total(found)], flop[name])[0] for name, found in turns.items()}
     for name, found in rates.items():
         report.spread("rate", name, spread(found), unit="GFLOP/s")
-    for name, machine in (("share_of_matmul", rates["matmul"]), ("share_of_convolution", rates["convolution"])):
-        report.spread("figure", name, spread([step / whole for step, whole in zip(rates["step"], machine, strict=True)]))
-    best = [max(pair) for pair in zip(rates["matmul"], rates["convolution"], strict=True)]
-    shares = [step / whole for step, whole in zip(rates["step"], best, strict=True)]
-    report.spread("figure", "share_of_matrix_rate", spread(shares))
+    for figure, yardsticks in YARDSTICKS.items():
+        shares = [step / max(others) for step, *others in zip(rates["step"], *(rates[name] for name in yardsticks), strict=True)]
+        of_totals = totals["step"] / max(totals[name] for name in yardsticks)
+        report.spread("figure", figure, spread(shares), of_totals=of_totals)
 
 
 def gflops(turns: list[Turn], flop_per_step: int) -> list[float]:

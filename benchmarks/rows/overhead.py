@@ -3,7 +3,7 @@
 Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real run. The run is timed by
 the wall, with the time between its host calls and at the ends of epochs; the bare engine makes the same calls and nothing
 else. The cost has two parts: within epochs (median over the turns), and the ends of epochs (seconds beyond what their
-turn's steps take, median over the ends, since the first one traces the probe; all are listed).
+turn's steps take, median over the ends; all are listed). "Of totals" is all seconds of whole epochs, and decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def measure(report: Report, effort: Effort) -> None:
     epoch = effort.images // effort.batch
     commands = {"run": effort.run("trainer_side", PRECISION), "engine": effort.run("engine_side", PRECISION)}
     with child_sides(commands) as sides:
-        full, bare, ends = _turns(report, sides["run"], sides["engine"], effort, epoch)
+        full, bare, ends = turns_of(report, sides["run"], sides["engine"], effort, epoch)
     found = overhead(full, bare, ends, epoch)
     ends_s = [round(f.seconds - f.steps * b.step_s, 3) for f, b, last in zip(full, bare, ends, strict=True) if last]
     for name, turns in (("run", full), ("engine", bare)):
@@ -41,10 +41,9 @@ def measure(report: Report, effort: Effort) -> None:
     )
 
 
-def _turns(report: Report, run: Side, engine: Side, effort: Effort, epoch: int) -> tuple[list[Turn], list[Turn], list[bool]]:
+def turns_of(report: Report, run: Side, engine: Side, effort: Effort, epoch: int) -> tuple[list[Turn], list[Turn], list[bool]]:
     """Pairs of turns until the run has ended `effort.rounds` more epochs; whether each ended one."""
-    # The first call of a run is a step of its own, made before the gate: it is in no turn.
-    done = 1 + run.turn(WARM_UP_STEPS).steps
+    done = run.turn(WARM_UP_STEPS).steps
     engine.turn(WARM_UP_STEPS)
     full: list[Turn] = []
     bare: list[Turn] = []

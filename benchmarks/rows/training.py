@@ -2,23 +2,19 @@
 
 Ours is a whole run (trainer_side.py) with metrics streaming and probes on; the peers train and do nothing else. The default
 rounds cover an epoch of MNIST with its probe and checkpoint: the median of the turns is about steady steps, the ratio of
-totals charges the epoch's end in full (and the tracing of the first probe, which a run pays once).
+totals charges the epoch's end in full.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.step_timer import PRECISIONS
-from benchmarks.turns import QUIET_CPU, NotMeasuredError, Side, Turn, alternate, child_sides
+from benchmarks.turns import Turn, alternate, child_sides
 
 WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
 MODULES = {"keras": "keras_loop", "ours": "trainer_side", "torch": "torch_loop"}
@@ -32,8 +28,7 @@ def measure(report: Report, effort: Effort) -> None:
     if "torch" not in peers:
         print(INSTALL_TORCH, file=sys.stderr)
     with child_sides(commands) as sides:
-        asked = [*sides.values(), *_referees(effort, peers)]
-        turns = alternate(asked, effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
     for name, found in turns.items():
         report.spread("rate", name, spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
     _compare(report, turns)
@@ -51,7 +46,7 @@ def _compare(report: Report, turns: dict[str, list[Turn]]) -> None:
     pairs = {
         f"over_{peer}_{precision}": (_side("ours", precision), _side(peer, precision))
         for precision in PRECISIONS
-        for peer in ("keras", "torch", "referee_tf", "referee_torch")
+        for peer in ("keras", "torch")
     }
     pairs["best_over_keras_float32"] = (_side("ours", "mixed_bfloat16"), _side("keras", "float32"))
     for name, (ours, peer) in pairs.items():
@@ -60,27 +55,3 @@ def _compare(report: Report, turns: dict[str, list[Turn]]) -> None:
             report.spread("figure", name, spread(speed_ratios(turns[ours], turns[peer])), of_totals=totals)
         elif peer.startswith("torch"):
             report.not_measured(name, INSTALL_TORCH)
-
-
-class RefereeSide:
-    """A script that is no part of this project and starts anew for each turn: SCRIPT --engine E --precision P --batch N --steps N."""
-
-    def __init__(self, script: Path, engine: str, precision: str, batch: int) -> None:
-        self.name, self._batch = _side(f"referee_{engine}", precision), batch
-        spoken = {"mixed_bfloat16": "bf16"}.get(precision, precision)
-        self._command = [sys.executable, str(script), "--engine", engine, "--precision", spoken, "--batch", str(batch)]
-
-    def turn(self, steps: int) -> Turn:
-        """See `turns.Side`: the seconds are those of its median step."""
-        command = [*self._command, "--steps", str(steps)]
-        child = subprocess.run(command, env={**os.environ, **QUIET_CPU}, stdout=subprocess.PIPE, text=True, check=False)
-        if child.returncode != 0:
-            raise NotMeasuredError(f"the referee failed (exit code {child.returncode}): its messages are above")
-        return Turn(steps, steps * self._batch / json.loads(child.stdout.splitlines()[-1])["images_per_s"])
-
-
-def _referees(effort: Effort, peers: list[str]) -> list[Side]:
-    if effort.referee is None:
-        return []
-    engines = ["tf", *(["torch"] if "torch" in peers else [])]
-    return [RefereeSide(effort.referee, engine, precision, effort.batch) for precision in PRECISIONS for engine in engines]

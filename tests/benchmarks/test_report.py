@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks import report, results
+from benchmarks.figure_tables import figures, referee
 from benchmarks.results import Record
 from benchmarks.targets import TARGETS
 
@@ -21,33 +22,74 @@ def line_of(text: str, start: str) -> str:
     return line
 
 
+def machine(row: str, load_before: float = 0.1, changed: bool = False) -> Record:
+    return {"row": row, "kind": "machine", "load_before": load_before, "uncommitted_changes": changed}
+
+
 def test_a_figure_stands_beside_its_target() -> None:
-    text = report.figures([figure("training", "over_keras_mixed_bfloat16", 1.25, of_totals=1.23)])
+    text = figures([figure("training", "over_keras_mixed_bfloat16", 1.25, of_totals=1.23), machine("training")])
     assert line_of(text, "times the plain Keras loop, bfloat16") == (
-        "| times the plain Keras loop, bfloat16 | **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | 1.23 | at least 1.20 | yes |"
+        "| times the plain Keras loop, bfloat16 | **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | 1.23 | at least 1.20 | yes | idle |"
     )
 
 
 def test_a_missed_target_is_said() -> None:
-    text = report.figures([figure("replicas", "replicas_8_over_1", 0.893)])
-    assert line_of(text, "8 simulated replicas").endswith("| at least 0.90 | no |")
+    text = figures([figure("replicas", "replicas_8_over_1", 0.893)])
+    assert line_of(text, "8 simulated replicas").endswith("| at least 0.90 | **no** | – |")
 
 
-def test_shares_are_percentages_with_an_upper_limit() -> None:
-    text = report.figures([{"row": "input", "kind": "figure", "name": "input_share", "value": 0.004, "count": 1}])
-    assert line_of(text, "share of input") == (
-        "| share of input in the profile of a step | **0.4 %** |  |  | 1 |  | at most 1.0 % | yes |"
+def test_all_seconds_decide_whether_a_target_is_met_and_not_the_median() -> None:
+    text = figures([figure("replicas", "replicas_8_over_1", 0.92, of_totals=0.87)])
+    assert line_of(text, "8 simulated replicas").endswith("| 24 | 0.87 | at least 0.90 | **no** | – |")
+
+
+def test_a_row_taken_beside_other_work_or_from_changed_files_says_so() -> None:
+    busy = figures([figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.51, changed=True)])
+    assert line_of(busy, "8 simulated replicas").endswith("| yes | load 0.51, files changed since the commit |")
+    quiet = figures([figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.5)])
+    assert line_of(quiet, "8 simulated replicas").endswith("| yes | idle |")
+
+
+def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
+    once = {"kind": "figure", "count": 1}
+    text = figures(
+        [
+            {"row": "input", "name": "input_share", "value": 0.004, **once},
+            {"row": "dashboard", "name": "memory_mb", "value": 331, **once},
+            {"row": "pages", "name": "slowest_first_visit_s", "value": 0.98, **once},
+        ]
+    )
+    assert line_of(text, "share of input").endswith("| **0.4 %** |  |  | 1 |  | at most 1.0 % | yes | – |")
+    assert line_of(text, "resident memory").endswith("| **331 MB** |  |  | 1 |  | at most 300 MB | **no** | – |")
+    assert line_of(text, "slowest page of a large store, first visit").endswith(
+        "| **0.98 s** |  |  | 1 |  | at most 1.00 s | yes | – |"
     )
 
 
 def test_what_could_not_be_measured_says_why_and_what_never_ran_says_so() -> None:
-    text = report.figures([{"row": "training", "kind": "not_measured", "name": "over_torch_float32", "reason": "No PyTorch."}])
+    text = figures([{"row": "training", "kind": "not_measured", "name": "over_torch_float32", "reason": "No PyTorch."}])
     assert "| not measured: No PyTorch | " in line_of(text, "times PyTorch, float32")
     assert "| not measured: no result in benchmarks/results/ | " in line_of(text, "times PyTorch, bfloat16")
 
 
+def test_a_referee_is_told_by_its_digest() -> None:
+    facts: Record = {"row": "referee", "kind": "facts", "sha256": "abc"}
+    text = referee([facts, figure("referee", "over referee tf float32", 1.25), machine("referee")])
+    assert "SHA-256 is `abc`" in text
+    assert line_of(text, "over referee tf float32").endswith("| **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | idle |")
+    assert referee([]) == "Not measured.\n"
+
+
+def test_the_yardsticks_of_the_machine_are_named_with_size_and_type() -> None:
+    facts: Record = {"row": "matrix", "kind": "facts", "workload": "dcgan_mnist", "flop_per_image": 1000}
+    rate: Record = {"row": "matrix", "kind": "rate", "name": "matmul", "value": 380.0, "unit": "GFLOP/s"}
+    text = report.operations([facts, rate, figure("matrix", "share_of_matmul", 0.75, of_totals=0.7)])
+    assert "in bfloat16" in text
+    assert line_of(text, "matmul") == "| matmul, 4096 × 4096 by 4096 × 4096 | 380 GFLOP/s | 75.0 % | 70.0 % |"
+
+
 def test_a_row_that_failed_gives_its_reason_for_all_its_figures() -> None:
-    text = report.figures([{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}])
+    text = figures([{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}])
     assert text.count("not measured: a side broke |") == sum(target.row == "training" for target in TARGETS)
 
 
@@ -70,9 +112,10 @@ def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
         **{"row": "input", "kind": "machine", "cpu_model": "Some CPU", "cores": 2, "cpu_flags": ["avx2", "avx512_bf16"]},
         **{"memory_bytes": 25_300_000_000, "python": "3.11.7", "versions": {"tensorflow": "2.21.0", "torch": ""}},
         **{"date": "2026-01-02T03:04:05+00:00", "commit": "abc1234", "command": "bench", "load_before": 0.1},
+        **{"seconds": 300, "uncommitted_changes": False},
     }
     assert report.machines([record]).splitlines()[-1] == (
-        "| input | 2026-01-02 | abc1234 | Some CPU, 2 cores, avx512_bf16 | 25 GB | Python 3.11.7, tensorflow 2.21.0 | 0.1 | `bench` |"
+        "| input | 2026-01-02 | abc1234 | idle | 5 min | Some CPU, 2 cores, avx512_bf16 | 25 GB | Python 3.11.7, tensorflow 2.21.0 | 0.1 | `bench` |"
     )
 
 

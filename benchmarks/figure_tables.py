@@ -1,0 +1,50 @@
+"""The figures that have targets, and those against a referee, from records of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import conditions
+from benchmarks.markdown import NOT_MEASURED, number, of, only, spread_of, table
+from benchmarks.results import Record
+from benchmarks.targets import TARGETS, Target
+
+NEVER_RUN = "no result in benchmarks/results/"
+HEADER = ["Figure", "Median", "Quartiles", "Lowest to highest", "Turns", "Of totals", "Target", "Met", "Machine"]
+
+
+def figures(records: Sequence[Record]) -> str:
+    """Every target, with its figure or the reason why there is none."""
+    return table(HEADER, [_line(target, records) for target in TARGETS])
+
+
+def _line(target: Target, records: Sequence[Record]) -> list[str]:
+    wanted = f"{'at least' if target.direction == 'at_least' else 'at most'} {number(target.limit, target.unit)}"
+    figure = only(records, target.row, "figure", target.name)
+    if figure is None:
+        return [target.title, f"{NOT_MEASURED}: {_reason(target, records)}", "", "", "", "", wanted, "–", "–"]
+    of_totals = number(figure["of_totals"], target.unit) if "of_totals" in figure else ""
+    met = "yes" if target.is_met_by(figure) else "**no**"
+    return [target.title, *spread_of(figure, target.unit), of_totals, wanted, met, _machine(records, target.row)]
+
+
+def _reason(target: Target, records: Sequence[Record]) -> str:
+    names = (target.name, target.row)  # of the figure, or of the whole row when it failed
+    missing = [record for record in of(records, target.row, "not_measured") if record["name"] in names]
+    return str(missing[0]["reason"]).removesuffix(".") if missing else NEVER_RUN
+
+
+def _machine(records: Sequence[Record], row: str) -> str:
+    """Whether the machine was idle; a dash for rows without a machine record."""
+    machines = of(records, row, "machine")
+    return conditions.in_words(machines[0]) if machines else "–"
+
+
+def referee(records: Sequence[Record]) -> str:
+    """How many times as fast ours was as a script from outside, and which script that was."""
+    facts = of(records, "referee", "facts")
+    if not facts:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    lines = [[figure["name"], *spread_of(figure), _machine(records, "referee")] for figure in of(records, "referee", "figure")]
+    header = ["Ours, times as fast", "Median", "Quartiles", "Lowest to highest", "Turns", "Machine"]
+    return f"The script's SHA-256 is `{facts[0]['sha256']}`.\n\n" + table(header, lines)

@@ -1,0 +1,43 @@
+"""Tables in Markdown, and numbers as the page of the benchmarks writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.results import Record
+
+NOT_MEASURED = "not measured"
+
+
+def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; "Not measured." without lines."""
+    if not lines:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    rows = [header, ["---"] * len(header), *lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def number(value: float, unit: str = "") -> str:
+    """A ratio, a share ("%"), seconds ("s") or 10⁶ bytes ("MB"); the unit stands behind it."""
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    return f"{value:.0f} MB" if unit == "MB" else f"{value:.2f} {unit}".rstrip()
+
+
+def spread_of(figure: Record, unit: str = "") -> list[str]:
+    """Median, quartiles, extremes and turns of a figure or rate, each as text; empty where there was one turn only."""
+
+    def shown(*names: str) -> str:
+        return " to ".join(number(figure[name], unit) for name in names if name in figure)
+
+    return [f"**{shown('value')}**", shown("quartile_1", "quartile_3"), shown("lowest", "highest"), str(figure["count"])]
+
+
+def of(records: Sequence[Record], row: str, kind: str) -> list[Record]:
+    """The records of one row and kind."""
+    return [record for record in records if (record["row"], record["kind"]) == (row, kind)]
+
+
+def only(records: Sequence[Record], row: str, kind: str, name: str) -> Record | None:
+    """The one of that name; None where it was not measured."""
+    return next((record for record in of(records, row, kind) if record["name"] == name), None)

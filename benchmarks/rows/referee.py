@@ -1,0 +1,60 @@
+"""Our trainer against a script that is no part of this project: --referee SCRIPT.
+
+It is started anew for each turn, SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N, and prints one JSON
+line whose `images_per_s` is that of its median step. So there is no ratio of totals: a slow step of a referee is not seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.effort import Effort
+from benchmarks.ratios import speed_ratios, spread
+from benchmarks.results import Report
+from benchmarks.step_timer import PRECISIONS
+from benchmarks.turns import QUIET_CPU, NotMeasuredError, Turn, alternate, child_sides
+
+WARM_UP_STEPS = 10
+SPOKEN = {"mixed_bfloat16": "bf16"}  # the precisions that a referee calls otherwise
+
+
+def measure(report: Report, effort: Effort) -> None:
+    """Ours over the referee, turn by turn, in both precisions and with each framework that is installed."""
+    if effort.referee is None:
+        raise NotMeasuredError("there is no referee: name one with --referee SCRIPT")
+    report.add("facts", sha256=hashlib.sha256(effort.referee.read_bytes()).hexdigest())
+    engines = ["tf", *(["torch"] if importlib.util.find_spec("torch") else [])]
+    referees = [RefereeSide(effort.referee, engine, precision, effort.batch) for precision in PRECISIONS for engine in engines]
+    commands = {f"ours {precision}": effort.run("trainer_side", precision) for precision in PRECISIONS}
+    with child_sides(commands) as sides:
+        turns = alternate([*sides.values(), *referees], effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+    for name, found in turns.items():
+        report.spread("rate", name, spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
+    for referee in referees:
+        ratios = speed_ratios(turns[f"ours {referee.precision}"], turns[referee.name])
+        report.spread("figure", f"over {referee.name}", spread(ratios))
+
+
+class RefereeSide:
+    """One way to call the script. See `turns.Side`."""
+
+    def __init__(self, script: Path, engine: str, precision: str, batch: int) -> None:
+        self.name, self.precision, self._batch = f"referee {engine} {precision}", precision, batch
+        spoken = SPOKEN.get(precision, precision)
+        self._command = [sys.executable, str(script), "--engine", engine, "--precision", spoken, "--batch", str(batch)]
+
+    def turn(self, steps: int) -> Turn:
+        """The seconds are those of its median step."""
+        command = [*self._command, "--steps", str(steps)]
+        child = subprocess.run(command, env={**os.environ, **QUIET_CPU}, stdout=subprocess.PIPE, text=True, check=False)
+        try:
+            rate = float(json.loads(child.stdout.splitlines()[-1])["images_per_s"])
+        except (IndexError, ValueError, KeyError):
+            raise NotMeasuredError(f"the referee failed (exit code {child.returncode}): its messages are above") from None
+        return Turn(steps, steps * self._batch / rate)

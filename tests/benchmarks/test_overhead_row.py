@@ -1,0 +1,50 @@
+"""Which turns of a run end an epoch: the row charges probes, grid and checkpoint to them."""
+
+from __future__ import annotations
+
+from benchmarks.effort import Effort
+from benchmarks.results import Report
+from benchmarks.rows.overhead import turns_of
+from benchmarks.turns import Turn
+from gan_runtime.training.loop import call_lengths
+
+EPOCH = 30
+STEP_S, END_S = 1.0, 100.0
+
+
+class LoopSide:
+    """A run as the training loop makes it, in host calls of ten steps, held between any two of them and before the first."""
+
+    name = "run"
+
+    def __init__(self) -> None:
+        self._calls = call_lengths(EPOCH, 10, alone=True)
+
+    def turn(self, steps: int) -> Turn:
+        """Calls until the steps asked for are made; the end of an epoch belongs to the call that ends it."""
+        made, seconds = 0, 0.0
+        while made < steps:
+            call = self._calls.pop(0)
+            made, seconds = made + call, seconds + call * STEP_S
+            if not self._calls:
+                seconds += END_S
+                self._calls = call_lengths(EPOCH, 10, alone=False)
+        return Turn(made, seconds)
+
+
+class BareSide:
+    """Steps and nothing else."""
+
+    name = "engine"
+
+    def turn(self, steps: int) -> Turn:
+        """As many as asked for."""
+        return Turn(steps, steps * STEP_S)
+
+
+def test_the_end_of_an_epoch_is_charged_to_the_turn_that_has_it() -> None:
+    effort = Effort(rounds=3, steps=10, batch=1, images=EPOCH)
+    full, bare, ends = turns_of(Report("overhead"), LoopSide(), BareSide(), effort, EPOCH)
+    assert [turn.seconds > END_S for turn in full] == ends
+    assert sum(ends) == 3
+    assert [turn.steps for turn in bare] == [turn.steps for turn in full]
