@@ -83,7 +83,9 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         st.info("The report appears here as soon as the first run has numbers.")
         return
     st.caption(f"{condition_words.line(queries.conditions(store, [row.run_id for row in runs]))}.")
-    for sentence in study_words.sentences(results) or [study_words.missing(results, "epoch_seconds")]:
+    by_chance = study.question == "seed"
+    sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
+    for sentence in sentences or [study_words.missing(results, "epoch_seconds")]:
         st.markdown(f"- {sentence}")
     for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
         with column:
@@ -91,7 +93,8 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     st.subheader("Means and how sure they are")
     st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help())
     st.caption(study_words.levels(results))
-    st.caption(study_words.repeats(results))
+    if not by_chance:
+        st.caption(study_words.repeats(results))
     st.subheader("Images of the first repeat")
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 

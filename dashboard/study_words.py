@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from dashboard import palette
@@ -153,12 +154,30 @@ def repeats(results: pd.DataFrame) -> str:
     spread = pooled_spread(list(effects(results).values()))
     if spread is None:
         return "Two or more repeats show how far repeats scatter, and then this page says how many of them a difference needs."
-    first, *others = [(share(size), repeats_in_words(spread, size, comparisons(results))) for size in SIZES]
+    compared = comparisons(results)
     return (
-        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to repeat here. To make a true difference "
-        f"of {first[0]} clear in 8 of 10 such studies takes {first[1]} repeats; "
-        f"{', '.join(f'of {size} {needed}' for size, needed in others)}."
+        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to repeat here. "
+        f"{_needed(spread, compared, 'such studies')}"
     )
+
+
+def scatter(results: pd.DataFrame) -> str:
+    """Of a study of seeds: how far runs are apart that differ in chance alone, and what that asks of other studies."""
+    times = results["epoch_seconds"].dropna()
+    if len(times) < 2:
+        return missing(results, "epoch_seconds") if times.empty else "One run has no scatter yet."
+    spread = float(np.log(times).std(ddof=1))
+    of_ratios = math.sqrt(2.0) * spread
+    return (
+        f"Runs that differ in the seed alone scatter by {share(spread, 1)} in their time per epoch (standard deviation of {len(times)} "
+        f"runs), and ratios of two such runs by {share(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
+    )
+
+
+def _needed(spread: float, compared: int, studies: str) -> str:
+    first, *others = [(share(size), repeats_in_words(spread, size, compared)) for size in SIZES]
+    rest = ", ".join(f"of {size} {needed}" for size, needed in others)
+    return f"To make a true difference of {first[0]} clear in 8 of 10 {studies} takes {first[1]} repeats; {rest}."
 
 
 def repeats_in_words(spread: float, size: float, compared: int) -> str:

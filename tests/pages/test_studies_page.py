@@ -137,6 +137,17 @@ def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home,
     assert "![x](" not in texts(show("studies", study=HOSTILE))
 
 
+def test_a_study_of_seeds_says_how_far_chance_alone_scatters(show: Show, home: Home, host: Host, at: At) -> None:
+    """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and that of their ratios 2.5 %."""
+    for number, run in enumerate(commands.submit_study(home, StudyDesign.parse("seed", BASE, ["1", "2"]), host)):
+        train(run, at, 100.0 * number, 4.0 + 0.1 * number)
+    text = texts(show("studies"))
+    assert "scatter by 1.7 % in their time per epoch (standard deviation of 2 runs)" in text
+    assert "and ratios of two such runs by 2.5 %." in text
+    assert "clear in 8 of 10 studies of two variants takes about 15 repeats; of 5 % about 5, of 10 % about 3." in text
+    assert "Two or more repeats show" not in text
+
+
 def test_one_repeat_is_said_to_say_nothing() -> None:
     effect = difference({1: 3.0}, {1: 4.0})
     assert effect is not None
