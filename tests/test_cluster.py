@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import journal, launcher
+from gan_runtime import journal, launcher, worker
 from gan_runtime.cluster import Place, tf_config, without_cluster
 from gan_runtime.home import REPOSITORY
 from gan_runtime.spec import RunSpec
@@ -142,3 +142,10 @@ def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> No
 def test_a_place_names_itself() -> None:
     assert Place(1, 2).says("no data") == "worker 1 of 2: no data"
     assert Place().says("no data") == "no data"
+
+
+def test_a_broken_exchange_tells_that_the_other_one_may_only_have_stood_still() -> None:
+    assert worker._in_words(UnavailableError("/job:worker/replica:0/task:1 is gone"), Place(workers=2)) == (
+        "the exchange with worker 1 of 2 broke off (UnavailableError): it has ended, cannot be reached, or stood still for longer "
+        "than the about 10 s after which a silent worker is given up; resume goes on from the last checkpoint"
+    )
