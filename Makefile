@@ -8,8 +8,11 @@ PYTHON := $(VENV)/bin/python
 PORT ?= 8501
 ADDRESS := 127.0.0.1
 
-# What this host can train on decides which TensorFlow is installed.
-ifneq ($(wildcard /dev/accel0 /dev/vfio/0),)
+# What this host can train on decides which TensorFlow is installed, unless a list was chosen: make setup REQUIREMENTS=FILE.
+CHOSEN := $(VENV)/.requirements
+ifneq ($(wildcard $(CHOSEN)),)
+REQUIREMENTS := $(shell cat $(CHOSEN))
+else ifneq ($(wildcard /dev/accel0 /dev/vfio/0),)
 REQUIREMENTS := requirements-tpu.txt
 else ifeq ($(shell nvidia-smi -L >/dev/null 2>&1 && echo yes),yes)
 REQUIREMENTS := requirements-gpu.txt
@@ -24,6 +27,9 @@ run: setup
 
 setup:
 	@scripts/setup.sh $(VENV) $(REQUIREMENTS)
+ifeq ($(origin REQUIREMENTS),command line)
+	@echo $(REQUIREMENTS) >$(CHOSEN)
+endif
 
 setup-dev: setup
 	@scripts/setup.sh $(VENV) requirements-dev.txt

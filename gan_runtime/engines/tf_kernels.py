@@ -1,10 +1,10 @@
 """Kernels of the training step for the TensorFlow engine: the mathematics of the Keras layers, faster.
 
-Measured on a CPU with AVX-512 bfloat16 (docs/training.md, "What makes it fast"):
-* TensorFlow's filter gradient runs at 250 GFLOP/s in bfloat16, its forward convolution at 590. A filter gradient is itself
-  a forward convolution with batch and channels exchanged, so it is computed as one.
-* A transposed convolution to one channel, and the input gradient of a convolution from one channel, run at 10 to 20
-  GFLOP/s. Split by the parity of the output pixel they are ordinary 3 × 3 convolutions to 4 channels, 3 times as fast.
+On a CPU with AVX-512 bfloat16 (`python -m benchmarks.kernel_times` measures each):
+* TensorFlow's filter gradient is much slower in bfloat16 than its forward convolution. A filter gradient is itself a forward
+  convolution with batch and channels exchanged, so it is computed as one.
+* A transposed convolution to one channel, and the input gradient of a convolution from one channel, are slow. Split by the
+  parity of the output pixel they are ordinary 3 × 3 convolutions to 4 channels.
 * Keras' batch norm is several passes over memory, FusedBatchNorm is one.
 Elsewhere (GPU, TPU, XLA) the compiler's and vendor's own convolutions are used.
 """

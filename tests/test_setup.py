@@ -1,0 +1,45 @@
+"""`make setup` in a folder of its own, with an environment that counts as made: nothing is installed."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.home import REPOSITORY
+
+TPU_LIST = "requirements-tpu-tensorflow.txt"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Makefile, set-up script and lists, and an environment that was made from the list for TensorFlow on a TPU."""
+    for name in ("Makefile", *(path.name for path in REPOSITORY.glob("requirements*.txt"))):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    shutil.copytree(REPOSITORY / "scripts", tmp_path / "scripts")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    lists = (tmp_path / "requirements.txt").read_bytes() + (tmp_path / TPU_LIST).read_bytes()
+    (tmp_path / ".venv" / f".installed-{TPU_LIST}").write_text(f"{hashlib.sha256(lists).hexdigest()}  -\n")
+    return tmp_path
+
+
+def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "-C", str(project), *words], capture_output=True, text=True, check=False)
+
+
+def test_a_list_chosen_once_is_used_from_then_on(project: Path) -> None:
+    assert make(project, "setup", f"REQUIREMENTS={TPU_LIST}").returncode == 0
+    again = make(project, "setup")  # what `make run` and every other target begins with
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_an_environment_of_another_list_is_refused_with_the_way_out(project: Path) -> None:
+    refused = make(project, "setup")
+    assert refused.returncode != 0
+    assert "run make clean, then make setup" in refused.stderr
