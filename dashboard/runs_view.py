@@ -56,6 +56,7 @@ WITHOUT_MENTION = (
     *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
     *("batch_size_global", "epochs", "steps_per_loop"),
 )
+MOST_LEFT_OUT = 5
 SEARCHED = ["run_id", "name", "status", "dataset", "workload", "precision", "options", "note"]
 
 
@@ -72,6 +73,16 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
         time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
         link=[f"live?run={quote(one)}#{quote(name)}" for one, name in zip(table["run_id"], table["name"], strict=True)],
     )
+
+
+def left_out(store: Store) -> None:
+    """One quiet line for each folder that cannot be read as a run, the first few of them."""
+    reasons = list(queries.set_aside(store).items())
+    lines = [f"{words.plain(name)} is no run that can be read, and is left out: {words.plain(why)}." for name, why in reasons]
+    if len(lines) > MOST_LEFT_OUT:
+        lines[MOST_LEFT_OUT:] = [f"{len(reasons) - MOST_LEFT_OUT} more are left out as well."]
+    if lines:
+        st.caption("  \n".join(lines))
 
 
 def filtered(table: pd.DataFrame) -> pd.DataFrame:

@@ -244,7 +244,7 @@ def _reason(error: ValidationError) -> str:
         return ""
     if wrong["type"].startswith("union_tag"):
         return "it is of no kind that this version knows"
-    where = ".".join(str(part) for part in wrong["loc"][1:])[:80]
+    where = ".".join(str(part) for part in wrong["loc"][1:] if str(part).isprintable())[:80]
     return f"{where}: {wrong['msg'].removeprefix('Value error, ')}"[:300].removeprefix(": ")
 
 

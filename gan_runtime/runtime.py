@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from gan_runtime import bundles, commands, owner
+from gan_runtime import bundles, commands, leftovers, owner
 from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.host_look import HostLook
@@ -59,6 +59,8 @@ class Runtime:
         """
         home.prepare()
         lock = owner.acquire(home)
+        with contextlib.suppress(OSError):  # of a full disk is told where something is lost by it
+            leftovers.of_home(home)
         try:
             store = Store(home.database)
         except GanRuntimeError:

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from gan_runtime import cluster, journal, processes
+from gan_runtime import cluster, journal, leftovers, processes
 from gan_runtime.errors import GanRuntimeError, JournalError
 from gan_runtime.home import Home
 from gan_runtime.journal import ACTIVE, StatusChange
@@ -159,6 +159,7 @@ class Supervisor:
         how = f" (killed by signal {-code})" if code is not None and code < 0 else ""
         for process in _workers(live):  # the launcher is gone, so nobody else ends them; they hold the accelerator
             process.kill()
+        leftovers.of_run(live.run)
         if live.run.stop_file.exists():
             self._note(live, "stopped", f"the trainer ended without saving{how}; resume goes on from its last checkpoint")
         else:

@@ -30,6 +30,7 @@ from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.kept_out import keep_scikit_learn_out
+from gan_runtime.leftovers import SCRATCH_PREFIX
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 
@@ -143,7 +144,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="gan-worker-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         tempfile.tempdir = scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
         try:
             code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:5]))

@@ -8,6 +8,7 @@ from gan_runtime.store import queries
 st.title("Runs")
 runtime = session.runtime()
 table = runs_view.in_words(queries.run_table(runtime.store))
+runs_view.left_out(runtime.store)
 if table.empty:
     st.info("No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains.")
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")

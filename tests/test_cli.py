@@ -388,6 +388,23 @@ def test_the_home_comes_from_the_environment_if_none_is_given(trained: Path, mon
     assert [run["run_id"] for run in answer(CliRunner().invoke(app, ["runs", "--json"]))] == ["run-0001"]
 
 
+def test_a_run_that_cannot_be_read_is_named_and_left_out(place: Path, command: Callable[..., Result]) -> None:
+    bad = place / "runs" / "quick-0001"
+    bad.mkdir(parents=True)
+    (bad / "journal-supervisor.jsonl").write_text('{"kind": "created"}\n')
+    (place / "runs" / "\x1b[31mred").mkdir()
+    for words in (["runs"], ["runs", "--json"]):
+        told = command(*words).stderr.splitlines()
+        assert told[0] == "\\x1b[31mred is no run that can be read, and is left out: its folder has a name that no run can have."
+        assert told[1].startswith("quick-0001 is no run that can be read, and is left out: the first line of journal-supervisor")
+        assert len(told) == 2
+    assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {"run_id": "quick-0001"}
+    for words in (["show", "quick-0001"], ["stop", "quick-0001"], ["resume", "quick-0001"]):
+        refused = command(*words)
+        assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1), refused.output
+        assert "quick-0001 cannot be read: " in refused.stderr
+
+
 def test_reading_an_unknown_home_makes_nothing(place: Path, command: Callable[..., Result]) -> None:
     assert command("runs").stdout.startswith("no runs yet")
     assert answer(command("runs", "--json")) == []

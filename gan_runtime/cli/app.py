@@ -155,7 +155,10 @@ def _conclude(home: Home, end: Snapshot, as_json: bool) -> None:
 @app.command()
 def runs(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List the stored runs, newest first."""
-    frame = queries.run_table(memory.from_journals(Home.choose(home)))
+    store = memory.from_journals(Home.choose(home))
+    for name, reason in queries.set_aside(store).items():
+        output.notes().print(f"{name} is no run that can be read, and is left out: {reason}.")
+    frame = queries.run_table(store)
     if as_json:
         frame = frame.drop(columns="spec")  # `show --json` has the options, and not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))

@@ -295,8 +295,9 @@ def _unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
 
 
 def _printable(name: str) -> str:
-    """A folder's name as text: bytes that are no UTF-8 as \\xff."""
-    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
+    """A folder's name as text for lists and terminals: bytes that are no UTF-8, and control characters, as \\xff."""
+    text = os.fsencode(name).decode("utf-8", errors="backslashreplace")
+    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
 
 
 def _in_words(error: Exception) -> str:

@@ -200,6 +200,21 @@ def test_live_falls_back_when_the_address_names_an_unknown_run(show: Show, train
     assert "'quick-0099' is not stored here" in texts(app)
 
 
+def test_runs_names_what_cannot_be_read_and_shows_all_others(show: Show, trained: Make, home: Home) -> None:
+    trained("quick-0001")
+    for number in range(7):
+        (home.runs / f"![x](evil) {number}").mkdir()
+    app = show("runs")
+    assert not app.exception
+    assert len(app.dataframe[0].value) == 1
+    [told] = [caption.value for caption in app.caption if "left out" in caption.value]
+    lines = told.split("  \n")
+    assert lines[0] == (
+        "!\\[x\\](evil) 0 is no run that can be read, and is left out: its folder has a name that no run can have."
+    )
+    assert (len(lines), lines[5]) == (6, "2 more are left out as well.")
+
+
 def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("paper-0002", seconds=10, dataset="mnist")

@@ -1,0 +1,80 @@
+"""Which state of a run is the newest: told by the journals alone, whatever the clocks of their writers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from gan_runtime import commands, journal
+from gan_runtime.home import Home
+from gan_runtime.journal import Renamed, Status, StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.store import memory, queries
+
+NewRun = Callable[..., RunDir]
+At = Callable[[float], datetime]
+
+# As a program of before wrote it, byte for byte; its trainer's clock went an hour ahead.
+OLD_SUPERVISOR = (
+    '{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"created","spec":{"name":"","workload":"mlp_gan","dataset":"digits",'
+    '"replicas":2,"precision":"float32","batch_size_global":64,"epochs":3,"seed":1},"accelerator":"cpu","color":2,"preset":"quick"}\n'
+    '{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"status","status":"queued","reason":"waiting for the accelerator","queue_rank":1.0}\n'
+    '{"attempt":1,"at":"2026-01-01T12:00:01Z","kind":"status","status":"starting","reason":"starting a trainer on cpu","queue_rank":null}\n'
+    '{"attempt":1,"at":"2026-01-01T12:05:00Z","kind":"status","status":"lost","reason":"the trainer process is gone","queue_rank":null}\n'
+)
+OLD_TRAINER = (
+    '{"attempt":1,"at":"2026-01-01T13:00:03Z","kind":"status","status":"compiling","reason":"building","queue_rank":null}\n'
+    '{"attempt":1,"at":"2026-01-01T13:00:09Z","kind":"status","status":"running","reason":"training","queue_rank":null}\n'
+)
+
+
+def write(run: RunDir, name: str, attempt: int, status: Status, at: datetime) -> None:
+    change = StatusChange(at=at, status=status, reason=f"{name} says {status}", queue_rank=at.timestamp())
+    journal.append(run.path / f"journal-{name}.jsonl", attempt, change)
+
+
+@pytest.mark.parametrize(
+    ("states", "newest"),
+    [
+        ([("0", 1, "running", 60), ("0", 1, "finished", 0)], "0 says finished"),
+        ([("supervisor", 1, "starting", 60), ("0", 1, "compiling", 0)], "0 says compiling"),
+        ([("0", 1, "running", 60), ("supervisor", 1, "lost", 0)], "supervisor says lost"),
+        ([("0", 1, "failed", 60), ("supervisor", 2, "queued", 0)], "supervisor says queued"),
+        ([("supervisor", 1, "lost", 60), ("0", 1, "finished", 0)], "0 says finished"),
+        ([("0", 1, "failed", 60), ("1", 1, "failed", 0)], "0 says failed"),
+        ([("2", 1, "failed", 60), ("1", 1, "failed", 0)], "1 says failed"),
+        ([("0", 1, "failed", 60), ("launcher", 1, "lost", 0)], "launcher says lost"),
+        ([("supervisor", 1, "starting", 0), ("supervisor", 1, "queued", 60)], "supervisor says starting"),
+    ],
+)
+def test_the_newest_state_is_the_last_stage_of_the_last_attempt(
+    home: Home, new_run: NewRun, at: At, states: list[tuple[str, int, Status, float]], newest: str
+) -> None:
+    run = new_run("quick-0001", seconds=30)
+    for name, attempt, status, seconds in states:
+        write(run, name, attempt, status, at(seconds))
+    found = queries.run(memory.from_journals(home), run.run_id)
+    assert (found.note, commands.latest_status(run).reason) == (newest, newest)
+
+
+def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(home: Home, new_run: NewRun, at: At) -> None:
+    run = new_run("quick-0001", seconds=30)
+    for seconds, name in ((20, "second"), (10, "third")):  # the clock goes backwards
+        write(run, "supervisor", 1, "queued", at(seconds))
+        journal.append(run.supervisor_journal, 1, Renamed(at=at(seconds), name=name))
+    store = memory.from_journals(home)
+    assert store.rows("SELECT name, queue_rank FROM runs") == [("third", at(10).timestamp())]
+
+
+def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
+    run = RunDir(home.runs / "quick-0001")
+    run.path.mkdir()
+    run.supervisor_journal.write_text(OLD_SUPERVISOR, encoding="utf-8")
+    run.trainer_journal().write_text(OLD_TRAINER, encoding="utf-8")
+    found = queries.run(memory.from_journals(home), run.run_id)
+    assert (found.status, found.replicas, found.workers, found.color) == ("lost", 2, 1, 2)
+    assert commands.latest_status(run).status == "lost"
+    commands.resume(run)
+    assert queries.run(memory.from_journals(home), run.run_id).attempt == 2

@@ -1,0 +1,166 @@
+"""What an owner looks at four times a second: ended runs cost nothing, and no change of theirs is missed for long."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from gan_runtime import commands, journal
+from gan_runtime.home import Home
+from gan_runtime.journal import Phase, StatusChange
+from gan_runtime.rundir import RunDir
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.store.watch import RESTLESS_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
+
+NewRun = Callable[..., RunDir]
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def ended(new_run: NewRun) -> list[RunDir]:
+    """Twelve runs that are stopped."""
+    runs = [new_run(f"quick-{number:04d}", seconds=number) for number in range(1, 13)]
+    for run in runs:
+        journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    return runs
+
+
+@pytest.fixture
+def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ingestor:  # noqa: ARG001 (the runs come first)
+    """Of an owner that has taken in everything and has been at rest for a while."""
+    made = Ingestor(home, store, clock)
+    made.catch_up()
+    clock.now += SETTLING_SECONDS + RESTLESS_SECONDS
+    made.catch_up_news()
+    clock.now += SETTLING_SECONDS
+    made.catch_up_news()
+    return made
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor) -> list[str]:  # noqa: ARG001 (counted from when it rests)
+    """The ids of runs whose folders were looked into."""
+    found: list[str] = []
+    stats = RunDir.journal_stats
+
+    def counted(run: RunDir) -> dict[str, journal.Standing]:
+        found.append(run.run_id)
+        return stats(run)  # type: ignore[return-value]
+
+    monkeypatch.setattr(RunDir, "journal_stats", counted)
+    return found
+
+
+def test_ended_runs_are_looked_at_once_a_round_and_not_at_each_look(
+    ingestor: Ingestor, looks: list[str], clock: Clock, ended: list[RunDir]
+) -> None:
+    for _ in range(int(4 * ROUND_SECONDS)):
+        clock.now += 0.25
+        ingestor.catch_up_news()
+    assert len(ended) <= len(looks) <= len(ended) + 1
+    assert set(looks) == {run.run_id for run in ended}
+
+
+def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
+    ingestor: Ingestor, looks: list[str], clock: Clock, new_run: NewRun
+) -> None:
+    run = new_run("quick-0099")
+    assert ingestor.catch_up_news() == 2
+    clock.now += 10 * ROUND_SECONDS
+    journal.append(run.trainer_journal(), 1, StatusChange(status="failed", reason="worker 0 said so first"))
+    assert ingestor.catch_up_news() == 1
+    clock.now += RESTLESS_SECONDS / 2
+    journal.append(run.launcher_journal, 1, StatusChange(status="failed", reason="worker 1 was killed"))
+    assert ingestor.catch_up_news() == 1
+    clock.now += 2 * RESTLESS_SECONDS
+    ingestor.catch_up_news()
+    looks.clear()
+    ingestor.catch_up_news()
+    assert looks == []
+
+
+def test_what_people_ask_of_an_ended_run_is_seen_at_once(ingestor: Ingestor, store: Store, ended: list[RunDir]) -> None:
+    commands.rename(ended[4], "fifth")
+    assert ingestor.catch_up_news() == 1
+    commands.resume(ended[5])
+    assert ingestor.catch_up_news() == 1
+    assert queries.run(store, ended[4].run_id).name == "fifth"
+    assert queries.run(store, ended[5].run_id).status == "queued"
+
+
+def test_a_folder_that_comes_or_goes_is_seen_at_once(ingestor: Ingestor, store: Store, ended: list[RunDir], home: Home) -> None:
+    shutil.copytree(ended[0].path, home.path / "copy")
+    shutil.rmtree(ended[0].path)
+    assert ingestor.catch_up_news() == 1
+    (home.path / "copy").rename(home.runs / "quick-0100")
+    assert ingestor.catch_up_news() == 3
+    assert ended[0].run_id not in [row.run_id for row in queries.runs(store)]
+    assert queries.run(store, "quick-0100").status == "stopped"
+
+
+def test_a_change_by_hand_is_seen_within_a_round(ingestor: Ingestor, store: Store, clock: Clock, ended: list[RunDir]) -> None:
+    """Lines that somebody adds or a journal put back move no time of a folder."""
+    added, replaced = ended[2], ended[3]
+    journal.append(added.supervisor_journal, 1, journal.Renamed(name="third"))
+    lines = replaced.supervisor_journal.read_bytes().splitlines(keepends=True)
+    replaced.supervisor_journal.write_bytes(lines[0].replace(b"12:00:04", b"12:30:00") + lines[1])
+    news = ingestor.catch_up_news()
+    for _ in range(int(ROUND_SECONDS) + 1):
+        clock.now += 1.0
+        news += ingestor.catch_up_news()
+    assert news == 1 + 1 + 2  # the name; the old rows go; two lines come
+    assert (queries.run(store, added.run_id).name, queries.run(store, replaced.run_id).status) == ("third", "queued")
+
+
+def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
+    ingestor: Ingestor, clock: Clock, home: Home, ended: list[RunDir]
+) -> None:
+    commands.rename(ended[0], "first")
+    before = home.runs.stat().st_mtime_ns
+    assert ingestor.catch_up_news() == 1
+    commands.rename(ended[1], "second")
+    os.utime(home.runs, ns=(before, before))
+    clock.now += 0.25
+    assert ingestor.catch_up_news() == 1
+
+
+def test_what_could_not_be_stored_is_looked_at_again(
+    ingestor: Ingestor, store: Store, ended: list[RunDir], monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    """Such as on a full disk: the change was announced once, and the failed look must not be the last one."""
+    journal.append(ended[0].trainer_journal(), 1, Phase(phase="build", seconds=1.0))
+    ended[0].announce()
+
+    def refuse(_: Store) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "transaction", refuse)
+        with pytest.raises(MemoryError):
+            ingestor.catch_up_news()
+    clock.now += SETTLING_SECONDS + 1
+    assert ingestor.catch_up_news() == 1
+    assert store.rows("SELECT seconds FROM phases") == [(1.0,)]

@@ -1,0 +1,66 @@
+"""What a kill leaves behind goes when the next owner begins; what may be in use stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import leftovers
+from gan_runtime.home import Home
+from gan_runtime.rundir import RunDir
+from gan_runtime.runtime import Runtime
+
+
+def folder(path: Path, seconds_ago: float = 0.0) -> Path:
+    """With a folder and a file in it, all changed so long ago."""
+    (path / "run").mkdir(parents=True)
+    (path / "run" / "spec.json").write_text("{}")
+    now = path.stat().st_mtime
+    for one in (path / "run" / "spec.json", path / "run", path):
+        os.utime(one, (now - seconds_ago, now - seconds_ago))
+    return path
+
+
+def test_an_owner_removes_what_a_kill_has_left_in_its_home(
+    home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    run.request_stop()
+    old = 2 * leftovers.IDLE_SECONDS
+    gone = [folder(home.runs / name, old) for name in (".new-abcd1234", ".import-x", ".deleted-quick-0009")]
+    gone += [
+        folder(home.runs / ".deleted-quick-0010"),
+        home.path / "results.duckdb.new-4711",
+        home.path / "results.duckdb.new-4711.wal",
+    ]
+    kept = [folder(home.runs / name) for name in (".new-efgh5678", ".import-y")] + [folder(home.runs / ".mine-1", old), run.path]
+    for path in gone[-2:]:
+        path.write_bytes(b"half a database")
+    monkeypatch.setattr(tempfile, "tempdir", str(home.path / "tmp"))
+    (home.path / "tmp").mkdir()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    gone.append(folder(home.path / "tmp" / f"gan-worker-{dead.pid}-abc"))
+    kept += [folder(home.path / "tmp" / name) for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")]
+    Runtime.open(home).close()
+    assert [path for path in gone if path.exists()] == []
+    assert [path for path in kept if not path.exists()] == []
+
+
+def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callable[..., RunDir]) -> None:
+    run = new_run("quick-0001")
+    for place in (run.samples, run.checkpoints, run.snapshots):
+        place.mkdir()
+        (place / "epoch-00001.part").write_bytes(b"half")
+        (place / "epoch-00001.png").write_bytes(b"whole")
+    (run.path / ".process.json.4711").write_text("{")
+    (run.path / ".worker.lock").touch()
+    leftovers.of_run(run)
+    names = sorted(path.name for path in run.path.rglob("*") if path.is_file())
+    assert names == [".worker.lock", *["epoch-00001.png"] * 3, "journal-supervisor.jsonl", "spec.json"]
