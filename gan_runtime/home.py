@@ -46,9 +46,21 @@ class Home:
 
     @classmethod
     def choose(cls, given: Path | None = None) -> Home:
-        """`given`, else $GAN_RUNTIME_HOME, else the repository."""
+        """`given`, else $GAN_RUNTIME_HOME, else the repository.
+
+        Raises:
+            HomeError: no folder can have that name.
+        """
         chosen = given or Path(os.environ.get(HOME_VARIABLE) or REPOSITORY)
-        return cls(chosen.expanduser().resolve())
+        try:
+            path = chosen.expanduser().resolve()
+            path.is_dir()
+        except (OSError, RuntimeError, ValueError) as error:  # a name too long, of an unknown user, links in a circle
+            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+            raise HomeError(
+                f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
+            ) from None
+        return cls(path)
 
     @property
     def database(self) -> Path:

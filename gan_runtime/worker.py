@@ -24,7 +24,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, cluster, hosts, journal, launcher, processes
+from gan_runtime import catalog, cluster, disk, hosts, journal, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
@@ -55,7 +55,8 @@ def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -
     writer_kind = JournalWriter if place.rank == 0 else SideJournalWriter
     with lock, writer_kind(run.trainer_journal(place.rank), attempt) as writer:
         try:
-            _train(run, writer, accelerator, stop, place)
+            with disk.told_when_full(run.path):
+                _train(run, writer, accelerator, stop, place)
             return 0
         except (NonFiniteError, AlarmError) as error:  # all workers see the same numbers; the first one tells it
             print(place.says(str(error)))

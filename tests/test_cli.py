@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import platform
 import re
 import signal
 import socket
@@ -23,8 +24,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gan_runtime import hosts, journal, owner
-from gan_runtime.cli import training
+from gan_runtime.cli import serving, training
 from gan_runtime.cli.app import app
+from gan_runtime.data import loading
+from gan_runtime.data.contract import Availability
 from gan_runtime.errors import HomeInUseError
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
@@ -349,7 +352,8 @@ def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
     command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_idx: Callable[..., Path]
 ) -> None:
     path = write_idx(tmp_path / "data/mnist/train-images-idx3-ubyte", np.zeros((300, 28, 28), np.uint8))
-    path.write_bytes(path.read_bytes()[:-1])  # the header is right, so only the trainer finds out
+    path.write_bytes(path.read_bytes()[:-1])
+    monkeypatch.setattr(loading, "ensure", lambda _: Availability(True, 300, ""))  # so that only the trainer finds out
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
     result = command("train", *TINY, "--set", "dataset=mnist")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -436,8 +440,34 @@ def test_serve_prints_its_address_and_answers_there(
     where = json.loads(process.stdout.readline())
     assert where["url"] == f"http://127.0.0.1:{port}"
     wait_until(lambda: local_server.answers(where["url"] + "/_stcore/health"), "the dashboard's health page")
-    process.send_signal(signal.SIGTERM)
-    assert (process.stdout.read(), process.wait()) in (("", 0), ("", -signal.SIGTERM))
+    process.send_signal(signal.SIGINT)
+    left, told = process.communicate()
+    assert (left, process.returncode) == ("", 0)
+    assert "Aborted" not in told
+    assert "http" not in told  # no other address, and none that had to be asked for
+
+
+@pytest.mark.parametrize(
+    ("address", "opened", "warned"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8501", False),
+        ("::1", "http://[::1]:8501", False),
+        ("localhost", "http://localhost:8501", False),
+        ("0.0.0.0", "http://127.0.0.1:8501", True),
+        ("::", "http://127.0.0.1:8501", True),
+        ("192.168.1.5", "http://192.168.1.5:8501", True),
+    ],
+)
+def test_serve_names_what_to_open_and_warns_of_others(address: str, opened: str, warned: bool) -> None:
+    assert serving.url(address, 8501) == opened
+    assert serving.danger(address, 8501).startswith("Warning: there is no login, so everyone who reaches this machine") == warned
+
+
+def test_serve_warns_before_it_lets_everyone_in(command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "become_dashboard", lambda *_, **__: None)
+    result = command("serve", "--address", "0.0.0.0", "--port", str(port := local_server.free_port()))
+    assert result.stdout == f"The dashboard is at http://127.0.0.1:{port}\n"
+    assert f"at http://{platform.node()}:{port} or another name of this machine can start, stop and delete runs" in result.stderr
 
 
 def test_serve_refuses_a_port_in_use(place: Path, command: Callable[..., Result]) -> None:
@@ -639,6 +669,13 @@ def test_a_home_that_cannot_be_written_is_refused(command: Callable[..., Result]
     below_a_file = tmp_path / "file" / "home"  # tests may run as root, whom no permission stops
     for words in (["train"], ["train", "--detach"], ["rebuild"]):
         assert refused(command(*words, home=below_a_file)).startswith(f"home {below_a_file} cannot be written (Not a directory)")
+
+
+@pytest.mark.parametrize("place", ["~nosuch-user/x", "/tmp/" + "x" * 300, "/tmp" + "/x" * 3000])
+def test_a_home_that_no_folder_can_be_is_refused(command: Callable[..., Result], place: str) -> None:
+    for words in (["runs"], ["train", "--detach"]):
+        sentence = refused(command(*words, home=Path(place)))
+        assert re.match(r"home '.{5,80} cannot be used \(.+\): choose another folder with --home DIR or", sentence)
 
 
 @pytest.mark.usefixtures("known_host")

@@ -314,4 +314,6 @@ def serve(
         output.print_json(where, indent=None)
     else:
         output.say(f"The dashboard is at {where['url']}")
+    if danger := serving.danger(address, port):
+        output.note(danger)
     serving.become_dashboard(chosen, address, port, stdout_to_stderr=as_json)

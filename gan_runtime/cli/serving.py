@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import os
+import platform
 import socket
 import sys
 from typing import NoReturn
 
 from gan_runtime.errors import PortError
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+
+LOOPBACK = "127.0.0.1"
 
 
 def check_port(address: str, port: int) -> None:
@@ -34,14 +38,39 @@ def check_port(address: str, port: int) -> None:
 
 
 def url(address: str, port: int) -> str:
-    """What to open in a browser."""
-    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+    """What to open in a browser of this machine; an address that stands for all of them is none to open."""
+    host = LOOPBACK if is_wildcard(address) else address
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def danger(address: str, port: int) -> str:
+    """What an address lets others do, and from where; empty for one that only this machine reaches."""
+    try:
+        if address == "localhost" or ipaddress.ip_address(address).is_loopback:
+            return ""
+    except ValueError:  # the name of a host
+        pass
+    elsewhere = f" at http://{platform.node()}:{port} or another name of this machine" if is_wildcard(address) else ""
+    return (
+        f"Warning: there is no login, so everyone who reaches this machine{elsewhere} can start, stop and delete runs here. "
+        f"With --address {LOOPBACK} nobody else can."
+    )
+
+
+def is_wildcard(address: str) -> bool:
+    """Whether the address stands for every address of this machine."""
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False
 
 
 def become_dashboard(home: Home, address: str, port: int, stdout_to_stderr: bool) -> NoReturn:
     """Replaces this process by Streamlit, so that Ctrl-C and signals reach it directly."""
-    command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py")]
+    command = [sys.executable, "-m", "dashboard.process", str(REPOSITORY / "app.py")]
     command += ["--server.address", address, "--server.port", str(port), "--server.headless", "true"]
+    # Its welcome would ask another host for this machine's address and print that; `serve` has told what to open.
+    command += ["--logger.hideWelcomeMessage", "true"]
     sys.stdout.flush()
     if stdout_to_stderr:
         os.dup2(2, 1)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gan_runtime.data import idx
 from gan_runtime.data.contract import Availability, ImageSet
-from gan_runtime.data.idx import read_images, read_shape
-from gan_runtime.errors import DatasetError
+from gan_runtime.errors import QUOTED_CHARACTERS, DatasetError
 
 DATA_VARIABLE = "GAN_DATA_DIR"
 STEMS = ("train-images", "t10k-images")
@@ -30,7 +30,7 @@ class _Found:
 
 
 def availability(name: str) -> Availability:
-    """What a run would train on, from file headers alone; `ready` is False when Keras would have to download it first.
+    """What a run would train on, without keeping any of it; `ready` is False when Keras would have to download it first.
 
     Raises:
         DatasetError: GAN_DATA_DIR is set but holds no such images, or a file there is damaged.
@@ -38,6 +38,7 @@ def availability(name: str) -> Availability:
     found = _in_folder(name)
     if found:
         images, *_ = _checked_shape(found.path)
+        idx.check(found.path)
         return Availability(True, images, str(found.path), found.note)
     cached = _in_keras_cache(name)
     origin = f"Keras' cache ({cached})" if cached else "to be downloaded by Keras when the run starts"
@@ -53,7 +54,7 @@ def load(name: str) -> ImageSet:
     found = _in_folder(name)
     if found:
         _checked_shape(found.path)
-        return ImageSet(name, read_images(found.path)[..., None], str(found.path), found.note)
+        return ImageSet(name, idx.read_images(found.path)[..., None], str(found.path), found.note)
     return ImageSet(name, _from_keras(name)[..., None], "Keras' cache")
 
 
@@ -61,9 +62,7 @@ def _in_folder(name: str) -> _Found | None:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         return None
-    root = Path(given).expanduser()
-    if not root.is_dir():
-        raise DatasetError(f"{DATA_VARIABLE} is {given!r}, which is not a folder: set it to a folder of IDX files, or unset it.")
+    root = _folder(given)
     for folder in _candidate_folders(root, name):
         for stem in STEMS:
             for path in (folder / f"{stem}{ending}" for ending in ENDINGS):
@@ -76,6 +75,16 @@ def _in_folder(name: str) -> _Found | None:
     )
 
 
+def _folder(given: str) -> Path:
+    try:
+        root = Path(given).expanduser()
+        if root.is_dir():
+            return root
+    except (OSError, RuntimeError, ValueError):  # a name too long, or of a user whom nobody knows
+        given = given[:QUOTED_CHARACTERS]
+    raise DatasetError(f"{DATA_VARIABLE} is {given!r}, which is not a folder: set it to a folder of IDX files, or unset it.")
+
+
 def _candidate_folders(root: Path, name: str) -> list[Path]:
     own = [root / name, root / name.replace("_", "-")]
     is_fashion_folder = "fashion" in root.name.lower()
@@ -83,7 +92,7 @@ def _candidate_folders(root: Path, name: str) -> list[Path]:
 
 
 def _checked_shape(path: Path) -> tuple[int, int, int]:
-    images, height, width = read_shape(path)
+    images, height, width = idx.read_shape(path)
     if (height, width) != (SIDE, SIDE) or images == 0:
         raise DatasetError(
             f"{path} holds {images} images of {height} × {width} pixels, but 28 × 28 is needed: use the original files."
@@ -92,9 +101,12 @@ def _checked_shape(path: Path) -> tuple[int, int, int]:
 
 
 def _in_keras_cache(name: str) -> Path | None:
-    root = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
-    path = root / ("mnist.npz" if name == "mnist" else "fashion-mnist/train-images-idx3-ubyte.gz")
-    return path if path.is_file() else None
+    try:
+        root = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
+        path = root / ("mnist.npz" if name == "mnist" else "fashion-mnist/train-images-idx3-ubyte.gz")
+        return path if path.is_file() else None
+    except (OSError, RuntimeError):  # no home folder, or a name too long
+        return None
 
 
 def _from_keras(name: str) -> np.ndarray:

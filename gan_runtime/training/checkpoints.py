@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from gan_runtime import disk
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.errors import CheckpointError
 from gan_runtime.training.finite import first_not_finite
@@ -41,8 +42,12 @@ def save(folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, gap:
     `gap`: how far apart D's mean scores of real and generated images are, 0 to 1, where it was measured. The file with the
     smallest gap stays as `best.safetensors`: of all epochs the one whose images D found hardest to tell. That is no measure
     of image quality.
+
+    Raises:
+        HomeError: the disk has too little space for it, or ran full; the older files stay as they are.
     """
     folder.mkdir(exist_ok=True)
+    disk.require(folder, sum(array.nbytes for array in arrays.values()), f"the checkpoint after step {step}")
     path = _path(folder, step)
     # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}

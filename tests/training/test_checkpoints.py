@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
-from gan_runtime.errors import CheckpointError
+from gan_runtime import disk
+from gan_runtime.errors import CheckpointError, HomeError
 from gan_runtime.training import checkpoints
 
 
@@ -71,3 +76,36 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
     assert (found.step, found.path.name, len(found.warnings)) == (2, "best.safetensors", 1)
+
+
+def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = {"weights": np.zeros(1_000_000, np.float32)}
+    checkpoints.save(tmp_path, weights, step=1, wall_s=1.0, kept=3)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
+    with pytest.raises(
+        HomeError, match=rf"the disk of {tmp_path} has 3 MB left, but the checkpoint after step 2 needs 4 MB: make"
+    ):
+        checkpoints.save(tmp_path, weights, step=2, wall_s=2.0, kept=3)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        RuntimeError("RESOURCE_EXHAUSTED: /x: No space left on device"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_full_disk_is_the_same_sentence_whoever_meets_it(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: make space on it"), disk.told_when_full(tmp_path):
+        raise error
+
+
+def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such layer"), disk.told_when_full(tmp_path):
+        raise ValueError("no such layer")
