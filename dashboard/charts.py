@@ -235,7 +235,7 @@ def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Ch
 
 def heading(text: str, subtitle: str = "") -> alt.Title:
     """A chart's title, with a quieter line under it."""
-    return alt.Title(text, subtitle=subtitle, subtitleColor=palette.NEUTRAL, subtitleFontSize=12, subtitlePadding=4)
+    return alt.Title(text, subtitle=subtitle, subtitleFontSize=12, subtitlePadding=4)
 
 
 def legend() -> alt.Legend:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, grouping, palette, places, words, zoom
+from dashboard import compare_charts, grouping, palette, places, widgets, words, zoom
 from dashboard.compare_charts import Look, Smoothing, YScale
 from dashboard.grouping import Series
 from dashboard.metric_words import METRICS
@@ -146,7 +146,7 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> 
     draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
     zoomed = zoom_key(chosen)
     place = zoom.place_of(metric, zoomed)
-    st.altair_chart(
+    widgets.chart(
         draw(shown, colors, chosen.x, METRICS[metric], chosen.look),
         key=place,
         on_select=lambda: None if zoom.take(place, zoomed, shown["x"]) else pick(place, CURVES),

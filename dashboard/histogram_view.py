@@ -87,7 +87,7 @@ def _over_runs(store: Store, rows: list[RunRow], item: Item, epoch: int) -> None
             chart = histogram_charts.run_overlay(
                 shown, {name: colors[name] for name in present}, panel.title, panel.axis, domain=panel.domain
             )
-            st.altair_chart(chart, key=f"overlay.{panel.series}")
+            widgets.chart(chart, key=f"overlay.{panel.series}")
     _earlier_epochs(pd.concat(frames), names, epoch)
 
 

@@ -145,4 +145,4 @@ def _workers(store: Store, row: RunRow) -> None:
         _awaited(row, "How long each worker computes and waits appears here after the first calls.", WORKERS_HEIGHT)
         return
     st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
-    st.altair_chart(charts.worker_bars(times), key=f"workers.{row.run_id}")
+    widgets.chart(charts.worker_bars(times), key=f"workers.{row.run_id}")

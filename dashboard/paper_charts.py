@@ -7,7 +7,7 @@ from typing import cast
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
+from dashboard import chart_style, palette
 from dashboard.charts import legend
 
 SMOOTHED = 9
@@ -73,7 +73,7 @@ def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) ->
         y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
     )
     bars = base.mark_bar(height=16).encode(color=who, tooltip=["label:N", alt.Tooltip("value:Q", title=axis, format=".3~g")])
-    text = base.mark_text(align="left", dx=5, color=palette.NEUTRAL).encode(text=alt.Text("value:Q", format=".2~f"))
+    text = base.mark_text(align="left", dx=5, color=chart_style.ink()).encode(text=alt.Text("value:Q", format=".2~f"))
     return cast(alt.LayerChart, alt.layer(bars, text).properties(title=title, height=height))
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pandas as pd
-import streamlit as st
 
-from dashboard import health_charts
+from dashboard import health_charts, widgets
 from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import rates
@@ -17,4 +16,4 @@ def show(spec: RunSpec) -> None:
     if not steps_per_epoch or rates.rate_plan(spec, "generator", steps_per_epoch).is_constant:
         return
     frame = pd.DataFrame(rates.planned(spec, steps_per_epoch)).melt("epoch", var_name="network", value_name="rate")
-    st.altair_chart(health_charts.planned_rates(frame), key="launch.rates")
+    widgets.chart(health_charts.planned_rates(frame), key="launch.rates")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from dashboard import compare_charts, palette
+from dashboard import chart_style, compare_charts, palette
 from dashboard import parallel as parallel_rows
 from dashboard.compare_charts import PICK
 from dashboard.result_words import Result
@@ -51,7 +51,7 @@ def scatter(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], re
     line = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4]).encode(x=x, y=y)
     targets = [] if result.target is None else [pd.DataFrame({"target": [result.target]})]
     rules = [alt.Chart(one).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q") for one in targets]
-    title = alt.Title(f"{result.title} against training time", subtitle=_reading(result), subtitleColor=palette.NEUTRAL)
+    title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
     what = f"{result.title} of each run as a point over its training time."
     return compare_charts.finished(alt.layer(*rules, line, points), title, what, HEIGHT)
 
@@ -76,16 +76,14 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
     ends = pd.DataFrame([{"axis": name, "place": 0.0, "end": 1.0} for name in order])
     rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, x2="end:Q")
-    names = alt.Chart(ends).mark_text(align="left", dy=-14, fontSize=12, fontWeight=600, color=palette.NEUTRAL)
+    names = alt.Chart(ends).mark_text(align="left", dy=-14, fontSize=12, fontWeight=600, color=chart_style.ink())
     values = [
         alt.Chart(ticks[ticks["align"] == side])
-        .mark_text(align=side, dy=15, color=palette.NEUTRAL, fontSize=12)
+        .mark_text(align=side, dy=15, color=chart_style.ink(), fontSize=12)
         .encode(x=x, y=y, text="text:N")
         for side in parallel_rows.SIDES
     ]
-    title = alt.Title(
-        "Which options lead where?", subtitle="One line a run; every axis has its own scale.", subtitleColor=palette.NEUTRAL
-    )
+    title = alt.Title("Which options lead where?", subtitle="One line a run; every axis has its own scale.")
     layers = alt.layer(rules, lines, points, names.encode(x=x, y=y, text="axis:N"), *values)
     what = "Parallel coordinates: a line for each run down the options and results that were picked."
     return compare_charts.finished(layers, title, what, HEADING + ROW * len(order))

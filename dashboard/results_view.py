@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import compare_charts, compare_view, grouping, option_words, parallel, result_charts, result_words
+from dashboard import compare_charts, compare_view, grouping, option_words, parallel, result_charts, result_words, widgets
 from dashboard.grouping import Series
 from dashboard.parallel import Axis
 from dashboard.result_words import RESULTS
@@ -115,6 +115,6 @@ def _colors(drawn: list[Series]) -> dict[str, str]:
 
 
 def _draw(chart: alt.LayerChart, key: str) -> None:
-    st.altair_chart(
+    widgets.chart(
         chart, key=key, on_select=lambda: compare_view.pick(key, compare_view.RESULTS), selection_mode=[compare_charts.PICK]
     )

@@ -7,7 +7,7 @@ from typing import cast
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
+from dashboard import chart_style, palette
 from dashboard.charts import legend
 from dashboard.tpu_frames import PARTS, PREDICTED, PUBLISHED
 
@@ -38,9 +38,10 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
             alt.Tooltip("seconds:Q", title="Seconds per epoch", format=".3~g"),
         ]
     )
+    words = alt.value(chart_style.ink())
     # The paper's labels stand below its line and ours above, and an unseen point above all keeps both off the legend.
-    below = base.transform_filter(alt.datum.who == PUBLISHED).mark_text(dy=16, fontSize=12).encode(text="label:N")
-    above = base.transform_filter(alt.datum.who == PREDICTED).mark_text(dy=-12, fontSize=12).encode(text="label:N")
+    below = base.transform_filter(alt.datum.who == PUBLISHED).mark_text(dy=16, fontSize=12).encode(text="label:N", color=words)
+    above = base.transform_filter(alt.datum.who == PREDICTED).mark_text(dy=-12, fontSize=12).encode(text="label:N", color=words)
     room = base.transform_calculate(relative=f"datum.relative * {ROOM}").mark_point(opacity=0)
     return cast(
         alt.LayerChart,
@@ -77,7 +78,7 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     )
     text = (
         alt.Chart(frame)
-        .mark_text(dy=-8, color=palette.NEUTRAL)
+        .mark_text(dy=-8, color=chart_style.ink())
         .encode(x="devices:O", y="max(total):Q", text=alt.Text("max(total):Q", format=".3~g"))
     )
     room = (

@@ -128,7 +128,7 @@ def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
     if frame.empty:
         st.caption("The time over the batch size appears here when a second batch size is compiled.")
         return
-    st.altair_chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
+    widgets.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
         f"The paper: {words.share(references.PAPER_TIME_SAVED)} less time with batch 512 than with 64, everything included. It prints "
         "these two ends only; the line between them is drawn."
@@ -140,7 +140,7 @@ def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
     if frame.empty:
         st.caption("The time over the number of cores appears here when a second number is compiled.")
         return
-    st.altair_chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
+    widgets.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
     st.caption(
         f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
     )

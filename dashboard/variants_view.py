@@ -82,7 +82,7 @@ def pay_back(store: Store, chosen: ComparableSet, medians: pd.DataFrame) -> None
     times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
     costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
     steps = max(queries.progress(store, rows[0].run_id).last_step for rows in chosen.runs.values())
-    st.altair_chart(variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back")
+    widgets.chart(variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back")
     first, *others = costs
     for other in others:
         st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
@@ -170,7 +170,7 @@ def losses(store: Store, chosen: ComparableSet) -> None:
 def _loss_curves(store: Store, option: str, names: dict[str, str], colors: dict[str, str], metric: str) -> None:
     frame = queries.curves(store, list(names), (metric,), window=zoom.window(option))
     place = zoom.place_of(metric, option)
-    st.altair_chart(
+    widgets.chart(
         variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, METRICS[metric]),
         key=place,
         on_select=lambda: zoom.follow(place, option, frame["step"]),

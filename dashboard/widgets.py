@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import altair as alt
 import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from dashboard import places, words
+from dashboard import chart_style, places, words
 from gan_runtime.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
@@ -33,13 +34,18 @@ def state(status: str, text: str = "") -> None:
     st.html(f"<span class='run-state'><span class='dot {words.dot(status)}'></span>{status} {rest}</span>")
 
 
+def chart(drawn: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None:
+    """Every chart of the dashboard is put on the page here. `selection`: `on_select` and `selection_mode` of Streamlit."""
+    st.altair_chart(chart_style.readable(drawn), key=key, **selection)
+
+
 @st.cache_data(show_spinner=False, max_entries=100)
 def steady_chart(_draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str) -> None:
     """A chart whose rows change once an epoch, on a page that is redrawn every second.
 
     Making a chart takes 30 to 50 ms of the processor; with the same `key` and the same rows Streamlit repeats what it sent.
     """
-    st.altair_chart(_draw(frame), key=key)
+    chart(_draw(frame), key)
 
 
 def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]) -> Styler | pd.DataFrame:

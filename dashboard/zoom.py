@@ -15,7 +15,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, words
+from dashboard import chart_style, charts, words
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 
@@ -94,5 +94,5 @@ def _show(key: str, part: Window = queries.EVERYTHING) -> None:
 
 @cache
 def _specification(draw: Callable[[charts.Rows], alt.LayerChart]) -> dict[str, Any]:
-    drawn: dict[str, Any] = json.loads(json.dumps(draw(alt.NamedData(name=ROWS)).to_dict()))
+    drawn: dict[str, Any] = json.loads(json.dumps(chart_style.readable(draw(alt.NamedData(name=ROWS))).to_dict()))
     return drawn
