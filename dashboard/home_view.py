@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, places, sample_images, stop_view, widgets, words
+from dashboard import actions, option_words, places, sample_images, stop_view, widgets, words
 from gan_runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
@@ -117,4 +117,4 @@ def settings(row: RunRow) -> str:
     where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
     algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
-    return f"{row.dataset} · {where} · {row.precision.removeprefix('mixed_')} · batch {row.batch_size_global}{algorithm}"
+    return f"{row.dataset} · {where} · {option_words.choice(row.precision)} · batch {row.batch_size_global}{algorithm}"

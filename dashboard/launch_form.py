@@ -141,7 +141,11 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
             )
             st.caption(_card_text(name, host))
     st.button(
-        "Look again", on_click=look_again, type="tertiary", icon=":material/refresh:", help="Asks this host again what it offers."
+        "Detect hardware again",
+        on_click=look_again,
+        type="tertiary",
+        icon=":material/refresh:",
+        help="Asks this host again what it offers.",
     )
 
 
@@ -153,7 +157,7 @@ def _card_text(name: str, host: Host | None) -> str:
         return f"The best this host has: {option_words.choice(best)}."
     device = host.devices[name]
     if not device.available:
-        return f":gray[Not here: {words.plain(device.reason)}]"
+        return f"Not here: {words.plain(device.reason)}"
     if name == "cpu":
         return f"{device.name}, {device.count} cores. Any number of replicas as simulated cores."
     return f"{device.count} × {device.name}"

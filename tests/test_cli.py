@@ -344,7 +344,7 @@ def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
     goes.start()
     result = command("train", *TINY, "--set", "epochs=1")
     goes.join()
-    assert (result.exit_code, result.stdout) == (0, "run run-0001 is finished: all 1 epochs done\n")
+    assert (result.exit_code, result.stdout) == (0, "run run-0001 is finished: its one epoch is done\n")
 
 
 @pytest.mark.usefixtures("known_host")

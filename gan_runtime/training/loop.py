@@ -114,7 +114,7 @@ def train(
                 )
 
     record.summary()
-    return Outcome("finished", record.step, f"all {spec.epochs} epochs done")
+    return Outcome("finished", record.step, "its one epoch is done" if spec.epochs == 1 else f"all {spec.epochs} epochs done")
 
 
 def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:

@@ -1,0 +1,44 @@
+"""Whether what is written can be read: contrasts by WCAG 2.2, at least 4.5, from the colors of the theme."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from dashboard import palette
+from gan_runtime.home import REPOSITORY
+
+THEME = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+FADED = 0.6  # of the text's color: how Streamlit 1.67 draws captions
+
+
+def rgb(color: str) -> tuple[float, ...]:
+    return tuple(int(color[index : index + 2], 16) / 255 for index in (1, 3, 5))
+
+
+def luminance(color: tuple[float, ...]) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(ink: tuple[float, ...], paper: tuple[float, ...]) -> float:
+    dark, light = sorted((luminance(ink), luminance(paper)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
+def test_captions_and_words_beside_charts_can_be_read(theme: str, paper: str) -> None:
+    colors = THEME[theme]
+    ground, text = rgb(colors[paper]), rgb(colors["textColor"])
+    faded = tuple(FADED * ink + (1 - FADED) * below for ink, below in zip(text, ground, strict=True))
+    beside_charts = palette.WORDS_ON_LIGHT if theme == "light" else palette.WORDS_ON_DARK
+    assert contrast(text, ground) > 7
+    assert contrast(faded, ground) >= 4.5
+    assert contrast(rgb(beside_charts), ground) >= 4.5
+
+
+def test_a_known_contrast_is_computed_right() -> None:
+    assert contrast(rgb("#000000"), rgb("#FFFFFF")) == 21.0
+    assert contrast(rgb("#767676"), rgb("#FFFFFF")) == pytest.approx(4.54, abs=0.01)
