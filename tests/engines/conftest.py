@@ -1,27 +1,31 @@
-"""Engines of the tests: several of them live in one process, where a trainer has only one."""
+"""Engines of the tests: several of them live in one process, where a trainer has only one.
+
+TensorFlow is loaded when a test wants it: those of the JAX engine do not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines import tf_devices
-from gan_runtime.engines.tf_distribute import TfEngine
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
-from gan_runtime.workloads.mlp_gan import MlpGan
 from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images
+
+if TYPE_CHECKING:
+    from gan_runtime.engines.tf_distribute import TfEngine
 
 
 @pytest.fixture
 def new_group() -> Callable[[], None]:
     """To be called before each strategy: strategies of one process otherwise share collective groups; a trainer has only one."""
+
+    import tensorflow as tf
 
     def call() -> None:
         tf.distribute.MirroredStrategy._collective_key_base += 100_000
@@ -32,6 +36,10 @@ def new_group() -> Callable[[], None]:
 @pytest.fixture
 def as_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulated cores exchange by collectives, and each replica updates its own copy."""
+    import tensorflow as tf
+
+    from gan_runtime.engines import tf_devices
+
     monkeypatch.setattr(tf_devices, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
 
 
@@ -45,12 +53,15 @@ def exchange(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def make(new_group: Callable[[], None]) -> MakeEngine:
     """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch."""
+    from gan_runtime.engines.tf_distribute import TfEngine
+    from gan_runtime.workloads.mlp_gan import MlpGan
 
     def call(replicas: int, workload: Workload | None = None, images: np.ndarray | None = None, **options: Any) -> TfEngine:
         new_group()
         spec = RunSpec.parse({"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options})
-        data = ImageSet("random", random_images(40) if images is None else images, "test")
-        return kept(TfEngine(spec, workload or MlpGan(), data, "cpu"))
+        chosen = workload or MlpGan()
+        data = ImageSet("random", random_images(40, chosen.image_shape[0]) if images is None else images, "test")
+        return kept(TfEngine(spec, chosen, data, "cpu"))
 
     return call
 

@@ -1,6 +1,6 @@
 """A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow never shares one with JAX.
 
-Questions are (function of `jax_side`, arguments), answers (is_well, result or traceback), both pickled.
+Questions are (function of `jax_side` or `jax_parts`, arguments), answers (is_well, result or traceback), both pickled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CORES = 8
 
 
 class JaxProcess:
-    """`jax("function", …)` gives what that function of `jax_side` returns there."""
+    """`jax("function", …)` gives what that function of `jax_side` or `jax_parts` returns there."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -56,12 +56,13 @@ def _environment(compiled: str) -> dict[str, str]:
 def _serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
-    from tests.engines import jax_side
+    from tests.engines import jax_parts, jax_side
 
+    functions = {**vars(jax_side), **vars(jax_parts)}
     while True:
         function, arguments = pickle.load(sys.stdin.buffer)
         try:
-            answer = (True, getattr(jax_side, function)(*arguments))
+            answer = (True, functions[function](*arguments))
         except Exception:
             answer = (False, traceback.format_exc())
         pickle.dump(answer, answers)

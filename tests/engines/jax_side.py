@@ -15,32 +15,35 @@ import numpy as np
 from gan_runtime import catalog
 from gan_runtime.data.contract import ImageSet
 from gan_runtime.engines import jax_probes, jax_step
-from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.contract import Arrays, ProbeResult
 from gan_runtime.engines.jax_kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax_noise import StepNoise
 from gan_runtime.engines.jax_spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.engines import same_noise
+from tests.engines.overflowing import Overflowing
+from tests.engines.tiny_gan import TinyGan
 
 OWN_NOISE = StepNoise
+RATES = ("learning_rate_generator", "learning_rate_discriminator")
 Numbers = dict[str, np.ndarray]
 
 
 class SameNoise:
     """See `same_noise`."""
 
-    def __init__(self, seed: int, step: jax.Array, share: jax.Array, phase: int = 0) -> None:  # noqa: ARG002
-        self._share, self._stream = share, 100 * phase
+    def __init__(self, seed: int, step: jax.Array, share: jax.Array, phase: int = 0) -> None:
+        self._seed, self._step, self._share, self._stream = seed, step, share, 100 * phase
 
     def normal(self, rows: int, columns: int) -> jax.Array:
         self._stream += 1
-        return jax.lax.dynamic_slice(
-            jnp.asarray(same_noise.latents(self._stream, columns)), (self._share * rows, 0), (rows, columns)
-        )
+        table = jnp.asarray(same_noise.latents(self._seed, self._stream, columns))[self._step]
+        return jax.lax.dynamic_slice(table, (self._share * rows, 0), (rows, columns))
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:
         self._stream += 1
-        return values * jnp.asarray(same_noise.mask(self._stream, values.shape, rate), values.dtype)
+        kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[self._step, self._share]
+        return values * (kept / (1.0 - rate)).astype(values.dtype)
 
 
 class NoDropout(OWN_NOISE):
@@ -50,26 +53,27 @@ class NoDropout(OWN_NOISE):
         return values
 
 
+WORKLOADS = {"tiny": TinyGan(), "overflowing": Overflowing()}  # beside those of the catalog
 NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
 
 
 def _engine(workload: str, images: np.ndarray, noise: str, **options: Any) -> JaxEngine:
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
     spec = RunSpec.parse({"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options})
-    chosen = importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
+    chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
     return JaxEngine(spec, chosen, ImageSet("random", images, "test"), "cpu")
 
 
 def _trained(engine: JaxEngine, *calls: int) -> Numbers:
     engine.trace()
     numbers = [engine.run(steps).values for steps in calls]
-    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
+    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in (numbers[0] if numbers else {})}
 
 
 def trained_from(
     workload: str, images: np.ndarray, options: dict[str, Any], state: Arrays, steps: int
-) -> tuple[list[Numbers], list[Arrays], dict[str, float], dict[str, np.ndarray], np.ndarray]:
-    """Numbers and states of some steps and of one more; between them scores, histograms and samples."""
+) -> tuple[list[Numbers], list[Arrays], ProbeResult, np.ndarray]:
+    """Numbers and states of some steps and of one more; between them a probe and samples."""
     engine = _engine(workload, images, "same", **options)
     engine.load(state)
     engine.trace()
@@ -77,8 +81,7 @@ def trained_from(
     first = engine.run(steps).values
     between, probe, samples = engine.state(), engine.probe(), engine.sample()
     second = engine.run(1).values
-    counts = {one.name: one.counts for one in probe.histograms}
-    return [first, second], [between, engine.state()], probe.scores, counts, samples
+    return [first, second], [between, engine.state()], probe, samples
 
 
 def trained(workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]) -> tuple[Numbers, Arrays]:
@@ -89,10 +92,22 @@ def trained(workload: str, images: np.ndarray, calls: tuple[int, ...], options: 
 
 def trained_without_dropout(
     workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
-) -> tuple[Numbers, Arrays, dict[str, float]]:
-    """Numbers, state and probe scores of a new engine after some calls."""
+) -> tuple[Numbers, Arrays, dict[str, float], float]:
+    """Numbers, state and probe scores of a new engine after some calls, and the spread of its images worked out by NumPy."""
     engine = _engine(workload, images, "no_dropout", **options)
-    return _trained(engine, *calls), engine.state(), engine.probe().scores
+    return _trained(engine, *calls), engine.state(), engine.probe().scores, _spread_of_generated(engine, len(images))
+
+
+def _spread_of_generated(engine: JaxEngine, images: int) -> float:
+    """Mean over the pixels of their variance over as many generated images; each replica's batch norm sees its own share."""
+    replicas = engine._mesh.size
+    noise = OWN_NOISE(engine._spec.seed, jnp.int32(engine._steps_done), jnp.int32(0))
+    latents = noise.normal(images, engine._probes._workload.latent_size)
+    state = {name: jnp.asarray(array) for name, array in engine.state().items()}
+    with engine._model.scope(state):
+        generator = engine._model.networks["generator"]
+        shares = [np.asarray(generator(share, training=True)) for share in jnp.split(latents, replicas)]
+    return float(np.concatenate(shares).var(axis=0).mean())
 
 
 def resumed(workload: str, images: np.ndarray, options: dict[str, Any], before: int, after: int) -> tuple[Arrays, Arrays]:
@@ -105,14 +120,29 @@ def resumed(workload: str, images: np.ndarray, options: dict[str, Any], before: 
     return straight.state(), second.state()
 
 
-def overflowed(images: np.ndarray, scale: float) -> tuple[Numbers, Arrays, Arrays]:
-    """Numbers of two float16 steps that begin with a loss scale, and the states before and after."""
-    engine = _engine("mlp_gan", images, "own", precision="mixed_float16", replicas=2)
-    state = engine.state()
-    huge = {name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}
-    engine.load({**state, **huge})
+def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays]:
+    """States before and after a float16 step whose networks have loss scales of their own."""
+    engine = _engine("mlp_gan", images, "own", precision="mixed_float16", optimizer="sgd", **dict.fromkeys(RATES, 1.0))
+    engine.load({**engine.state(), **_loss_scales(engine, scales)})
     before = engine.state()
-    return _trained(engine, 2), before, engine.state()
+    _trained(engine, 1)
+    return before, engine.state()
+
+
+def overflowed(images: np.ndarray, seed: int) -> tuple[Numbers, list[Arrays]]:
+    """Numbers of two float16 steps on two replicas, and the states before, between and after; see `Overflowing`."""
+    engine = _engine("overflowing", images, "own", precision="mixed_float16", replicas=2, seed=seed)
+    engine.trace()
+    states, numbers = [engine.state()], []
+    for _ in range(2):
+        numbers.append(engine.run(1).values)
+        states.append(engine.state())
+    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}, states
+
+
+def _loss_scales(engine: JaxEngine, scales: dict[str, float]) -> Arrays:
+    names = [name for name in engine.state() if name.endswith("dynamic_scale")]
+    return {name: np.float32(scales[network]) for name in names for network in scales if f"optimizer_{network}/" in name}
 
 
 def slowed(images: np.ndarray) -> Numbers:

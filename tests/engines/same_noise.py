@@ -1,18 +1,20 @@
-"""The same noise for both engines, so that their steps can be compared: latents and masks from NumPy, the same in every step."""
+"""The same noise for both engines, so that their steps can be compared. It depends on all that real noise depends on: latents on
+seed, step, phase and row of the global batch, masks on seed, step, phase and share of the batch. From NumPy, as tables by step."""
 
 from __future__ import annotations
 
 import numpy as np
 
+STEPS = 12  # that a test may take
 MOST_ROWS = 64  # of a global batch
+SHARES = 8  # replicas times accumulation steps
 
 
-def latents(stream: int, columns: int) -> np.ndarray:
-    """float32 (64, columns), of which each share of a batch takes its rows."""
-    return np.random.RandomState(stream).standard_normal((MOST_ROWS, columns)).astype(np.float32)
+def latents(seed: int, stream: int, columns: int) -> np.ndarray:
+    """float32 (steps, 64, columns), of which each share of a batch takes its rows."""
+    return np.random.RandomState([seed, stream]).standard_normal((STEPS, MOST_ROWS, columns)).astype(np.float32)
 
 
-def mask(stream: int, shape: tuple[int, ...], rate: float) -> np.ndarray:
-    """float32, 0 or 1 / (1 - rate), the same on all replicas."""
-    kept = np.random.RandomState(stream).random_sample(shape) >= rate
-    return (kept / (1.0 - rate)).astype(np.float32)
+def kept(seed: int, stream: int, shape: tuple[int, ...], rate: float) -> np.ndarray:
+    """uint8 (steps, shares, …): 1 for the units of a layer that stay."""
+    return (np.random.RandomState([seed, stream]).random_sample((STEPS, SHARES, *shape)) >= rate).astype(np.uint8)

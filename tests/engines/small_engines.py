@@ -1,25 +1,34 @@
-"""What the tests of the TensorFlow engine share: small images, engines kept alive, comparisons."""
+"""What the tests of the engines share: small images, engines kept alive, comparisons."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.tf_devices import SharedMemoryMirroredStrategy
-from gan_runtime.engines.tf_distribute import TfEngine
+from gan_runtime.engines.contract import Arrays, BinCounts
+from gan_runtime.engines.image_order import ImageOrder
+from gan_runtime.spec import RunSpec
+
+if TYPE_CHECKING:
+    from gan_runtime.engines.tf_distribute import TfEngine
 
 BATCH = 8
-MakeEngine = Callable[..., TfEngine]
+MakeEngine = Callable[..., "TfEngine"]
 Numbers = dict[str, np.ndarray]
 
 
-def random_images(count: int) -> np.ndarray:
-    """uint8 (count, 28, 28, 1), 0 to 254, every image another."""
-    return np.random.default_rng(1).integers(0, 255, (count, 28, 28, 1), dtype=np.uint8)
+def random_images(count: int, size: int = 28) -> np.ndarray:
+    """uint8 (count, size, size, 1), 0 to 254, every image another."""
+    return np.random.default_rng(1).integers(0, 255, (count, size, size, 1), dtype=np.uint8)
+
+
+def seed_of(replica: int, step: int, batch: int, images: int) -> int:
+    """A seed with which this one of two replicas sees image 0 in this step, from 0, of the first epoch."""
+    specs = (RunSpec.parse({"replicas": 2, "batch_size_global": batch, "seed": seed}) for seed in range(1, 200))
+    return next(spec.seed for spec in specs if 0 in np.split(ImageOrder(spec, images).rows(step, 1)[0, 0], 2)[replica])
 
 
 def kept(thing: Any) -> Any:
@@ -42,6 +51,8 @@ def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
 
 def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
+    from gan_runtime.engines.tf_devices import SharedMemoryMirroredStrategy
+
     shared = isinstance(engine._strategy, SharedMemoryMirroredStrategy)
     return {
         name: values[:1] if shared and name.endswith(("_momentum", "_velocity")) else values
@@ -65,3 +76,40 @@ def assert_equal(found: Arrays, expected: Arrays) -> None:
     """The same names, and the same numbers to the last bit."""
     assert set(found) == set(expected)
     assert [name for name in expected if not np.array_equal(found[name], expected[name])] == []
+
+
+def assert_moves_alike(before: Arrays, found: Arrays, expected: Arrays, share: float) -> None:
+    """Every weight has moved from `before` as expected, up to this share of the length of its own move. All have moved.
+
+    A tolerance for weights themselves says nothing where a step moves them by less.
+    """
+    weights = [name for name in before if name.startswith(("generator/", "discriminator/", "average/"))]
+    moves = {name: _length(expected[name], before[name]) for name in weights}
+    assert [name for name, length in moves.items() if length == 0.0] == []
+    off = {name: _length(found[name], expected[name]) / moves[name] for name in weights}
+    assert max(off.values()) <= share, sorted(off.items(), key=lambda item: -item[1])[:3]
+
+
+def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
+    """How far all weights of a network have moved, as one vector, float64."""
+    names = sorted(name for name in before if name.startswith(f"{network}/") and "moving_" not in name)
+    return np.concatenate([(after[name].astype(np.float64) - before[name]).ravel() for name in names])
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    """Of the angle between two vectors: 1 for the same direction."""
+    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+def assert_counts_alike(found: BinCounts, expected: BinCounts, share: float) -> None:
+    """Two histograms of nearly the same values: bin by bin, save for the `share` of them that rounding takes over an edge."""
+    span = expected.edges[-1] - expected.edges[0]
+    assert found.name == expected.name
+    assert np.abs(found.edges - expected.edges).max() <= 0.01 * span, found.name
+    assert found.counts.sum() == expected.counts.sum(), found.name
+    others = np.abs(found.counts - expected.counts).sum() / 2
+    assert others <= max(1, share * expected.counts.sum()), (found.name, others, found.counts, expected.counts)
+
+
+def _length(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.linalg.norm(one.astype(np.float64) - other))

@@ -68,12 +68,6 @@ def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
     assert_close(jit.state(), off.state(), 1e-4)
 
 
-def test_bfloat16_keeps_float32_weights_and_similar_losses(make: MakeEngine) -> None:
-    exact, rough = make(1), make(2, precision="mixed_bfloat16")
-    assert_close(trained(rough, 7), trained(exact, 7), 0.05)
-    assert {str(array.dtype) for name, array in rough.state().items() if "kernel" in name} == {"float32"}
-
-
 # ---- devices ----------------------------------------------------------------------------------------------------------------------
 
 

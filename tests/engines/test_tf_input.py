@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.engines.tf_devices import make_strategy
-from gan_runtime.engines.tf_input import distributed_batches
+from gan_runtime.engines.tf_input import _pipeline, distributed_batches
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import (
     kept,
@@ -62,3 +62,19 @@ def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
     batches: Callable[..., list[list[int]]], first_step: int, replicas: int
 ) -> None:
     assert batches(7, replicas, first_step) == batches(20)[first_step : first_step + 7]
+
+
+def test_each_worker_reads_its_own_share_of_the_same_batches(batches: Callable[..., list[list[int]]]) -> None:
+    """Two workers of two replicas each, two batches a step: their shares, side by side, are the batches of one replica."""
+    images = np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1)
+    options = {"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}
+    alone = RunSpec.parse(options)
+    whole = np.stack([rows.numpy().ravel() for rows in _pipeline(alone, images, 1, 1, 0).take(4)]).reshape(4, 2, 4)
+    spec = RunSpec.parse({**options, "workers": 2, "replicas": 2})
+    shares = []
+    for worker in (0, 1):
+        rows = [part.numpy().ravel() for part in _pipeline(spec, images, 1, 2, worker).take(8)]
+        shares.append(np.stack(rows).reshape(4, 2, 2, 1))  # step, replica, batch of the step, image
+    together = np.concatenate([share.transpose(0, 2, 1, 3) for share in shares], axis=2).reshape(4, 2, 4)
+    assert together.tolist() == whole.tolist()
+    assert whole.reshape(-1)[:4].tolist() == [image for batch in batches(4)[2:3] for image in batch]

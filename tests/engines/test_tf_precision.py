@@ -1,65 +1,36 @@
-"""Loss scales of float16, and an overflow on one replica alone."""
+"""What a lower precision changes and what it must not: moves, loss scales, an overflow on one replica alone."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from keras import ops
 
-from gan_runtime.engines.tf_devices import make_strategy
-from gan_runtime.engines.tf_input import distributed_batches
-from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Forward, Objective, Phase
-from gan_runtime.workloads.mlp_gan import MlpGan
-from gan_runtime.workloads.pair import pair_phases
+from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from tests.engines.overflowing import Overflowing
 from tests.engines.small_engines import (
     BATCH,
     MakeEngine,
     assert_close,
+    assert_moves_alike,
     copies_in_use,
-    kept,
+    cosine,
+    moved,
     random_images,
+    seed_of,
     trained,
 )
 
 pytestmark = pytest.mark.usefixtures("cores")
-[INNER] = pair_phases(MlpGan.latent_size, Objective())  # each network follows a loss of its own
-
-
-class Overflowing(MlpGan):
-    """Its losses are infinite on the replica that sees the white image, and as usual on the others."""
-
-    def phases(self, objective: Objective) -> tuple[Phase, ...]:  # noqa: ARG002
-        """One phase with the losses below."""
-        return (Phase(self.forward, INNER.updates),)
-
-    def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
-        """As the inner forward pass, times infinity where the white image is."""
-        inner = INNER.forward(networks, batch, stream)
-        factor = ops.where(ops.max(batch["images"]) > 0.999, np.float32(np.inf), np.float32(1.0))
-        return Forward({name: loss * factor for name, loss in inner.losses.items()}, inner.scalars)
-
-
-def white_on_replica(seed: int) -> list[int | None]:
-    """For each of the first five steps, an epoch, the replica that sees image 0."""
-    spec = RunSpec.parse({"replicas": 2, "batch_size_global": BATCH, "seed": seed})
-    numbers = np.arange(40, dtype=np.uint8).reshape(40, 1, 1, 1)
-    strategy = make_strategy(spec, "cpu")
-    iterator = kept(distributed_batches(strategy, spec, numbers, 0))
-    steps = [[0 in share.numpy() for share in strategy.experimental_local_results(next(iterator))] for _ in range(5)]
-    return [step.index(True) if any(step) else None for step in steps]
+MOVE_BY_THE_GRADIENT = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
 
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replica", [0, 1])
 def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
-    seed, step = next((seed, seen.index(replica)) for seed in range(1, 60) if replica in (seen := white_on_replica(seed))[1:4])
     images = random_images(40)
     images[0] = 255
-    engine = make(2, Overflowing(), images, precision="mixed_float16", seed=seed)
-    trained(engine, step)
+    engine = make(2, Overflowing(), images, precision="mixed_float16", seed=seed_of(replica, 1, BATCH, 40))
+    trained(engine, 1)
     before = engine.state()
     engine.run(1)
     after = engine.state()
@@ -80,3 +51,47 @@ def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> No
     scales = {found.pop(f"loss_scale_{network}")[-1] for network in ("generator", "discriminator")}
     assert scales == {32768.0}
     assert_close(found, trained(exact, 7), 0.01)
+
+
+def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: MakeEngine) -> None:
+    """Powers of two change no number of float16 while none overflows, so any scales give the same step."""
+    after = {}
+    for scales in ({"generator": 2.0**10, "discriminator": 2.0**10}, {"generator": 2.0**8, "discriminator": 2.0**12}):
+        engine = make(1, precision="mixed_float16", **MOVE_BY_THE_GRADIENT)
+        state = engine.state()
+        wanted = {name: scales[name.split("/")[0].removeprefix("optimizer_")] for name in state if name.endswith("dynamic_scale")}
+        assert len(wanted) == 2
+        before = state | {name: np.float32(scale) for name, scale in wanted.items()}
+        engine.load(before)
+        trained(engine, 1)
+        after[scales["generator"]] = engine.state()
+    assert_moves_alike(before, after[2.0**8], after[2.0**10], 1e-3)
+
+
+def test_bfloat16_moves_float32_weights_as_float32_does(make: MakeEngine) -> None:
+    options = {"optimizer": "sgd", "learning_rate_generator": 0.1, "learning_rate_discriminator": 0.1}
+    exact, rough = (make(2, precision=name, **options) for name in ("float32", "mixed_bfloat16"))
+    before = exact.state()
+    assert_close(trained(rough, 3), trained(exact, 3), 0.02)
+    states = exact.state(), rough.state()
+    assert {str(array.dtype) for name, array in states[1].items() if "kernel" in name} == {"float32"}
+    for network in ("generator", "discriminator"):
+        expected, found = (moved(before, state, network) for state in states)
+        assert cosine(found, expected) > 0.98
+        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05)
+
+
+def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(make: MakeEngine) -> None:
+    """Of each layer by itself: rounding turns them by no more than 11°. At rate 1 the weights move by the gradient."""
+    after = {}
+    for precision in ("float32", "mixed_bfloat16"):
+        engine = make(1, DcganMnist(), precision=precision, **MOVE_BY_THE_GRADIENT)
+        before = engine.state()
+        trained(engine, 1)
+        after[precision] = engine.state()
+    kernels = [name for name in before if name.endswith("/kernel")]
+    assert len(kernels) == 4 + 3
+    for name in kernels:
+        expected, found = ((after[precision][name] - before[name]).ravel() for precision in after)
+        assert cosine(found, expected) > 0.98, name
+        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05), name

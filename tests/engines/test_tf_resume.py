@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gan_runtime.workloads.contract import Workload
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
 from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, copies_by_name, trained
+from tests.engines.tiny_gan import TinyGan
 
 pytestmark = pytest.mark.usefixtures("cores")
 EVERYTHING: dict[str, Any] = {
@@ -28,10 +28,10 @@ EVERYTHING: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("workload", "replicas", "options", "tolerance"),
     [
-        (DcganMnist(), 1, EVERYTHING | {"precision": "mixed_bfloat16"}, 0.0),
+        (TinyGan(), 1, EVERYTHING | {"precision": "mixed_bfloat16"}, 0.0),
         (MlpGan(), 2, EVERYTHING | {"all_reduce_type": "bfloat16", "r1_weight": 0.0}, 1e-5),
     ],
-    ids=["dcgan", "two replicas"],
+    ids=["tiny, all layers", "two replicas"],
 )
 def test_a_new_engine_goes_on_where_the_state_stood(
     make: MakeEngine, workload: Workload, replicas: int, options: dict[str, Any], tolerance: float

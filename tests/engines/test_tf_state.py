@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gan_runtime.errors import CheckpointError
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from tests.engines.small_engines import (
     MakeEngine,
     assert_close,
@@ -14,12 +13,13 @@ from tests.engines.small_engines import (
     copies,
     trained,
 )
+from tests.engines.tiny_gan import TinyGan
 
 pytestmark = pytest.mark.usefixtures("cores")
 
 
 def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: MakeEngine) -> None:
-    two, one = make(2, DcganMnist()), make(1, DcganMnist(), seed=2)
+    two, one = make(2, TinyGan()), make(1, TinyGan(), seed=2)
     trained(two, 2)
     state = two.state()
     one.load(state)
@@ -28,7 +28,7 @@ def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: M
 
 
 def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) -> None:
-    one, four = make(1, DcganMnist()), make(4, DcganMnist(), seed=2)
+    one, four = make(1, TinyGan()), make(4, TinyGan(), seed=2)
     trained(one, 1)
     state = one.state()
     four.load(state)
@@ -49,10 +49,10 @@ def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happen
 
 
 def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make: MakeEngine) -> None:
-    engine = make(2, DcganMnist())
+    engine = make(2, TinyGan())
     trained(engine, 2)
     name, variable = next(
-        (name, value) for name, value in engine._state._variables().items() if name.endswith("norm_1/moving_mean")
+        (name, value) for name, value in engine._state._variables().items() if name.endswith("norm/moving_mean")
     )
     first, second = copies(engine, variable)
     assert not np.array_equal(first, second)
@@ -62,7 +62,7 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make:
 
 
 def test_a_state_holds_every_variable(make: MakeEngine) -> None:
-    engine = make(2, DcganMnist(), precision="mixed_float16")
+    engine = make(2, TinyGan(), precision="mixed_float16")
     owners = [*engine._networks.values(), *engine._optimizers.values()]
     assert len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2  # the steps done, the rate factor
 

@@ -23,6 +23,11 @@ def test_a_constant_rate_is_what_was_given() -> None:
     assert rates([0, 7, 1000]) == [0.4, 0.4, 0.4]
 
 
+@pytest.mark.parametrize(("warmup_steps", "cycle_steps", "constant"), [(0, 0, True), (3, 0, False), (0, 3, False), (3, 3, False)])
+def test_a_plan_says_whether_its_rate_ever_changes(warmup_steps: int, cycle_steps: int, constant: bool) -> None:
+    assert RatePlan(0.4, warmup_steps, cycle_steps).is_constant is constant
+
+
 def test_a_warm_up_grows_in_a_straight_line_and_then_stays() -> None:
     assert rates([0, 4, 9, 10, 50], warmup_epochs=1) == pytest.approx([0.04, 0.2, 0.4, 0.4, 0.4])
 

@@ -11,7 +11,8 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.engines.tf_step import input_gradient, weighted_gradient
 from gan_runtime.workloads.contract import Objective, Workload
-from gan_runtime.workloads.layers import ReplicaDropout
+from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
+from gan_runtime.workloads.pair import pair_phases, pair_scores
 from gan_runtime.workloads.step_context import StepContext, step_scope
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -200,3 +201,78 @@ def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -
     assert all(np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True))
     networks["generator"](numbers, training=True)
     assert not any(np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True))
+
+
+class GivenMoments:
+    """Kernels whose batch norm finds these moments, whatever the values."""
+
+    def batch_norm(self, values: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, Any, Any]:  # noqa: ARG002
+        return values, np.float32([2.0]), np.float32([5.0])
+
+
+def test_stored_statistics_keep_the_share_of_their_momentum() -> None:
+    layer = BatchNorm(momentum=0.9)
+    layer.build((None, 1))  # begins with mean 0 and variance 1
+    with step_scope(StepContext(PlainNoise(), GivenMoments(), input_gradient, weighted_gradient)):  # type: ignore[arg-type]
+        layer(np.ones((3, 1), np.float32), training=True)
+        assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx((0.2, 1.4))
+        layer(np.ones((3, 1), np.float32), training=True)
+    assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx((0.38, 1.76))
+
+
+class Constant:
+    """Latents of -1, which the networks below make logits of -1."""
+
+    def normal(self, rows: int, columns: int) -> np.ndarray:
+        return np.full((rows, columns), -1.0, np.float32)
+
+
+def first_number(inputs: Any, training: bool) -> Any:  # noqa: ARG001
+    """A generator whose image is its latents' first number, and a discriminator whose logit is the first pixel."""
+    return inputs[:, :1]
+
+
+TRANSPARENT = {"generator": first_number, "discriminator": first_number}
+REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
+
+
+@pytest.mark.parametrize("one_way_back", [True, False])
+@pytest.mark.parametrize(
+    ("objective", "losses"),
+    [
+        (Objective(), {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
+        (Objective("minimax"), {"loss_generator": -0.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
+        (Objective(real_target=0.9), {"loss_generator": 1.3132617, "loss_discriminator": 0.326928 + 0.3132617}),
+        (Objective(loss_scaling=True), {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
+        (Objective(updates="in_turn", discriminator_steps=2), {"loss_discriminator": 0.126928 + 0.3132617}),
+    ],
+)
+def test_losses_and_scores_are_told_from_images_of_known_logits(
+    objective: Objective, losses: dict[str, float], one_way_back: bool
+) -> None:
+    """Real images have logit 2, a probability of 0.88; generated ones -1, 0.27."""
+    phase = pair_phases(4, objective, each_image_alone=one_way_back)[0]
+    with step_scope(StepContext(Constant(), None, input_gradient, weighted_gradient)):  # type: ignore[arg-type]
+        forward = phase.forward(TRANSPARENT, REAL, Constant())
+    assert {name: float(value) for name, value in forward.losses.items()} == pytest.approx(losses, abs=1e-6)
+    assert {name: float(value) for name, value in forward.scalars.items()} == pytest.approx(
+        {"d_real": 0.8807971, "d_fake": 0.2689414}
+    )
+
+
+def test_each_phase_updates_its_networks_on_its_own_images() -> None:
+    def plan(each_image_alone: bool, **options: Any) -> list[tuple[int, list[tuple[str, str]]]]:
+        phases = pair_phases(4, Objective(**options), each_image_alone)
+        return [(phase.real_batch, [(update.network, update.loss) for update in phase.updates]) for phase in phases]
+
+    critic, own = ("discriminator", "loss_discriminator"), ("generator", "loss_generator")
+    assert plan(False) == [(0, [own, critic])]
+    assert plan(True) == [(0, [("generator", "loss_discriminator"), critic])]
+    assert plan(True, loss_scaling=True) == [(0, [own, critic])], "a loss scale for each network, so a way back for each"
+    assert plan(True, updates="in_turn", discriminator_steps=3) == [(0, [critic]), (1, [critic]), (2, [critic]), (0, [own])]
+
+
+def test_scores_and_losses_belong_to_the_images_they_are_named_after() -> None:
+    scores = pair_scores(TRANSPARENT, REAL, -np.ones((5, 4), np.float32))
+    assert np.asarray(scores["real"]).tolist() == pytest.approx([0.8807971] * 5)
+    assert np.asarray(scores["fake"]).tolist() == pytest.approx([0.2689414] * 5)

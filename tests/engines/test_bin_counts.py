@@ -1,0 +1,52 @@
+"""Histograms as they are counted and stored: literal counts, equal bins, layers by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.engines import tf_histograms
+from gan_runtime.engines.probing import bin_counts, parts
+from tests.engines.tiny_gan import TinyGan
+
+pytestmark = pytest.mark.usefixtures("cores")
+
+
+def test_values_fall_into_equal_bins_and_outliers_into_the_last_ones() -> None:
+    values = tf.constant([[0.0, 0.24], [0.26, 0.5], [0.99, 1.0], [-3.0, 7.0]])
+    assert tf_histograms.fixed(values, 0.0, 1.0, 4).numpy().tolist() == [3, 1, 1, 3]
+    assert tf_histograms.fixed(values, -4.0, 12.0, 4).numpy().tolist() == [1, 6, 1, 0]
+
+
+def test_all_values_of_a_network_are_counted_from_the_lowest_to_the_highest() -> None:
+    counts, low_high = tf_histograms.ranged([tf.constant([[1.0, 5.0]]), tf.constant([2.0, 2.9, 3.1])], 4)
+    assert (counts.numpy().tolist(), low_high.numpy().tolist()) == ([1, 2, 1, 1], [1.0, 5.0])
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, 1e6])
+def test_equal_values_are_counted_in_one_bin_of_some_width(value: float) -> None:
+    counts, (low, high) = tf_histograms.ranged([tf.fill([7], value)], 4)
+    assert counts.numpy().tolist() == [7, 0, 0, 0]
+    assert 0.0 < float(high) - float(low) <= max(1e-12, 1.1e-5 * abs(value))
+
+
+def test_stored_counts_have_equal_bins_between_their_ends() -> None:
+    found = bin_counts("weight/generator", np.array([1, 0, 2, 4], np.int32), np.array([-1.0, 3.0], np.float32))
+    assert (found.name, found.edges.tolist(), found.counts.tolist()) == ("weight/generator", [-1, 0, 1, 2, 3], [1, 0, 2, 4])
+    assert found.counts.dtype == np.int64
+
+
+def test_a_network_and_its_layers_are_told_by_the_places_of_their_variables() -> None:
+    networks = TinyGan().networks()
+    assert parts("generator", networks["generator"]) == {
+        "generator": [0, 1, 2, 3],
+        "generator/dense": [0],
+        "generator/norm": [1, 2],
+        "generator/up": [3],
+    }
+    assert parts("discriminator", networks["discriminator"]) == {
+        "discriminator": [0, 1, 2, 3],
+        "discriminator/conv": [0, 1],
+        "discriminator/logit": [2, 3],
+    }

@@ -1,0 +1,64 @@
+"""Parts of the JAX engine by themselves: noise, batch norm, counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engines.jax_process import JaxProcess
+
+
+def test_latents_do_not_depend_on_the_replicas_and_masks_do(jax: JaxProcess) -> None:
+    one, four = jax("noise", 1, 0.3), jax("noise", 4, 0.3)
+    assert np.array_equal(one["normal"], four["normal"])
+    assert len(np.unique(one["normal"])) == 24
+    assert abs(one["many"].mean()) < 0.02
+    assert abs(one["many"].std() - 1.0) < 0.02
+    masks = [one[f"mask {step} {share}"] for step in (1, 2) for share in (0, 1)]
+    assert all(np.isclose(np.unique(mask), [0.0, 256 / 179]).all() for mask in masks), "what is kept is scaled up"
+    assert all(abs((mask > 0).mean() - 179 / 256) < 0.02 for mask in masks)
+    assert len({mask.tobytes() for mask in masks}) == 4
+
+
+def test_a_rate_too_small_for_a_byte_drops_nothing(jax: JaxProcess) -> None:
+    assert (jax("noise", 1, 0.001)["mask 1 0"] == 1.0).all()
+
+
+def test_every_seed_step_phase_and_draw_has_latents_of_its_own(jax: JaxProcess) -> None:
+    draws = [draw for key in ((1, 5, 0), (2, 5, 0), (1, 6, 0), (1, 5, 1)) for draw in jax("draws", *key)]
+    assert len(np.unique(np.concatenate(draws))) == 8 * 8 * 5
+
+
+def test_the_gradient_comes_back_through_the_mask_of_the_way_there(jax: JaxProcess) -> None:
+    values, upstream = np.random.default_rng(1).uniform(1.0, 2.0, (2, 30, 40)).astype(np.float32)
+    outputs, gradient = jax("thinned", values, upstream, 0.3)
+    factor = outputs / values
+    assert np.isclose(np.unique(factor.round(4)), [0.0, 256 / 179], atol=1e-4).all()
+    assert np.abs(gradient - factor * upstream).max() < 1e-6
+
+
+def test_scores_are_counted_in_forty_bins_from_zero_to_one(jax: JaxProcess) -> None:
+    fixed, _, _ = jax("counted", np.float32([0.0, 0.024, 0.026, 0.5, 0.99, 1.0]))
+    assert {place: count for place, count in enumerate(fixed.tolist()) if count} == {0: 2, 1: 1, 20: 1, 39: 2}
+    assert len(fixed) == 40
+
+
+def test_values_are_counted_in_sixty_bins_from_the_lowest_to_the_highest(jax: JaxProcess) -> None:
+    values = np.random.default_rng(1).gamma(2.0, size=4000).astype(np.float32)
+    _, counts, low_high = jax("counted", values)
+    assert low_high.tolist() == [values.min(), values.max()]
+    assert np.abs(counts - np.histogram(values, np.linspace(*low_high, 61))[0]).max() <= 1  # rounding at the edges
+    _, counts, low_high = jax("counted", np.full(10, -3.0, np.float32))
+    assert (counts[0], counts.sum()) == (10, 10), "equal values"
+    assert low_high[1] > low_high[0]
+
+
+def test_batch_norm_has_the_moments_of_its_values(jax: JaxProcess) -> None:
+    random = np.random.default_rng(1)
+    values = (3.0 + 2.0 * random.standard_normal((6, 4, 4, 5))).astype(np.float32)
+    gamma, beta = random.standard_normal((2, 5)).astype(np.float32)
+    outputs, mean, variance = jax("batch_norm", values, gamma, beta)
+    assert mean == pytest.approx(values.mean((0, 1, 2)), rel=1e-5)
+    assert variance == pytest.approx(values.var((0, 1, 2)), rel=1e-4)
+    expected = (values - values.mean((0, 1, 2))) / np.sqrt(values.var((0, 1, 2)) + 1e-3) * gamma + beta
+    assert np.abs(outputs - expected).max() < 1e-4
