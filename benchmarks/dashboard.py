@@ -109,11 +109,12 @@ def wait_until_drawn(page: Page) -> None:
 
 
 def visit_every_page(page: Page) -> list[str]:
-    """Follows each link of the navigation; the titles of the pages."""
+    """Follows each link of the navigation; the titles of the pages, which all differ."""
     titles = []
     for link in page.get_by_test_id("stSidebarNavLink").all():
+        before = page.locator("h1").first.inner_text()
         link.click()
-        page.wait_for_timeout(1_000.0)  # the script starts a moment after the click
+        page.wait_for_function("before => document.querySelector('h1').innerText !== before", arg=before)
         wait_until_drawn(page)
         titles.append(page.locator("h1").first.inner_text())
     return titles

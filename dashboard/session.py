@@ -24,10 +24,8 @@ def runtime() -> Runtime:
 
 @st.cache_resource(show_spinner=False)
 def host_look() -> HostLook:
-    """The look at this host. It takes seconds, so it begins with the process, before the runs are opened."""
-    look = HostLook()
-    look.begin()
-    return look
+    """The look at this host, begun by whoever asks first: it takes seconds of a core."""
+    return HostLook()
 
 
 def _open() -> Runtime:
@@ -36,16 +34,17 @@ def _open() -> Runtime:
 
 def open_early() -> None:
     """At the start of the process. What goes wrong is told by the pages, which try again."""
-    host_look()
-    threading.Thread(target=_load_pages, name="load-pages", daemon=True).start()
+    threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
     with contextlib.suppress(GanRuntimeError):
         runtime()
 
 
-def _load_pages() -> None:
-    """Imports what the pages are made of while the first browser still loads its own part, so that no page pays for it."""
+def _prepare() -> None:
+    """What no page should wait for, while the first browser still loads its own part: the libraries of the pages, and then,
+    so as not to take the processor from the first page, the look at the host."""
     for path in sorted(Path(__file__).parent.glob("*_view.py")):
         importlib.import_module(f"dashboard.{path.stem}")
+    host_look().begin()
 
 
 def close() -> None:

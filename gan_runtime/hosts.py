@@ -269,6 +269,5 @@ def _git(*arguments: str) -> str | None:
 
 
 if __name__ == "__main__":
-    os.nice(10)  # whoever waits for a page of the dashboard goes first
     keep_scikit_learn_out()
     print(look().model_dump_json())
