@@ -27,7 +27,7 @@ def test_launch_does_not_wait_for_the_look_at_the_host(show: Show, host: Host, m
     app = show("launch")
     assert not app.exception
     assert DETECTING in texts(app)
-    assert app.number_input(key="spec.batch_size_global").value == 32  # the form can be filled in meanwhile
+    assert app.text_input(key="spec.batch_size_global").value == "32"  # the form can be filled in meanwhile
     assert "Start run" not in labels(app)
     may_answer.set()
     session.runtime().host()
