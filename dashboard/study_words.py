@@ -25,7 +25,7 @@ from gan_runtime.studies.statistics import (
 )
 
 THREE_DIGITS = ".3g"
-CUT_OFF = "A grey bar in a chart is such an interval, cut off where it goes far beyond the runs."
+CUT_OFF = "A grey bar in a chart is the 95 % interval of one variant by itself, cut off where it goes far beyond the runs."
 SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
 FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
 NO_LATER_EPOCH = (

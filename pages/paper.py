@@ -12,8 +12,8 @@ st.title("The paper, figure by figure")
 st.caption(
     f"Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the {references.PAPER_REPLICAS} cores of a "
     f"{references.PAPER_MACHINE} with bfloat16 and XLA, {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to "
-    f"{references.PAPER_BATCHES[-1]}. Below, each figure's question is put to the runs that are stored here. Intervals of the "
-    f"variants of a study hold together at {words.share(LEVEL)}. {study_words.CUT_OFF}"
+    f"{references.PAPER_BATCHES[-1]}. Below, each figure's question is put to the runs that are stored here. Intervals "
+    f"in brackets are of ratios, those of a study together at {words.share(LEVEL)}. {study_words.CUT_OFF}"
 )
 paper_plan.show(runtime)
 picked = paper_view.pick_studies(store)
