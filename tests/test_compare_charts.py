@@ -107,6 +107,14 @@ def test_each_run_alone_keeps_its_own_colour() -> None:
     assert [(one.name, one.color) for one in grouping.each_run(GRID)][:2] == [("run-1", "#009E73"), ("run-2", "#CC79A7")]
 
 
+def test_no_two_of_eight_runs_have_the_same_color_and_each_keeps_its_own_where_it_can() -> None:
+    runs = palette.RUNS
+    assert palette.distinct([3, 5, 3]) == [runs[3], runs[5], runs[0]]
+    assert palette.distinct([0, 8, 1]) == [runs[0], runs[1], runs[2]]
+    assert len(set(palette.distinct([7] * 8))) == 8
+    assert palette.distinct([2] * 9)[8] == runs[2], "the ninth begins anew, and is drawn dashed"
+
+
 def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> None:
     found = grouping.grouped(GRID, "batch_size_global")
     assert [(one.name, one.run_ids, one.color) for one in found] == [

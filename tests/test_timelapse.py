@@ -52,6 +52,18 @@ def test_every_frame_holds_the_newest_grid_of_each_run() -> None:
     assert found == [((0, 0, 0), blank), ((120,) * 3, (60,) * 3), ((240,) * 3, (60,) * 3)]
 
 
+def test_below_a_run_that_has_ended_stands_the_epoch_of_its_last_grid() -> None:
+    def ink(strip: Strip, epoch: int) -> int:
+        """Dark pixels right of the name of the second run."""
+        _, picture = frames(timelapse.gif([FIRST, strip], [epoch]))[0]
+        below, left = 34 + 2 * HEIGHT + 13, 24 + 2 * WIDTH
+        label = picture.crop((left + 90, below - 8, left + 300, below + 8)).convert("L")
+        return sum(label.histogram()[:100])
+
+    assert ink(SECOND, 2) == 0
+    assert ink(SECOND, 3) > 20
+
+
 def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
     _, picture = frames(timelapse.gif([FIRST, SECOND], [3]))[0]
     below = 34 + 2 * HEIGHT + 13

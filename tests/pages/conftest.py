@@ -58,9 +58,18 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
 @pytest.fixture
 def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
-    """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9, 1.1))`."""
+    """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9, 1.1))`.
 
-    def make(run_id: str, losses: tuple[float, float] = (0.9, 1.1), seconds: float = 0.0, **options: object) -> RunDir:
+    `after_epoch_1`: records that stand in the journal before those of epoch 2.
+    """
+
+    def make(
+        run_id: str,
+        losses: tuple[float, float] = (0.9, 1.1),
+        seconds: float = 0.0,
+        after_epoch_1: tuple[journal.Sample | journal.Histogram, ...] = (),
+        **options: object,
+    ) -> RunDir:
         run = new_run(run_id, seconds=seconds, epochs=2, batch_size_global=32, **options)
         write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00002.png")
         steps = [float(step) for step in range(1, 21)]
@@ -84,6 +93,7 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
             journal.Plan(images=320, steps_per_epoch=10, epochs=2),
             journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values),
             journal.EpochDone(epoch=1, step=10, seconds=4.0, images=320, images_per_s=80.0),
+            *after_epoch_1,
             *(journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=SCORES) for epoch in (1, 2)),
             journal.EpochDone(epoch=2, step=20, seconds=2.0, images=320, images_per_s=160.0),
             *(journal.Histogram(name=name, **bins) for name in names),  # type: ignore[arg-type]

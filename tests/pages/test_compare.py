@@ -154,15 +154,13 @@ def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
 
 
 def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Make) -> None:
+    first = (
+        journal.Sample(epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
+        journal.Histogram(epoch=1, step=10, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
+    )
     for number in (1, 2):
-        run = trained(f"quick-000{number}", seconds=float(number))
+        run = trained(f"quick-000{number}", seconds=float(number), after_epoch_1=first)
         write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00001.png")
-        journal.append(
-            run.trainer_journal(),
-            1,
-            journal.Sample(epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
-            journal.Histogram(epoch=1, step=10, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
-        )
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
     assert len(app.slider) == 1

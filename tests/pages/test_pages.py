@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
@@ -17,6 +18,7 @@ from gan_runtime.journal import StatusChange
 from gan_runtime.presets import PRESETS
 from gan_runtime.rundir import RunDir
 from gan_runtime.store import queries
+from gan_runtime.training.grids import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -377,9 +379,21 @@ def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(show: Show, t
     app.run()
     assert app.slider[0].value == 2
     next(button for button in app.button if button.label == "Pause").click().run()
-    stopped_at = app.slider[0].value
+    assert app.slider[0].value == 2, "a pause stops at the epoch that is seen"
+    assert "After epoch 2," in texts(app)
     app.run()
-    assert app.slider[0].value == stopped_at
+    assert app.slider[0].value == 2
+
+
+def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
+    run = new_run("quick-0001", epochs=1)
+    write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00001.png")
+    sample = journal.Sample(epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={})
+    journal.append(run.trainer_journal(), 1, sample, StatusChange(status="finished", reason="all 1 epochs done"))
+    app = show("samples", runs="quick-0001")
+    assert not app.exception
+    assert "After epoch 1, step 10" in texts(app)
+    assert [button.label for button in app.button] == []
 
 
 def test_launch_greys_out_what_this_host_lacks_and_says_why(show: Show) -> None:

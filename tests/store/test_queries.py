@@ -278,6 +278,14 @@ def test_a_short_curve_is_every_step(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_part_of_a_curve_has_all_of_its_points(store: Store) -> None:
+    part = queries.curves(store, ["quick-0001"], ("d_real",), max_points=3, window=(2.5, 5.0))
+    assert list(part["step"]) == [3, 4, 5], "the whole curve in three points would be steps 1, 3 and 5"
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch", window=(1.1, 9.0))["step"]) == [5, 6]
+    assert queries.curves(store, ["quick-0001"], ("d_real",), window=(7.0, 8.0)).empty
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_curve_may_run_over_epochs_or_seconds(store: Store) -> None:
     assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch")["x"]) == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
     assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="wall_s")["x"]) == [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
