@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,6 +38,7 @@ from gan_runtime.rundir import RunDir
 from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, queries
+from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests import local_server
 from tests.commands_in_processes import starting
@@ -726,6 +729,21 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     assert command(*words, "--overwrite", home=trained).exit_code == 0
     assert RunSpec.read(tmp_path / "out/specs/run-0001/spec.json").epochs == 2
     assert not list((tmp_path / "out").rglob(".*"))
+
+
+def test_a_disk_that_runs_full_is_named_by_its_folder(
+    command: Callable[..., Result], trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise duckdb.IOException('Could not write file "x": No space left on device')
+
+    before = _table_contents(trained)
+    monkeypatch.setattr(Ingestor, "catch_up", full)
+    monkeypatch.setattr(Ingestor, "catch_up_run", full)
+    sentence = "the disk of {} is full: make space on it; what was to be written there is lost."
+    assert refused(command("rebuild", home=trained)) == sentence.format(trained)
+    assert refused(command("runs", home=trained)) == sentence.format(tempfile.gettempdir())
+    assert _table_contents(trained) == before
 
 
 def test_a_rebuild_replaces_nothing_that_is_no_file(command: Callable[..., Result], home: Home) -> None:

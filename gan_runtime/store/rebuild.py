@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime import owner, targets
+from gan_runtime import disk, owner, targets
 from gan_runtime.errors import StoreError, StoreLockedError
 from gan_runtime.home import Home
 from gan_runtime.store.ingest import Ingestor
@@ -41,7 +41,8 @@ def rebuild(home: Home) -> Rebuilt:
     aside = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
     try:
         usable = _is_usable(home.database)
-        rows = _build(home, aside)
+        with disk.told_when_full(home.path):
+            rows = _build(home, aside)
         damaged = None if usable else _set_aside(home.database)
         _wal(home.database).unlink(missing_ok=True)  # DuckDB would replay the old file's log into the new one
         aside.replace(home.database)

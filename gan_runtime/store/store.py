@@ -7,7 +7,10 @@ the owner builds the same store in memory from the journals.
 from __future__ import annotations
 
 import functools
+import os
 import re
+import secrets
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -196,7 +199,10 @@ class Writer:
 
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
-        return duckdb.connect(MEMORY if path is None else str(path), config=_CONFIG)
+        # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
+        # current one. A person's SQL may read in it, so nothing else lies there.
+        spill = f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}" if path is None else f"{path}.tmp"
+        return duckdb.connect(MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill})
     except duckdb.IOException as error:
         text = str(error)
         if "Could not set lock" in text:
