@@ -12,7 +12,7 @@ from gan_runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 
-LABEL = "Resume with other rates"
+LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is too narrow for all of it
 
 
 def buttons(runtime: Runtime, row: RunRow) -> None:
@@ -24,7 +24,7 @@ def buttons(runtime: Runtime, row: RunRow) -> None:
     if asked and actions.succeeded(lambda: runtime.resume(row.run_id)):
         st.rerun()
     if not refusal and row.study_id is None:
-        with st.popover(LABEL, icon=":material/tune:", width="stretch"):
+        with st.popover(LABEL, icon=":material/tune:", width="stretch", help=HELP):
             _form(runtime, row)
 
 
