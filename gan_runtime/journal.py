@@ -17,9 +17,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from gan_runtime.errors import HomeError, JournalError
 from gan_runtime.records import (
-    ACTIVE,
-    ENDED,
-    STAGES,
     AttemptStart,
     Changed,
     Created,
@@ -38,7 +35,6 @@ from gan_runtime.records import (
     Renamed,
     Sample,
     Scalars,
-    Status,
     StatusChange,
     StudyPlace,
     Surface,
@@ -46,6 +42,7 @@ from gan_runtime.records import (
     WorkerTimes,
     now,
 )
+from gan_runtime.states import ACTIVE, ENDED, STAGES, Status
 
 __all__ = [
     "ACTIVE",

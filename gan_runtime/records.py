@@ -11,13 +11,9 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gan_runtime.columns import Attempt, Bytes, Count, Document, Kind, Moment, Name, Options, Rank, Step
+from gan_runtime.states import Status
 
-Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
 Level = Literal["info", "warning", "error"]
-ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
-ENDED: tuple[Status, ...] = ("finished", "stopped", "failed", "lost")
-# How far an attempt is. Clocks of several processes may disagree, but an attempt only ever goes on to a later stage.
-STAGES: dict[Status, int] = {"queued": 0, "starting": 1, "compiling": 2, "running": 3, **dict.fromkeys(ENDED, 4)}
 
 
 def now() -> datetime:

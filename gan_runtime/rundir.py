@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,9 +109,12 @@ class RunDir:
 
     def journals(self) -> list[Path]:
         """Every journal, the supervisor's first."""
+        return self.in_order(self.journal_stats())
+
+    def in_order(self, names: Iterable[str]) -> list[Path]:
+        """Some journals, the supervisor's first: it says how the run was submitted."""
         supervisor = self.supervisor_journal.name
-        names = sorted((name for name in self.journal_stats()), key=lambda name: (name != supervisor, name))
-        return [self.path / name for name in names]
+        return [self.path / name for name in sorted(names, key=lambda name: (name != supervisor, name))]
 
     def journal_stats(self) -> dict[str, Stamp]:
         """What tells by name whether a journal has changed since an earlier look. A folder that is gone has none.

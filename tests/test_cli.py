@@ -406,8 +406,8 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(place: Path, command: C
         assert told[1].startswith("quick-0001 is no run that can be read, and is left out: the first line of journal-supervisor")
         assert len(told) == 2
     assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {"run_id": "quick-0001"}
-    for words in (["show", "quick-0001"], ["stop", "quick-0001"], ["resume", "quick-0001"]):
-        refused = command(*words)
+    for words in (["show"], ["stop"], ["resume"], ["export", "--to", str(place / "out")]):
+        refused = command(*words, "quick-0001")
         assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1), refused.output
         assert "quick-0001 cannot be read: " in refused.stderr
 

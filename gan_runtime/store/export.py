@@ -17,6 +17,7 @@ import duckdb
 
 from gan_runtime import targets
 from gan_runtime.errors import ExportError
+from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
 VIEWS = ("runs", "scalars", "epochs", "histograms", "profiles", "memory", "phases", "kernels", "surfaces", "events")
@@ -28,9 +29,12 @@ def export(store: Store, run_ids: list[str], folder: Path, form: Format, overwri
     """Writes the files and returns their paths.
 
     Raises:
+        UnknownRunError: one of the runs is not stored, or cannot be read; nothing is written.
         TargetError: a file is there already and `overwrite` is not given, or it is no plain file; nothing is written.
         ExportError: the folder cannot be made or written.
     """
+    for run_id in run_ids:
+        queries.run(store, run_id)
     writers = {**_views(store, run_ids, folder, form), **_samples(store, run_ids, folder), **_specs(store, run_ids, folder)}
     try:
         targets.check(writers, overwrite)

@@ -7,16 +7,15 @@ cannot be read is set aside by name, with the reason, and all others go on.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterable
 from datetime import datetime
 
 from gan_runtime import journal
-from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home, is_run_name
 from gan_runtime.journal import ENDED
 from gan_runtime.rundir import RunDir, Stamp
+from gan_runtime.store import reasons
 from gan_runtime.store.intake import STEPPED, Intake, Marks, write_rows
 from gan_runtime.store.store import Store, is_trouble_of_the_store
 from gan_runtime.store.watch import Clock, Watch
@@ -107,7 +106,7 @@ class Ingestor:
         if self._listings == self._watch.listings:
             return set()
         self._listings = self._watch.listings
-        return (self._offsets.keys() | self._aside.keys()) - set(map(_printable, self._watch.present))
+        return (self._offsets.keys() | self._aside.keys()) - set(map(reasons.printable, self._watch.present))
 
     def _look_at(self, run: RunDir) -> int:
         """Reads what is new of one run, or sets it aside; returns how much was changed in the tables already."""
@@ -121,7 +120,7 @@ class Ingestor:
             if is_trouble_of_the_store(error):
                 raise
             self._drop(run.run_id)
-            return self._set_aside(run.run_id, _in_words(error), {})
+            return self._set_aside(run.run_id, reasons.in_words(error), {})
 
     def _read(self, run: RunDir) -> int:
         stamps = run.journal_stats()
@@ -132,7 +131,7 @@ class Ingestor:
             self.forget(run.run_id)
             news += 1
         if not self._offsets.get(run.run_id):
-            reason = _unreadable(run, stamps)
+            reason = reasons.unreadable(run, stamps)
             if reason is None:
                 return news  # its first line is being written
             if reason:
@@ -140,8 +139,13 @@ class Ingestor:
         return news + self._read_journals(run, stamps)
 
     def _read_journals(self, run: RunDir, stamps: dict[str, Stamp]) -> int:
+        offsets = self._offsets.get(run.run_id, {})
+        longer = [path for path in run.in_order(stamps) if stamps[path.name][1] > offsets.get(path.name, 0)]
+        if not longer:  # as each ended run is when an owner begins
+            self._stamps[run.run_id] = stamps
+            return 0
         news, intake = 0, self._intake(run)
-        for path in run.journals():
+        for path in longer:
             offset = self._offsets.get(run.run_id, {}).get(path.name, 0)
             while path.stat().st_size > offset:
                 chunk = journal.read(path, offset)
@@ -197,7 +201,7 @@ class Ingestor:
             except Exception as error:
                 if is_trouble_of_the_store(error):
                     raise
-                news += self._set_aside(intake.run.run_id, _in_words(error), intake.stamps or {})
+                news += self._set_aside(intake.run.run_id, reasons.in_words(error), intake.stamps or {})
             else:
                 news += self._done(intake)
         return news
@@ -237,7 +241,7 @@ class Ingestor:
             self.forget(name)
         self._stamps[name] = stamps
         self._watch.rest(name)
-        shown = _printable(name)
+        shown = reasons.printable(name)
         if self._aside.get(shown) == reason:
             return 0
         log.warning("run %s is set aside: %s", shown, reason)
@@ -249,7 +253,7 @@ class Ingestor:
 
     def _take_back(self, name: str) -> int:
         """Ends being set aside. Returns 1 if it was."""
-        shown = _printable(name)
+        shown = reasons.printable(name)
         if self._aside.pop(shown, None) is None:
             return 0
         with self._store.transaction() as writer:
@@ -272,38 +276,3 @@ class Ingestor:
     def _drop_waiting(self) -> None:
         for intake in list(self._waiting):
             self._drop(intake.run.run_id)
-
-
-def _unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
-    """Why nothing of the run can be stored; empty when it can. None: it has no whole line yet."""
-    supervisor = run.supervisor_journal
-    if not stamps:
-        return None
-    if supervisor.name not in stamps:
-        return f"{supervisor.name} is missing"
-    match journal.first(supervisor):
-        case None:
-            return None
-        case journal.Created():
-            return ""
-        case journal.Skipped(reason=reason):
-            return f"the first line of {supervisor.name} must say what was submitted, but cannot be read" + (
-                f" ({reason.rstrip('.')})" if reason else ""
-            )
-        case _:
-            return f"the first line of {supervisor.name} must say what was submitted, but says something else"
-
-
-def _printable(name: str) -> str:
-    """A folder's name as text for lists and terminals: bytes that are no UTF-8, and control characters, as \\xff."""
-    text = os.fsencode(name).decode("utf-8", errors="backslashreplace")
-    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, GanRuntimeError):
-        return str(error).rstrip(".")
-    if isinstance(error, OSError):
-        return f"it cannot be read ({error.strerror or type(error).__name__})"
-    first = (str(error).splitlines() or [""])[0][:200]
-    return f"it cannot be stored ({type(error).__name__}: {first})"

@@ -197,6 +197,28 @@ def test_the_owner_and_a_rebuild_go_on_beside_bad_runs(home: Home, good: RunDir)
     assert rebuild(home).rows["runs"] == 1
 
 
+def test_an_owner_that_cannot_store_anything_says_so_and_logs_it_once(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk stays full for hours; four tracebacks a second would fill it further."""
+
+    def refuse(_: Ingestor) -> int:
+        raise OSError("No space left on device")
+
+    runtime = Runtime.open(home)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Ingestor, "catch_up_news", refuse)
+            for _ in range(5):
+                runtime.refresh()
+            assert runtime.trouble == "OSError: No space left on device"
+        assert [record.message for record in caplog.records] == ["the runtime could not act"]
+        runtime.refresh()
+        assert runtime.trouble == ""
+    finally:
+        runtime.close()
+
+
 # ---- lines that are skipped -------------------------------------------------------------------------------------------------
 
 CALL = {"kind": "scalars", "epoch": 1, "first_step": 1, "wall_s": [1.0, 2.0], "values": {"loss_generator": [1.0, 2.0]}}

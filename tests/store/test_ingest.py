@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ from gan_runtime.journal import (
     TimeShare,
     WorkerTimes,
 )
-from gan_runtime.rundir import RunDir
+from gan_runtime.rundir import RunDir, Stamp
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
 from tests.small_pictures import png
@@ -409,8 +408,8 @@ def test_a_journal_removed_by_hand_takes_its_rows_with_it(home: Home, store: Sto
 class Vanishing(RunDir):
     """Deleted by another process right after its journals were listed."""
 
-    def journals(self) -> list[Path]:
-        found = super().journals()
+    def journal_stats(self) -> dict[str, Stamp]:
+        found = super().journal_stats()
         shutil.rmtree(self.path)
         return found
 
