@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gan_runtime import bundles, commands, hosts, owner, presets
+from gan_runtime import bundles, commands, hosts, presets
 from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
 from gan_runtime.cli.arguments import (
     CHANGEABLE,
@@ -26,7 +26,6 @@ from gan_runtime.cli.arguments import (
     RunArgument,
     VersionOption,
 )
-from gan_runtime.cli.follow import Snapshot
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.home import Home, command_line
 from gan_runtime.spec import RunSpec
@@ -89,7 +88,7 @@ def train(
             report.show(end)
         else:
             end = training.train(chosen, spec, preset, report)
-    _conclude(chosen, end, as_json)
+    reports.conclude(chosen, end, as_json)
 
 
 @app.command(epilog=SETTABLE)
@@ -134,22 +133,7 @@ def resume(
     chosen = Home.choose(home)
     with reports.choose(as_json) as report:
         end = training.resume(chosen, run, presets.parse_assignments(assignments or []), report)
-    _conclude(chosen, end, as_json)
-
-
-def _conclude(home: Home, end: Snapshot, as_json: bool) -> None:
-    row = end.row
-    if row.status in ("failed", "lost"):
-        output.note(f"run {row.run_id} is {row.status}: {row.note}")
-        raise typer.Exit(1)
-    if as_json:
-        return
-    output.say(f"run {row.run_id} is {row.status}: {row.note}")
-    if row.status == "stopped":
-        elsewhere = "" if home == Home.choose() else f" --home {home.path}"
-        output.say(f"go on with: {command_line()} resume {row.run_id}{elsewhere}")
-    if row.status == "queued" and not owner.is_owned(home):
-        output.say("nobody trains in this home now: the run waits until a dashboard or another `train` is started.")
+    reports.conclude(chosen, end, as_json)
 
 
 @app.command()
@@ -307,13 +291,4 @@ def serve(
     as_json: JsonOption = False,
 ) -> None:
     """Open the dashboard. Ctrl-C ends it; trainings go on."""
-    serving.check_port(address, port)
-    chosen = Home.choose(home).prepare()
-    where = {"url": serving.url(address, port), "home": chosen.path}
-    if as_json:
-        output.print_json(where, indent=None)
-    else:
-        output.say(f"The dashboard is at {where['url']}")
-    if danger := serving.danger(address, port):
-        output.note(danger)
-    serving.become_dashboard(chosen, address, port, stdout_to_stderr=as_json)
+    serving.serve(Home.choose(home), address, port, as_json)

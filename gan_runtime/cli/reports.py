@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
+from gan_runtime import owner
 from gan_runtime.cli import output
 from gan_runtime.cli.follow import Snapshot
+from gan_runtime.home import Home, command_line
 
 
 class Report(Protocol):
@@ -65,6 +68,22 @@ def choose(as_json: bool) -> Iterator[Report]:
             yield Bar(progress)
     else:
         yield Lines(lambda snapshot: output.notes().print(in_words(snapshot)))
+
+
+def conclude(home: Home, end: Snapshot, as_json: bool) -> None:
+    """How a followed run has ended, and what to do next. Raises typer.Exit with code 1 when it failed or was lost."""
+    row = end.row
+    if row.status in ("failed", "lost"):
+        output.note(f"run {row.run_id} is {row.status}: {row.note}")
+        raise typer.Exit(1)
+    if as_json:
+        return
+    output.say(f"run {row.run_id} is {row.status}: {row.note}")
+    if row.status == "stopped":
+        elsewhere = "" if home == Home.choose() else f" --home {home.path}"
+        output.say(f"go on with: {command_line()} resume {row.run_id}{elsewhere}")
+    if row.status == "queued" and not owner.is_owned(home):
+        output.say("nobody trains in this home now: the run waits until a dashboard or another `train` is started.")
 
 
 def in_words(snapshot: Snapshot) -> str:

@@ -10,10 +10,25 @@ import socket
 import sys
 from typing import NoReturn
 
+from gan_runtime.cli import output
 from gan_runtime.errors import PortError
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 
 LOOPBACK = "127.0.0.1"
+
+
+def serve(home: Home, address: str, port: int, as_json: bool) -> None:
+    """Tells where the dashboard is and who can reach it, then becomes it. Raises PortError, HomeError."""
+    check_port(address, port)
+    home.prepare()
+    where = {"url": url(address, port), "home": home.path}
+    if as_json:
+        output.print_json(where, indent=None)
+    else:
+        output.say(f"The dashboard is at {where['url']}")
+    if warning := danger(address, port):
+        output.note(warning)
+    become_dashboard(home, address, port, stdout_to_stderr=as_json)
 
 
 def check_port(address: str, port: int) -> None:
