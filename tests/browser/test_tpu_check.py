@@ -26,4 +26,15 @@ def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(browser: Browser
     page.get_by_role("option").filter(has_text="v5e").first.click()
     settled(page)
     expect(page.get_by_text("Nothing is compiled for this choice yet")).to_be_visible()
+
+    # Check compiles with the real compiler: the answer about the run comes first, and what was answered before a Cancel stays.
+    page.get_by_role("combobox", name="Workload").click()
+    page.get_by_role("option", name="Fully connected GAN").click()
+    settled(page)
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.get_by_text("programs compiled · now")).to_be_visible()
+    expect(page.get_by_test_id("stMetric").filter(has_text="Compiles")).to_contain_text("yes", timeout=200_000)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("The check ended early: cancelled")).to_be_visible()
+    expect(page.get_by_role("button", name="Compile the missing")).to_be_enabled()
     page.close()
