@@ -40,7 +40,7 @@ def welcome() -> None:
     )
     for column, (title, text, page, label) in zip(st.columns(3), steps, strict=True):
         with column.container(border=True, height="stretch"):
-            st.subheader(title)
+            st.header(title)
             st.write(text)
             st.page_link(page, label=label, icon=":material/arrow_forward:")
 
@@ -67,7 +67,7 @@ def waiting(runtime: Runtime, rows: list[RunRow]) -> None:
     if not rows:
         return
     items = queue_items(rows)
-    st.subheader(f"Queue ({len(items)})", help="One run trains on an accelerator at a time; the others wait here in this order.")
+    st.header(f"Queue ({len(items)})", help="One run trains on an accelerator at a time; the others wait here in this order.")
     titles = {study.study_id: study for study in queries.studies(runtime.store)}
     for index, item in enumerate(items):
         run_ids, first = [row.run_id for row in item], item[0]
@@ -101,7 +101,7 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
     """The newest ended runs, with their last picture."""
     if not rows:
         return
-    st.subheader("Last runs")
+    st.header("Last runs")
     columns = st.columns(4)
     for index, row in enumerate(rows):
         with columns[index % 4].container(border=True):

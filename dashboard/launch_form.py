@@ -66,13 +66,13 @@ def fields(preset: str, host: Host | None, look_again: Callable[[], None], fille
         options = [option for option in RunSpec.options().values() if option.group == group and option.name != "accelerator"]
         shown = [option for option in options if has_effect(option.name, form) or option.name in filled.problems]
         if group in OPEN_GROUPS:
-            st.subheader(group)
+            st.header(group)
             if group == "Accelerator":
                 _accelerator_cards(host, look_again)
             _group(preset, shown, filled)
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
-            st.subheader("More options")
+            st.header("More options")
         with _expander(group, form, [option.name for option in options if option.name in filled.problems]):
             _group(preset, shown, filled)
             _not_in_use([option for option in options if option not in shown])

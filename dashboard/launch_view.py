@@ -18,7 +18,7 @@ from gan_runtime.store.store import Store
 
 def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> None:
     """Steps, batch, memory and time of the run as it stands in the form, and the equivalent command."""
-    st.subheader("This run")
+    st.header("This run")
     data = _data(spec)
     if data is not None:
         _figures(runtime, spec, host, data)
@@ -33,7 +33,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> N
 
 def what_is_wrong(problems: dict[str, str]) -> None:
     """Every wrong option in one place, for whoever has scrolled away from its field."""
-    st.subheader("This run")
+    st.header("This run")
     for message in problems.values():
         st.error(words.plain(message), icon=":material/error:")
     start_button("Start run", why_not="Correct what is marked red first.")

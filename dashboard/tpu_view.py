@@ -113,7 +113,7 @@ def overhead_slider() -> float:
 
 def predictions(plan: Plan, progress: Progress) -> float:
     """The two charts under the slider, and the assumption chosen on it."""
-    st.subheader("Predicted time of an epoch")
+    st.header("Predicted time of an epoch")
     overhead_s = overhead_slider()
     left, right = st.columns(2, gap="large")
     with left:
@@ -156,7 +156,7 @@ def step_in_words(one: StepEstimate) -> None:
 
 def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
-    st.subheader("The ten most expensive operations of a step")
+    st.header("The ten most expensive operations of a step")
     st.dataframe(
         widgets.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
         hide_index=True,
@@ -170,7 +170,7 @@ def dearest(one: StepEstimate) -> None:
 
 def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
     """bfloat16 beside float32, once both are compiled."""
-    st.subheader("What bfloat16 changes")
+    st.header("What bfloat16 changes")
     others = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
     other = next((one for one in answers if one.point in others and one != first), None)
     sentence = tpu_words.precision(first, other) if other is not None else ""
@@ -179,7 +179,7 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
 
 def how_good(store: Store, plan: Plan) -> None:
     """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
-    st.subheader("How good such estimates are")
+    st.header("How good such estimates are")
     st.markdown(
         f"**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate was checked once "
         f"against published measurements of another program: {references.ESTIMATED_STEP}. {references.ESTIMATED_WITH} For a small step "

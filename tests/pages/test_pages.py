@@ -26,7 +26,7 @@ Make = Callable[..., RunDir]
 
 def texts(app: AppTest) -> str:
     """Everything readable on the page that is not a chart."""
-    kinds = (app.title, app.markdown, app.caption, app.info, app.error, app.warning, app.subheader)
+    kinds = (app.title, app.markdown, app.caption, app.info, app.error, app.warning, app.header, app.subheader)
     pieces = [str(item.value) for kind in kinds for item in kind]
     return "\n".join([*pieces, *(str(item.proto.body) for item in app.get("html"))])
 
