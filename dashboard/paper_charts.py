@@ -78,7 +78,7 @@ def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) ->
 
 
 def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
-    """How many times faster on more devices. `frame`: system, devices, speed_up, ours (bool); both axes logarithmic."""
+    """How many times faster on more devices. `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic."""
     base = alt.Chart(frame).encode(
         x=alt.X("devices:Q", title="Devices", scale=alt.Scale(type="log", base=2), axis=alt.Axis(grid=False, format="d")),
         y=alt.Y("speed_up:Q", title="Times as fast as the fewest devices", scale=alt.Scale(type="log", base=2)),
@@ -88,6 +88,7 @@ def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     points = base.mark_circle(size=60, opacity=1).encode(
         tooltip=[
             alt.Tooltip("system:N", title="System"),
+            alt.Tooltip("detail:N", title="Measured with"),
             alt.Tooltip("devices:Q", title="Devices", format="d"),
             alt.Tooltip("speed_up:Q", title="Times as fast", format=".2f"),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pandas as pd
@@ -60,7 +61,7 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
             "Images/s": rates["images_per_s"].round(),
             "Runs": rates["runs"],
             "Precision": rates["precision"].map(option_words.choice),
-            "XLA": rates["xla"].map(option_words.choice),
+            "XLA": [_xla(*item) for item in rates[["accelerator", "engine", "xla"]].itertuples(index=False)],
             "Engine": [condition_words.ENGINES.get(name, name) for name in rates["engine"]],
             "Data": [_data(*pair) for pair in zip(rates["dataset"], rates["images"], strict=True)],
             "Other options": [_others(settings) for settings in rates["settings"]],
@@ -107,29 +108,44 @@ def _scaling(rates: pd.DataFrame) -> None:
 
 def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
     """Steady rates by number of devices, each line against its own fewest devices: ours where runs differ in that alone, and
-    CERN's. Columns: system, devices, rate, ours, speed_up."""
+    CERN's. Columns: system (the legend's), detail (all that the runs of a line share), devices, rate, ours, speed_up."""
     rows = []
+    names: set[str] = set()
     for _, group in rates.groupby(BESIDE, dropna=False, sort=False):
         if group["devices"].nunique() > 1:
-            name = _line_name(group.iloc[0])
-            rows += [(name, *pair, True) for pair in zip(group["devices"], group["images_per_s"], strict=True)]
-    rows += [(f"CERN, {one.system}", one.devices, 1.0 / one.seconds, False) for one in references.CERN_EPOCHS]
-    frame = pd.DataFrame(rows, columns=["system", "devices", "rate", "ours"]).sort_values(["system", "devices"])
+            name, detail = _line_name(group.iloc[0], names), _line_detail(group.iloc[0])
+            names.add(name)
+            rows += [(name, detail, *pair, True) for pair in zip(group["devices"], group["images_per_s"], strict=True)]
+    rows += [
+        (f"CERN, {one.system}", f"batch {one.batch_per_device} per device", one.devices, 1.0 / one.seconds, False)
+        for one in references.CERN_EPOCHS
+    ]
+    frame = pd.DataFrame(rows, columns=["system", "detail", "devices", "rate", "ours"]).sort_values(["system", "devices"])
     return frame.assign(speed_up=frame["rate"] / frame.groupby("system")["rate"].transform("first"))
 
 
-def _line_name(row: pd.Series) -> str:
-    """Such as: CPU, batch 256, Digits (embedded), bfloat16."""
+def _line_name(row: pd.Series, taken: set[str]) -> str:
+    """Short enough for a legend; a second line of the same kind is numbered."""
+    name = f"Here, {str(row['accelerator']).upper()}, batch {row['batch_size_global']}"
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return name if name not in taken else next(item for item in numbered if item not in taken)
+
+
+def _line_detail(row: pd.Series) -> str:
+    """Such as: Digits (embedded), 1 797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC (imported)."""
     parts = (
-        str(row["accelerator"]).upper(),
-        f"batch {row['batch_size_global']}",
         _data(row["dataset"], row["images"]),
         option_words.choice(row["precision"]),
-        f"XLA {option_words.choice(row['xla'])}",
+        f"XLA {_xla(row['accelerator'], row['engine'], row['xla'])}",
         condition_words.ENGINES.get(row["engine"], row["engine"]),
         f"{row['cpu_model']}{' (imported)' if row['imported'] else ''}",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _xla(accelerator: str, engine: str, xla: str) -> str:
+    """A TPU and JAX compile every step whatever the option says."""
+    return "always" if accelerator == "tpu" or engine == "jax" else option_words.choice(xla)
 
 
 def _others(settings: str) -> str:

@@ -159,7 +159,7 @@ def rates(curves: pd.DataFrame) -> str:
     for variant, rows in curves.sort_values("x").groupby("variant", sort=False):
         low, high, rises = rows["mean"].min(), rows["mean"].max(), _abrupt_rises(rows["mean"])
         moves = (
-            f"constant {high:.2g}"
+            f"stays at {high:.2g}"
             if low == high
             else f"{low:.2g} to {high:.2g} with {rises} abrupt rise{'s' if rises != 1 else ''}"
         )

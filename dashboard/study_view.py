@@ -85,7 +85,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     st.caption(f"{condition_words.line(queries.conditions(store, [row.run_id for row in runs]))}.")
     by_chance = study.question == "seed"
     sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
-    for sentence in sentences or [study_words.missing(results, "epoch_seconds")]:
+    for sentence in sentences:
         st.markdown(f"- {sentence}")
     for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
         with column:

@@ -130,7 +130,7 @@ def factor(ratio: float) -> str:
     """0.62 · 12.3 · over 1000, under 0.01: what two repeats that are far apart allow is no number to be read."""
     if not 0.01 <= ratio <= 1000.0:
         return "over 1000" if ratio > 1.0 else "under 0.01"
-    return f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.3g}"
+    return f"{ratio:.3f}" if ratio < 0.1 else f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.3g}"
 
 
 def levels(results: pd.DataFrame) -> str:

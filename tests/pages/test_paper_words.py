@@ -13,7 +13,7 @@ def test_rates_that_rise_abruptly_are_counted() -> None:
     constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
     cycles = pd.DataFrame({"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]})
     both = pd.concat([constant, cycles])
-    assert paper_words.rates(both) == "a: constant 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
+    assert paper_words.rates(both) == "a: stays at 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
     assert paper_words.rate_cycles(both, {512}).agrees is True
     assert paper_words.rate_cycles(constant, {512}).agrees is False
     assert "these runs have batch 64" in paper_words.rate_cycles(both, {64}).why
@@ -165,7 +165,13 @@ def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
     ]
     rates = pd.DataFrame(rows, columns=[*columns, "imported", "settings", "runs", "images_per_s"])
     ours = paper_devices.speed_ups(rates).query("ours")
-    name = "CPU, batch 64, Digits (embedded), 1\u2009797 images, float32, XLA off, TensorFlow, A"
+    name = "Here, CPU, batch 64"
+    assert set(ours["detail"]) == {"Digits (embedded), 1\u2009797 images, float32, XLA off, TensorFlow, A"}
     assert ours[["system", "devices", "speed_up"]].to_numpy().tolist() == [[name, 1, 1.0], [name, 2, 1.5]]
     assert list(paper_devices.rate_table(rates)["Host"]) == ["A", "A", "A", "B (imported)", "B"]
     assert list(paper_devices.rate_table(rates)["Other options"]) == ["–", "–", "R1 penalty 2.0", "–", "–"]
+    again = rates.assign(cpu_model="C", imported=True, accelerator="tpu")
+    assert set(paper_devices.speed_ups(pd.concat([rates, again])).query("ours")["system"]) == {name, "Here, TPU, batch 64"}
+    assert set(paper_devices.rate_table(again)["XLA"]) == {"always"}
+    elsewhere = paper_devices.speed_ups(pd.concat([rates, rates.assign(cpu_model="C")])).query("ours")
+    assert set(elsewhere["system"]) == {name, f"{name} (2)"}
