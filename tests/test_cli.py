@@ -537,6 +537,7 @@ def test_a_wrong_word_is_refused(place: Path, command: Callable[..., Result], wo
         (["train", "--detac"], r"no such option: --detac \(Possible options: .+\): see `.+ -m gan_runtime train --help`\."),
         (["--detach"], r"no such option: --detach: see `.+ -m gan_runtime --help`\."),
         (["shw"], r"no such command 'shw', did you mean 'show': see `.+ -m gan_runtime --help`\."),
+        (["x" * 10_000], r"no such command 'x{150,190}…: see `.+ -m gan_runtime --help`\."),
         (["show"], r"missing argument 'RUN': see `.+ -m gan_runtime show --help`\."),
         (["serve", "--port", "0"], r"invalid value for '--port': .+: see `.+ -m gan_runtime serve --help`\."),
         (["study", "batch_size", "--values", ""], r"values has 1 value\(s\), but a study compares at least 2: try .+\."),

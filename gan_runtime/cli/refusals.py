@@ -13,6 +13,8 @@ from gan_runtime.cli import output
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import command_line
 
+MOST_CHARACTERS = 200
+
 
 class OneSentence(TyperGroup):
     """Shows an error that a person can cause as its sentence instead of a traceback or a box. Exit code 2."""
@@ -50,5 +52,6 @@ def _refused(sentence: str) -> typer.Exit:
 def _usage(error: TyperException, command: str) -> str:
     """The parser's complaint in one sentence, and where to read on."""
     text = re.sub(r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()).rstrip(".?")
+    text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"  # it quotes what was given
     asking = " ".join(part for part in (command_line(), command, "--help") if part)
     return f"{text[:1].lower()}{text[1:]}: see `{asking}`."
