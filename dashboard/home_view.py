@@ -108,7 +108,7 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
             sample_images.show(store, row, row.epochs, caption=False)
             widgets.state(row.status, row.name)
             st.caption(f"{words.plain(settings(row))} · {words.plain(row.note)}")
-            st.page_link(places.LIVE, label="Open", query_params={"run": row.run_id})
+            st.page_link(places.LIVE, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})
 
 
 def settings(row: RunRow) -> str:
