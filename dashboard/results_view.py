@@ -13,9 +13,10 @@ from dashboard.result_words import RESULTS
 from gan_runtime.options import Option
 from gan_runtime.store.queries import RunRow
 
+PERCENT = "%.1f %%"
 JUDGED = {
     "score_gap": ("Score gap", result_words.GAP_HELP, "%.3f"),
-    "accuracy": ("D's accuracy", result_words.ACCURACY_HELP, "percent"),
+    "accuracy": ("D's accuracy", result_words.ACCURACY_HELP, PERCENT),
     "spread_ratio": ("Spread ratio", result_words.SPREAD_HELP, "%.3f"),
     "images_per_s": ("Images/s", result_words.SPEED_HELP, "%.0f"),
 }
@@ -29,9 +30,10 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow]) -> None:
     shown = pd.DataFrame({"Run": list(grouping.unique_names(rows).values())})
     config = {"Run": st.column_config.TextColumn("Run", pinned=True)}
     for name, (title, help_text, form) in JUDGED.items():
-        shown[[f"{title}, best", f"at epoch ({title})", f"{title}, last"]] = results[
-            [f"{name}_best", f"{name}_best_epoch", f"{name}_last"]
-        ].to_numpy()
+        factor = 100.0 if form == PERCENT else 1.0
+        shown[f"{title}, best"] = results[f"{name}_best"].to_numpy() * factor
+        shown[f"at epoch ({title})"] = results[f"{name}_best_epoch"].to_numpy()
+        shown[f"{title}, last"] = results[f"{name}_last"].to_numpy() * factor
         config[f"{title}, best"] = st.column_config.NumberColumn(help=help_text, format=form)
         config[f"at epoch ({title})"] = st.column_config.NumberColumn("at epoch", format="%d")
         config[f"{title}, last"] = st.column_config.NumberColumn("last", format=form)

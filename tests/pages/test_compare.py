@@ -100,16 +100,16 @@ def test_compare_shows_the_best_epoch_beside_the_last_and_says_that_losses_have_
     assert best.iloc[0].to_dict() == {
         "Run": "quick-0001",
         "Score gap, best": pytest.approx(0.2),
-        "at epoch (Score gap)": 1.0,
+        "at epoch (Score gap)": 1,
         "Score gap, last": pytest.approx(0.2),
-        "D's accuracy, best": 0.625,
-        "at epoch (D's accuracy)": 1.0,
-        "D's accuracy, last": 0.625,
+        "D's accuracy, best": 62.5,
+        "at epoch (D's accuracy)": 1,
+        "D's accuracy, last": 62.5,
         "Spread ratio, best": 0.5,
         "at epoch (Spread ratio)": 1.0,
         "Spread ratio, last": 0.5,
         "Images/s, best": 160.0,
-        "at epoch (Images/s)": 2.0,
+        "at epoch (Images/s)": 2,
         "Images/s, last": 160.0,
     }
     assert "Losses have no best value in a GAN" in texts(app)
