@@ -12,6 +12,8 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
 PLAY_SECONDS = 0.6
+# How often the slider is told its place after a pause: a tick on its way interrupts a redraw or takes the place of its message.
+REMINDERS = 4
 ACROSS = 3
 SAME_LATENTS = "The same place in the grids is the same latent in all of these runs: compare image by image."
 OTHER_LATENTS = (
@@ -56,14 +58,16 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         for column, row in zip(st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False):
             with column:
                 _one_run(store, row, colors[row.run_id], epoch, bars, key)
+    if not timed:
+        st.session_state[f"{key}.paused"] = max(0, st.session_state.get(f"{key}.paused", 0) - 1)
 
 
 def _play_button(key: str, newest: int) -> None:
     playing = st.session_state[f"{key}.playing"]
     if playing:
         _advance(key, newest)
-    elif st.session_state.pop(f"{key}.paused", False) and f"{key}.epoch" in st.session_state:
-        # What the browser's slider shows may be a tick ahead of what it has reported: it is told where it stands.
+    elif st.session_state.get(f"{key}.paused") and f"{key}.epoch" in st.session_state:
+        # What the browser's slider shows may be a tick away from what is drawn: it is told where it stands.
         st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
     icon = ":material/pause:" if playing else ":material/play_arrow:"
     st.button("Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,))
@@ -72,7 +76,7 @@ def _play_button(key: str, newest: int) -> None:
 def _toggle(key: str) -> None:
     """Before the page is drawn: a pause stops at the epoch that is seen, not at the one that would come next."""
     playing = bool(st.session_state[f"{key}.playing"])
-    st.session_state.update({f"{key}.playing": not playing, f"{key}.paused": playing, f"{key}.follow": False})
+    st.session_state.update({f"{key}.playing": not playing, f"{key}.paused": REMINDERS if playing else 0, f"{key}.follow": False})
 
 
 def _advance(key: str, newest: int) -> None:
