@@ -34,6 +34,7 @@ TRAIN_MS = 180_000.0  # TensorFlow is loaded twice before the first step: to loo
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 # Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the others as well.
 MODULES = sorted(f"dashboard.{path.stem}" for path in (REPOSITORY / "dashboard").glob("*.py") if path.stem != "navigation")
+OTHER_TITLE = "before => { const title = document.querySelector('h1'); return title && title.innerText !== before }"
 IMPORT_ALL = """
 import json, sys, time
 begin = time.perf_counter()
@@ -114,7 +115,7 @@ def visit_every_page(page: Page) -> list[str]:
     for link in page.get_by_test_id("stSidebarNavLink").all():
         before = page.locator("h1").first.inner_text()
         link.click()
-        page.wait_for_function("before => document.querySelector('h1').innerText !== before", arg=before)
+        page.wait_for_function(OTHER_TITLE, arg=before)
         wait_until_drawn(page)
         titles.append(page.locator("h1").first.inner_text())
     return titles
