@@ -23,7 +23,7 @@ import urllib.request
 from typing import Any
 
 import psutil
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from benchmarks.trial import trial_home
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
@@ -34,7 +34,6 @@ TRAIN_MS = 180_000.0  # TensorFlow is loaded twice before the first step: to loo
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 # Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the others as well.
 MODULES = sorted(f"dashboard.{path.stem}" for path in (REPOSITORY / "dashboard").glob("*.py") if path.stem != "navigation")
-OTHER_TITLE = "before => { const title = document.querySelector('h1'); return title && title.innerText !== before }"
 IMPORT_ALL = """
 import json, sys, time
 begin = time.perf_counter()
@@ -111,13 +110,13 @@ def wait_until_drawn(page: Page) -> None:
 
 def visit_every_page(page: Page) -> list[str]:
     """Follows each link of the navigation; the titles of the pages, which all differ."""
-    titles = []
+    titles, title = [], page.locator("h1").first
     for link in page.get_by_test_id("stSidebarNavLink").all():
-        before = page.locator("h1").first.inner_text()
+        before = title.inner_text()
         link.click()
-        page.wait_for_function(OTHER_TITLE, arg=before)
+        expect(title).not_to_have_text(before, timeout=TRAIN_MS)
         wait_until_drawn(page)
-        titles.append(page.locator("h1").first.inner_text())
+        titles.append(title.inner_text())
     return titles
 
 
