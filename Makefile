@@ -1,6 +1,7 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
 # make test     set up if needed, then check and test everything, a real browser included
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
+# make mutants  change the training core in small ways and see whether its tests notice; SEED=1 MUTANTS=60 ONLY=survivors
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
 VENV := .venv
@@ -20,7 +21,7 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-.PHONY: run setup setup-dev test check format bench screenshots clean
+.PHONY: run setup setup-dev test check format bench mutants screenshots clean
 
 run: setup
 	@$(PYTHON) -m gan_runtime serve --port $(PORT)
@@ -51,6 +52,10 @@ format: setup-dev
 bench: setup-dev
 	@scripts/browser.sh $(PYTHON)
 	@$(PYTHON) -m benchmarks.bench $(if $(ONLY),--only $(ONLY))
+
+mutants: setup-dev
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-mutants.txt
+	@$(PYTHON) -m benchmarks.mutants --seed $(or $(SEED),1) --count $(or $(MUTANTS),60) $(if $(ONLY),--only $(ONLY))
 
 screenshots: setup-dev
 	@scripts/browser.sh $(PYTHON)

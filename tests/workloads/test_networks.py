@@ -188,6 +188,21 @@ def test_dropout_is_the_identity_outside_training_and_needs_noise_in_training() 
         layer(ones, training=True)
 
 
+def test_networks_can_be_written_down_and_made_again(workload: Workload, batch: dict[str, np.ndarray]) -> None:
+    import keras
+
+    discriminator = workload.networks()["discriminator"]
+    again = keras.models.model_from_json(discriminator.to_json())
+    again.set_weights(discriminator.get_weights())
+    outputs = []
+    for network in (discriminator, again):
+        with step_scope(plain(PlainNoise())):
+            outputs.append(np.asarray(network(batch["images"], training=True)))
+    assert np.array_equal(*outputs)
+    generator = keras.models.model_from_json(workload.networks()["generator"].to_json())
+    assert generator.count_params() == workload.networks()["generator"].count_params()
+
+
 def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -> None:
     from gan_runtime.workloads import dcgan_mnist
 
