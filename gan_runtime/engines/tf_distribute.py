@@ -55,6 +55,8 @@ class TfEngine:
         local = spec.sync_every_steps > 1
         self._state = NetworkState(self._strategy, self._networks, self._optimizers, self._average, self._rate_factor, local)
         self._probes = Probes(spec, workload, self._strategy, self._networks, shown, self._step, self._images)
+        # Nothing in a step depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes seconds.
+        self._replica_call = tf.autograph.experimental.do_not_convert(self._replica_step)
         self._call = tf.function(self._train_call, reduce_retracing=True)
 
     # ---- the contract -------------------------------------------------------------------------------------------
@@ -64,8 +66,9 @@ class TfEngine:
         return self._workers.extremes(number)
 
     def trace(self) -> None:
-        """Builds the graph of the training call without running it."""
+        """Builds the graphs of the training call and of what an epoch's end asks for, without running them."""
         self._traced()
+        self._probes.trace()
 
     def kernels(self) -> StepKernels:
         """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
@@ -142,7 +145,7 @@ class TfEngine:
         stamps = tf.TensorArray(tf.float64, size=steps)
         heard = self._workers.sum(word, self._clock)
         for index in tf.range(steps):
-            numbers, own_stamps = self._strategy.run(self._replica_step, args=(next(iterator), first_step + index))
+            numbers, own_stamps = self._strategy.run(self._replica_call, args=(next(iterator), first_step + index))
             local = self._workers.local_mean(numbers)
             rows = rows.write(index, local)
             if self._spec.sync_every_steps > 1:

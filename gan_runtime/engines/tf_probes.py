@@ -38,19 +38,36 @@ class Probes:
         self._shown, self._step = shown, step  # `shown`: the networks that make the sample grids
         self._replicas = strategy.num_replicas_in_sync
         self._batch = self._probe_batch(images)
-        self._probe_call = tf.function(self._probe_replica)
-        self._sample_call = tf.function(self._sample_replica)
+        # Nothing in them depends on a tensor's value: AutoGraph would rewrite their code in vain, which takes a second.
+        self._probe_call = tf.function(self._probe_everywhere, autograph=False)
+        self._sample_call = tf.function(self._sample_everywhere, autograph=False)
+
+    def trace(self) -> None:
+        """Builds both graphs, so that the end of the first epoch does not have to."""
+        self._probe_call.get_concrete_function(self._batch, tf.constant(0, tf.int32))
+        self._sample_call.get_concrete_function()
 
     def probe(self, step: int) -> ProbeResult:
         """On the first images of the set, after `step` steps."""
-        found = self._strategy.run(self._probe_call, args=(self._batch, tf.constant(step, tf.int32)))
-        local = tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0].numpy(), found)
+        found = self._probe_call(self._batch, tf.constant(step, tf.int32))
+        local = tf.nest.map_structure(lambda value: value.numpy(), found)
         return probed(local["histograms"], local["scores"], loss_scaled=self._spec.precision == "mixed_float16")
 
     def sample(self) -> np.ndarray:
         """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
-        shares = self._strategy.experimental_local_results(self._strategy.run(self._sample_call))
-        return np.concatenate([share.numpy() for share in shares])[:SAMPLES]
+        return np.concatenate([share.numpy() for share in self._sample_call()])[:SAMPLES]
+
+    # ---- on all replicas ----------------------------------------------------------------------------------------
+
+    def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> dict[str, Found]:
+        """What the first replica of this process found: all have the same numbers."""
+        found = self._strategy.run(self._probe_replica, args=(batch, step))
+        first: dict[str, Found] = tf.nest.map_structure(lambda value: self._strategy.experimental_local_results(value)[0], found)
+        return first
+
+    def _sample_everywhere(self) -> tuple[tf.Tensor, ...]:
+        """The share of images of each replica of this process."""
+        return tuple(self._strategy.experimental_local_results(self._strategy.run(self._sample_replica)))
 
     # ---- on one replica -----------------------------------------------------------------------------------------
 
