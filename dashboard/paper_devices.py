@@ -72,7 +72,7 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
 
 def _scaling(rates: pd.DataFrame) -> None:
     """Beside the tables that CERN and KIT have published."""
-    st.subheader("Scaling, beside what others have published")
+    st.header("Scaling, beside what others have published")
     lines = speed_ups(rates)
     ours = lines.loc[lines["ours"], "system"].nunique()
     here = (

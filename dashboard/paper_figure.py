@@ -15,7 +15,7 @@ from gan_runtime.store.store import Store
 def box(number: str, title: str, says: str) -> st.delta_generator.DeltaGenerator:
     """A section with the paper's sentence on top."""
     found = st.container(border=True)
-    found.subheader(f"Fig. {number} · {title}")
+    found.header(f"Fig. {number} · {title}")
     found.caption(f"The paper: {says}")
     return found
 

@@ -9,12 +9,13 @@ import streamlit as st
 from PIL import Image
 
 from dashboard import words
+from gan_runtime import pictures
+from gan_runtime.errors import PictureError
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, SampleGrid
 from gan_runtime.store.store import Store
 
 WIDTH = 480  # pixels at most, so that a grid fits into a window 800 high with what stands above it
-MOST_PIXELS = 16_000_000
 BLANK_SIDE = 240
 AWAITED = "The first 64 generated images appear here after epoch 1."
 BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
@@ -39,13 +40,10 @@ def show(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
 
 @st.cache_data(show_spinner=False, max_entries=200)
 def is_picture(png: bytes) -> bool:
-    """Whether the bytes can be shown: a whole PNG of a reasonable size."""
+    """Whether the bytes can be shown; an older store may hold some that were never looked at."""
     try:
-        with Image.open(io.BytesIO(png), formats=("PNG",)) as picture:
-            if picture.width * picture.height > MOST_PIXELS:
-                return False
-            picture.load()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        pictures.check(png)
+    except PictureError:
         return False
     return True
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from dashboard import actions, host_view, places, study_repeats, study_time, words
-from gan_runtime.errors import SpecError
+from gan_runtime.errors import FieldError, SpecError, quoted
 from gan_runtime.home import command_line
 from gan_runtime.presets import PRESETS, parse_assignments, preset
 from gan_runtime.runtime import Runtime
@@ -16,17 +17,18 @@ from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 
 PREFIX = "study."
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What stands in the form. `sets`: further options as typed, key=value; `share`: the difference to find, 0.05 for 5 %."""
+    """What stands in the form, as typed. `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5 %."""
 
     question: str
     preset: str
     values: str
-    repeats: int
-    epochs: int
+    repeats: str
+    epochs: str
     sets: str
     share: float = 0.05
 
@@ -35,13 +37,13 @@ class Asked:
         typed = parse_assignments(self.sets.split())
         base = {**preset(self.preset).values, "epochs": self.epochs, **typed}
         values = [part for part in self.values.replace(" ", "").split(",") if part]
-        return StudyDesign.parse(self.question, base, list(values), self.repeats)
+        return StudyDesign.parse(self.question, base, list(values), _whole(self.repeats))
 
     def command(self) -> str:
         """The command line that starts the same study."""
-        sets = "".join(f" --set {one}" for one in [f"epochs={self.epochs}", *self.sets.split()])
-        values = self.values.replace(" ", "")
-        return f"{command_line()} study {self.question} --values {values} --repeats {self.repeats} --preset {self.preset}{sets}"
+        sets = "".join(f" --set {shlex.quote(pair)}" for pair in [f"epochs={self.epochs}", *self.sets.split()])
+        values, repeats = shlex.quote(self.values.replace(" ", "")), shlex.quote(self.repeats)
+        return f"{command_line()} study {self.question} --values {values} --repeats {repeats} --preset {self.preset}{sets}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def show(runtime: Runtime) -> None:
         asked = _fields()
     checked = check(asked)
     with summary:
-        st.subheader("This study")
+        st.header("This study")
         for message in checked.problems.values():
             st.error(words.plain(message), icon=":material/error:")
         if checked.design is None:
@@ -110,8 +112,8 @@ def _fields() -> Asked:
     return Asked(str(question), base, values, repeats, epochs, sets, share)
 
 
-def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int, float]:
-    """The preset to start from, epochs, repeats, the difference to find as a share."""
+def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
+    """The preset to start from, epochs and repeats as typed, the difference to find as a share."""
     first, second, third, fourth = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     base = first.selectbox(
         "Starting from",
@@ -120,32 +122,39 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, int, int, float]:
         key=f"{PREFIX}preset",
         help="All other options.",
     )
-    default_epochs = int(preset(base).values["epochs"])
-    epochs = second.number_input(
-        "Epochs", 1, 10_000, default_epochs, key=f"{PREFIX}epochs.{base}", help="Passes over the data, in each run."
+    # Numbers as text: a number field keeps what is out of its range to itself, and the study would run with the value before.
+    epochs = second.text_input(
+        "Epochs",
+        str(preset(base).values["epochs"]),
+        key=f"{PREFIX}epochs.{base}",
+        help="Passes over the data, in each run.",
     )
-    repeats = third.number_input(
+    repeats = third.text_input(
         "Repeats",
-        1,
-        MAX_REPEATS,
-        1 if asks_for_seeds else 3,
+        "1" if asks_for_seeds else "3",
         key=f"{PREFIX}repeats.{question}",
         disabled=asks_for_seeds,
-        help=f"Runs of each value, each with another seed. {REPEATS_HELP}",
+        help=f"Runs of each value, each with another seed: 1 to {MAX_REPEATS}. {REPEATS_HELP}",
     )
-    percent = fourth.number_input(
-        "Difference (%)",
-        0.5,
-        500.0,
-        5.0,
-        0.5,
-        format="%g",
+    share = fourth.selectbox(
+        "Difference to find",
+        SHARES,
+        index=SHARES.index(Asked.share),
+        format_func=words.share,
         key=f"{PREFIX}difference",
         disabled=asks_for_seeds,
         help="The smallest difference in time per epoch that you want told from noise. Beside the form stands how many repeats "
         "that takes.",
     )
-    return base, int(epochs), int(repeats), float(percent) / 100.0
+    return base, epochs.strip(), repeats.strip(), float(share)
+
+
+def _whole(repeats: str) -> int:
+    """The number of repeats. Raises SpecError when the text is none."""
+    if repeats.isdecimal() and len(repeats) < 10:
+        return int(repeats)
+    allowed = f"a whole number from 1 to {MAX_REPEATS}"
+    raise SpecError([FieldError("repeats", f"repeats is {quoted(repeats)}, but allowed is {allowed}. {REPEATS_HELP}")])
 
 
 def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:

@@ -90,12 +90,12 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
         with column:
             study_points.show(results, measure, "study")
-    st.subheader("Means and how sure they are")
+    st.header("Means and how sure they are")
     st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help())
     st.caption(study_words.levels(results))
     if not by_chance:
         st.caption(study_words.repeats(results))
-    st.subheader("Images of the first repeat")
+    st.header("Images of the first repeat")
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 
 

@@ -14,8 +14,9 @@ from gan_runtime.rundir import RunDir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
-# Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others.
-SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,9}")
+# Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others, and
+# none whose number would use up those that are left for the home's own runs.
+SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9]: \d knows digits of other scripts too

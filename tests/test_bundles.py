@@ -140,6 +140,7 @@ def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: P
         "run-0001/checkpoints/step-1.safetensors",
         "run-0001/samples/epoch-٣٣٣٣٣.png",
         ".owner.lock/spec.json",
+        "run-999999999/spec.json",
         ".last-number/spec.json",
         ".new-abcdefgh/spec.json",
         ".import-1/spec.json",

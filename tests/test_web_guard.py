@@ -10,8 +10,9 @@ import pytest
 import streamlit as st
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
+from streamlit import net_util
 
-from dashboard import web_guard
+from dashboard import process, web_guard
 from dashboard.web_guard import WebGuard, is_own_host, is_own_origin
 
 
@@ -117,3 +118,10 @@ def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> 
     policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
     assert (policy["default-src"], policy["frame-ancestors"], policy["img-src"]) == ("'self'", "'none'", "'self' data: blob:")
     assert "evil" not in headers["content-security-policy"]
+
+
+def test_the_server_asks_nobody_outside_for_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit does, to judge the origin of a page that was opened by a name of this machine."""
+    monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
+    assert process.main(["no-such-file.py"]) != 0
+    assert net_util.get_external_ip() is None

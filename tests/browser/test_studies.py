@@ -12,13 +12,9 @@ from tests.browser.dashboard_process import Dashboard, open_page, settled
 def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboard) -> None:
     page = open_page(browser, f"{dashboard.address}/studies")
     expect(page.get_by_text("No study is stored yet")).to_be_visible()
-    for label, value in (("Values to compare", "32, 128"), ("Further options", "workload=mlp_gan")):
+    typed = {"Values to compare": "32, 128", "Further options": "workload=mlp_gan", "Epochs": "3", "Repeats": "1"}
+    for label, value in typed.items():
         field = page.get_by_role("textbox", name=label)
-        field.fill(value)
-        field.press("Enter")
-        settled(page)
-    for label, value in (("Epochs", "3"), ("Repeats", "1")):
-        field = page.get_by_role("spinbutton", name=label)
         field.fill(value)
         field.press("Enter")
         settled(page)

@@ -99,11 +99,20 @@ def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(show: Show, t
     assert figure == "≈ 16 m 48 s"
 
 
+@pytest.mark.parametrize(("field", "typed"), [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")])
+def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, typed: str) -> None:
+    app = show("studies")
+    assert "Start study" in [button.label for button in app.button]
+    app.text_input(key=f"study.{field}").set_value(typed).run()
+    assert f"is {typed}" in texts(app).replace("'", "")
+    assert "Start study" not in [button.label for button in app.button]
+
+
 @pytest.mark.usefixtures("study")
 def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
     app = show("studies")
     assert "about 10 repeats, if they scatter as in study-0001 (1.9 %)" not in texts(app)
-    app.number_input(key="study.difference").set_value(2.0).run()
+    app.selectbox(key="study.difference").select(0.02).run()
     assert "difference of 2 % in the time per epoch clear" in texts(app)
     assert "if they scatter as in study-0001 (1.9 %)" in texts(app)
     app.segmented_control(key="study.question").set_value("xla").run()
