@@ -95,8 +95,8 @@ NAMED = (
     Named(
         "JAX: histograms of scores are mirrored",
         "engines/jax_probes.py",
-        "((values - low) / (high - low) * SCORE_BINS)",
-        "((high - values) / (high - low) * SCORE_BINS)",
+        "np.nan_to_num((values - low) / (high - low))",
+        "np.nan_to_num((high - values) / (high - low))",
         (f"{PARTS}::test_scores_are_counted_in_forty_bins_from_zero_to_one",),
     ),
     Named(

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines import tf_histograms
-from gan_runtime.engines.probing import bin_counts, parts
+from gan_runtime.engines.probing import parts, probed
 from tests.engines.tiny_gan import TinyGan
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -32,7 +32,8 @@ def test_equal_values_are_counted_in_one_bin_of_some_width(value: float) -> None
 
 
 def test_stored_counts_have_equal_bins_between_their_ends() -> None:
-    found = bin_counts("weight/generator", np.array([1, 0, 2, 4], np.int32), np.array([-1.0, 3.0], np.float32))
+    counted = np.array([1, 0, 2, 4], np.int32), np.array([-1.0, 3.0], np.float32)
+    [found] = probed({"weight/generator": counted}, {}, loss_scaled=False).histograms
     assert (found.name, found.edges.tolist(), found.counts.tolist()) == ("weight/generator", [-1, 0, 1, 2, 3], [1, 0, 2, 4])
     assert found.counts.dtype == np.int64
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.errors import CheckpointError
 from tests.engines.small_engines import (
     MakeEngine,
@@ -79,6 +80,12 @@ def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
         "(differs in generator/generator/hidden/bias, stranger): start a new run."
     )
     assert_equal(engine.state(), before)
+
+
+def test_of_many_foreign_names_three_are_told() -> None:
+    foreign = {f"stranger {number}": np.zeros(1) for number in range(5)}
+    with pytest.raises(CheckpointError, match=r"differs in stranger 0, stranger 1, stranger 2\): start a new run"):
+        check_fit(foreign, {})
 
 
 def test_a_state_with_another_shape_is_refused(make: MakeEngine) -> None:
