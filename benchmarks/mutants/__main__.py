@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.mutants import page
+from benchmarks.mutants import equivalents, page
 from benchmarks.mutants.changes import Change, drawn
 from benchmarks.mutants.named import NAMED
 from benchmarks.mutants.page import Record
@@ -74,7 +74,8 @@ def _named(copy: Path) -> Iterator[Trial]:
 
 def _again(kept: list[Record]) -> Iterator[Trial]:
     for record in kept:
-        if record["kind"] == "mutant" and record["outcome"] in (SURVIVED, UNJUDGED) and not record["name"]:
+        is_open = record["kind"] == "mutant" and record["outcome"] in (SURVIVED, UNJUDGED) and not record["name"]
+        if is_open and not equivalents.reason(_change(record)):
             yield _change(record), tests_of(record["path"]), ""
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from gan_runtime.engines.tf_noise import StepNoise
 from gan_runtime.workloads.contract import Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
@@ -75,6 +77,16 @@ def test_scores_are_counted_where_they_lie_between_zero_and_one(make: MakeEngine
     right = {True: "real", False: "fake"}[certainty > 0]
     assert probe.scores[f"d_accuracy_{right}"] == 1.0
     assert probe.scores[f"d_accuracy_{'fake' if right == 'real' else 'real'}"] == 0.0
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(make: MakeEngine, replicas: int) -> None:
+    engine = make(replicas)
+    scores = engine.probe().scores
+    latents = StepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, MlpGan.latent_size)
+    generated = np.asarray(MlpGan.preview(engine._networks, latents))
+    assert scores["spread_real"] == pytest.approx((random_images(40) / 127.5 - 1.0).var(axis=0).mean(), rel=1e-4)
+    assert scores["spread_fake"] == pytest.approx(generated.var(axis=0).mean(), rel=1e-4)
 
 
 @pytest.mark.parametrize(
