@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import study_words
+from dashboard import session, study_words
 from gan_runtime import commands
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -125,6 +125,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(show: S
     train(runs[0], at, 0.0, 4.0, epochs=1)
     assert "Time per epoch: not measured yet." in texts(show("studies"))
     train(runs[1], at, 100.0, 4.0, epochs=1)
+    session.runtime().refresh()
     text = texts(show("studies"))
     assert "Time per epoch: not measured, because its runs have one epoch" in text
     assert "not measured yet" not in text
