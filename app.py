@@ -3,6 +3,7 @@
 The pages are framed by dashboard/navigation.py.
 """
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,16 +11,27 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from dashboard import session
 from dashboard.web_guard import WebGuard
 
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Runs that trained on while no dashboard was up are taken over at once, not at the first page view."""
-    session.open_early()
+    """Runs that trained on while no dashboard was up are taken over at once, not at the first page view.
+
+    In a thread, its libraries with it, so that a browser can load its own part of the page meanwhile.
+    """
+    opening = threading.Thread(target=_open, name="open-dashboard", daemon=True)
+    opening.start()
     yield
+    from dashboard import session
+
     session.close()
+
+
+def _open() -> None:
+    from dashboard import session
+
+    session.open_early()
 
 
 app = st.App(

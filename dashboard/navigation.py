@@ -46,4 +46,7 @@ if page.url_path != "live":
     st.session_state.pop(widgets.SHOWN, None)
 launch_form.keep_values()
 session.stop_without_runtime()
-page.run()
+try:
+    page.run()
+finally:  # a page may stop early
+    session.prepare_other_pages()

@@ -34,14 +34,18 @@ def _open() -> Runtime:
 
 def open_early() -> None:
     """At the start of the process. What goes wrong is told by the pages, which try again."""
-    threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
     with contextlib.suppress(GanRuntimeError):
         runtime()
 
 
+@st.cache_resource(show_spinner=False)
+def prepare_other_pages() -> None:
+    """Once the first page is drawn, as both would take the processor from it: the libraries of all pages, so that none has to
+    wait for them, and the look at the host. In a thread; later calls do nothing."""
+    threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
+
+
 def _prepare() -> None:
-    """What no page should wait for, while the first browser still loads its own part: the libraries of the pages, and then,
-    so as not to take the processor from the first page, the look at the host."""
     for path in sorted(Path(__file__).parent.glob("*_view.py")):
         importlib.import_module(f"dashboard.{path.stem}")
     host_look().begin()

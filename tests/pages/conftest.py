@@ -42,6 +42,7 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None)
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setattr("dashboard.session.prepare_other_pages", lambda: None)  # its thread would outlive the test
     st.cache_resource.clear()
 
     def draw(page: str, **query: str) -> AppTest:

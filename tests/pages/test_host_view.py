@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,6 +16,7 @@ from tests.pages.test_pages import texts
 
 Show = Callable[..., AppTest]
 DETECTING = "Detecting hardware …"
+PREPARE = session.prepare_other_pages  # the real one, which the pages' tests go without
 
 
 def labels(app: AppTest) -> set[str]:
@@ -34,6 +36,19 @@ def test_launch_does_not_wait_for_the_look_at_the_host(show: Show, host: Host, m
     app.run()
     assert DETECTING not in texts(app)
     assert "Start run" in labels(app)
+
+
+def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_at(
+    show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compare without runs stops before its end."""
+    prepared, loaded = Event(), set[str]()
+    monkeypatch.setattr(session, "importlib", SimpleNamespace(import_module=loaded.add))
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: prepared.set() or host)
+    monkeypatch.setattr("dashboard.session.prepare_other_pages", PREPARE)
+    assert not show("compare").exception
+    assert prepared.wait(30.0)
+    assert {"dashboard.home_view", "dashboard.live_view", "dashboard.tpu_view"} <= loaded
 
 
 def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
