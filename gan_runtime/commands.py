@@ -200,9 +200,7 @@ def why_not_resumed(run: RunDir) -> str:
     """
     if any(run.checkpoints.glob("*.safetensors")) or not _has_measured(run):
         return ""
-    home = Home(run.path.parent.parent)
-    elsewhere = "" if home == Home.choose() else f" --home {shlex.quote(str(home.path))}"
-    again = f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{elsewhere}"
+    again = f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
     return f"run {run.run_id} has no checkpoint, so there is nothing to resume from: train its settings again with `{again}`."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -62,6 +63,11 @@ class Home:
                 f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
             ) from None
         return cls(path)
+
+    @property
+    def flag(self) -> str:
+        """What a command for this home ends with: ` --home DIR`, or nothing where the program would choose it by itself."""
+        return "" if self == Home.choose() else f" --home {shlex.quote(str(self.path))}"
 
     @property
     def database(self) -> Path:

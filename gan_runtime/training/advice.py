@@ -14,8 +14,7 @@ RATES = ("learning_rate_generator", "learning_rate_discriminator")
 def with_lower_rates(run: RunDir, spec: RunSpec, factor: float, resumable: bool) -> str:
     """A sentence with the whole command. `factor`: what it leaves of both rates, 0 to 1; `resumable`: there is a checkpoint."""
     home = Home(run.path.resolve().parent.parent)
-    elsewhere = "" if home == Home.choose() else f" --home {shlex.quote(str(home.path))}"
     rates = "".join(f" --set {name}={getattr(spec, name) * factor:g}" for name in RATES)
     if resumable:
-        return f"Go on with lower rates: {command_line()} resume {run.run_id}{rates}{elsewhere}"
-    return f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec {shlex.quote(str(run.spec_path))}{rates}{elsewhere}"
+        return f"Go on with lower rates: {command_line()} resume {run.run_id}{rates}{home.flag}"
+    return f"It has no checkpoint yet; begin anew with lower rates: {command_line()} train --spec {shlex.quote(str(run.spec_path))}{rates}{home.flag}"

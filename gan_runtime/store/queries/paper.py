@@ -29,6 +29,7 @@ BESIDE_SPEED = (
     "d_wins_score",
     "keep_checkpoints",
 )
+IMPORTED = "host IS NOT NULL AND host->>'hostname' IS NULL"  # a bundle leaves out the host's name
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ class Conditions:
 def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
     """Each that occurs among these runs, once, by number of devices."""
     rows = store.rows(
-        """
+        f"""
         SELECT DISTINCT dataset, images, accelerator, engine, replicas * workers AS devices, r.epochs,
                coalesce(host->>'cpu_model', ''), CAST(host->>'cores' AS INTEGER),
-               host IS NOT NULL AND host->>'hostname' IS NULL
+               {IMPORTED}
         FROM runs r LEFT JOIN (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY run_id) USING (run_id)
         WHERE list_contains(?, run_id) ORDER BY ALL
         """,
@@ -84,13 +85,13 @@ def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
     it can be joined to a line over devices), runs, images_per_s (median over the runs).
     """
     return store.frame(
-        """
+        f"""
         WITH later AS (
             SELECT run_id, images_per_s FROM epochs QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
         ), speed AS (SELECT run_id, median(images_per_s) AS images_per_s FROM later GROUP BY run_id
         ), sets AS (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY run_id)
         SELECT accelerator, replicas * workers AS devices, precision, batch_size_global, dataset, images, engine, xla,
-               coalesce(host->>'cpu_model', '') AS cpu_model, host IS NOT NULL AND host->>'hostname' IS NULL AS imported,
+               coalesce(host->>'cpu_model', '') AS cpu_model, {IMPORTED} AS imported,
                CAST(json_merge_patch(spec, $beside) AS VARCHAR) AS settings, count(*) AS runs,
                median(images_per_s) AS images_per_s
         FROM runs JOIN speed USING (run_id) LEFT JOIN sets USING (run_id) WHERE workload = $workload AND status = 'finished'
