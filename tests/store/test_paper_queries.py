@@ -8,26 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime import journal
-from gan_runtime.home import Home
 from gan_runtime.journal import StatusChange
 from gan_runtime.rundir import RunDir
 from gan_runtime.store import queries
-from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
 NewRun = Callable[..., RunDir]
 HERE = {"cpu_model": "Xeon", "cores": 2, "hostname": "here"}
-
-
-@pytest.fixture
-def store() -> Store:
-    return Store()
-
-
-@pytest.fixture
-def take_in(home: Home, store: Store) -> Callable[[], None]:
-    ingestor = Ingestor(home, store)
-    return lambda: ingestor.catch_up() and None
 
 
 @pytest.fixture

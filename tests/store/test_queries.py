@@ -16,30 +16,15 @@ import pytest
 
 from gan_runtime import journal
 from gan_runtime.errors import UnknownRunError
-from gan_runtime.home import Home
 from gan_runtime.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.queries import LOSSES, PeakMemory, SampleGrid
 from gan_runtime.store.store import Store
 from tests.small_pictures import png
 
 At = Callable[[float], datetime]
 NewRun = Callable[..., RunDir]
-
-
-@pytest.fixture
-def store() -> Store:
-    """Filled by `take_in`."""
-    return Store()
-
-
-@pytest.fixture
-def take_in(home: Home, store: Store) -> Callable[[], None]:
-    """Takes in what the journals hold by now."""
-    ingestor = Ingestor(home, store)
-    return lambda: ingestor.catch_up() and None
 
 
 def calls(first_step: int, last_step: int, epoch: int, written: datetime | None = None) -> journal.Scalars:
