@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -45,7 +46,10 @@ def ask(path: str = "/", kind: str = "http", **headers: str) -> tuple[Any, dict[
         return {"type": "http.request"}
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    asyncio.run(WebGuard(inside)({"type": kind, "path": path, "method": "GET", "headers": raw}, receive, send))
+    answer = WebGuard(inside)({"type": kind, "path": path, "method": "GET", "headers": raw}, receive, send)
+    # A thread of its own: the browser tests of the same process leave Playwright's event loop running in the main thread.
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(asyncio.run, answer).result()
     got = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
     return sent[0].get("status", sent[0]["type"]), got
 
