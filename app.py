@@ -1,6 +1,6 @@
 """The dashboard: `make run`, or `streamlit run app.py`. Opens the runtime when the process starts, closes it at the end.
 
-The pages are framed by dashboard/navigation.py.
+The pages are framed by dashboard/frame/navigation.py.
 """
 
 import threading
@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from dashboard.web_guard import WebGuard
+from dashboard.frame.web_guard import WebGuard
 
 
 @asynccontextmanager
@@ -23,19 +23,19 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     opening = threading.Thread(target=_open, name="open-dashboard", daemon=True)
     opening.start()
     yield
-    from dashboard import session
+    from dashboard.frame import session
 
     session.close()
 
 
 def _open() -> None:
-    from dashboard import session
+    from dashboard.frame import session
 
     session.open_early()
 
 
 app = st.App(
-    Path(__file__).parent / "dashboard" / "navigation.py",
+    Path(__file__).parent / "dashboard" / "frame" / "navigation.py",
     lifespan=lifespan,
     middleware=[Middleware(WebGuard)],
 )

@@ -20,7 +20,19 @@ from benchmarks import conditions, results
 from benchmarks import report as page
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import cycles, dashboard, growth, input, matrix, overhead, pages, referee, replicas, training, workers
+from benchmarks.rows import (
+    cycles,
+    dashboard,
+    growth,
+    input,
+    matrix,
+    overhead,
+    pages,
+    referee,
+    replicas,
+    training,
+    workers,
+)
 from benchmarks.trial import MNIST_IMAGES
 from benchmarks.turns import NotMeasuredError
 
@@ -54,13 +66,22 @@ ROWS = {
 
 def arguments() -> argparse.Namespace:
     """What to run, and how often."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description="Measures training and dashboard.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.bench", description="Measures training and dashboard."
+    )
     parser.add_argument("--only", nargs="+", choices=tuple(ROWS), help="leave the other rows out")
     parser.add_argument("--rounds", type=int, help="turns of each side; of overhead: epochs")
     parser.add_argument("--steps", type=int, help="steps per turn")
     parser.add_argument("--batch", type=int, default=BATCH, help="images per step")
-    parser.add_argument("--images", type=int, default=MNIST_IMAGES, help="images in the set of a run: the length of an epoch")
-    parser.add_argument("--try", action="store_true", dest="trial", help="print only and keep nothing, to see whether it works")
+    parser.add_argument(
+        "--images", type=int, default=MNIST_IMAGES, help="images in the set of a run: the length of an epoch"
+    )
+    parser.add_argument(
+        "--try",
+        action="store_true",
+        dest="trial",
+        help="print only and keep nothing, to see whether it works",
+    )
     parser.add_argument(
         "--referee",
         type=Path,

@@ -15,7 +15,10 @@ from gan_runtime.home import REPOSITORY
 IDLE_LOAD = 0.5  # processes that want to run, on average over the last minute
 PATIENCE_S = 600.0  # after a row that used two cores, the average needs a minute and a half to fall so far
 LOOK_AGAIN_S = 5.0
-OUTPUTS = ("benchmarks/results", "docs/benchmarks.md")  # a row writes them, so the next row finds them changed
+OUTPUTS = (
+    "benchmarks/results",
+    "docs/benchmarks.md",
+)  # a row writes them, so the next row finds them changed
 
 
 def load() -> float:
@@ -27,7 +30,10 @@ def wait_until_idle(now: Callable[[], float] = load, sleep: Callable[[float], No
     """Waits until the load is at most IDLE_LOAD, for PATIENCE_S at most; the load at the end, which the page tells."""
     waited, busy = 0.0, now()
     if busy > IDLE_LOAD:
-        print(f"load {busy:.2f}: waiting up to {PATIENCE_S / 60:.0f} minutes for an idle machine", file=sys.stderr)
+        print(
+            f"load {busy:.2f}: waiting up to {PATIENCE_S / 60:.0f} minutes for an idle machine",
+            file=sys.stderr,
+        )
     while busy > IDLE_LOAD and waited < PATIENCE_S:
         sleep(LOOK_AGAIN_S)
         waited, busy = waited + LOOK_AGAIN_S, now()
@@ -37,7 +43,16 @@ def wait_until_idle(now: Callable[[], float] = load, sleep: Callable[[float], No
 def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
     """Whether tracked files other than the benchmarks' own results differ from the commit; None outside a repository."""
     others = [".", *(f":(exclude){path}" for path in OUTPUTS)]
-    command = ["git", "--no-optional-locks", "-C", str(repository), "status", "--porcelain", "--untracked-files=no", "--"]
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-C",
+        str(repository),
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+    ]
     answer = subprocess.run([*command, *others], capture_output=True, text=True, check=False)
     return bool(answer.stdout.strip()) if answer.returncode == 0 else None
 

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from gan_runtime.presets import preset
+from gan_runtime.spec.presets import preset
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import ENVIRONMENT

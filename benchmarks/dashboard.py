@@ -33,7 +33,11 @@ START_SECONDS = 60.0
 TRAIN_MS = 180_000.0  # TensorFlow is loaded twice before the first step: to look at the host, and to train
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 # Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the others as well.
-MODULES = sorted(f"dashboard.{path.stem}" for path in (REPOSITORY / "dashboard").glob("*.py") if path.stem != "navigation")
+MODULES = sorted(
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    for path in (REPOSITORY / "dashboard").rglob("*.py")
+    if path.stem not in ("navigation", "__init__")
+)
 IMPORT_ALL = """
 import json, sys, time
 begin = time.perf_counter()
@@ -48,7 +52,9 @@ def measure() -> dict[str, Any]:
     """One visit of a new user, and what the imports cost."""
     system_chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     with trial_home() as home, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=system_chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=system_chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page()
         begin = time.perf_counter()
         server, address = serve(home)
@@ -63,7 +69,9 @@ def measure() -> dict[str, Any]:
         page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg)").first.wait_for(timeout=TRAIN_MS)
         first_point_s = time.perf_counter() - begin
 
-        page.get_by_test_id("stImage").first.wait_for(timeout=TRAIN_MS)  # the first epoch is done: every page has a picture
+        page.get_by_test_id("stImage").first.wait_for(
+            timeout=TRAIN_MS
+        )  # the first epoch is done: every page has a picture
         page.get_by_role("button", name="Stop and save").click()
         page.get_by_role("button", name="Resume").wait_for(timeout=TRAIN_MS)
         pages = visit_every_page(page)
@@ -98,7 +106,9 @@ def serve(home: Home) -> tuple[subprocess.Popen[bytes], str]:
             return server, address
         except OSError:
             time.sleep(0.02)
-    sys.exit(f"the dashboard did not answer on {address} within {START_SECONDS:.0f} s (exit code {server.poll()}).")
+    sys.exit(
+        f"the dashboard did not answer on {address} within {START_SECONDS:.0f} s (exit code {server.poll()})."
+    )
 
 
 def wait_until_drawn(page: Page) -> None:
@@ -122,8 +132,11 @@ def visit_every_page(page: Page) -> list[str]:
 
 def imports() -> tuple[float, list[str]]:
     """Seconds to import what the dashboard imports, and the frameworks that came with it."""
-    command = [sys.executable, "-c", IMPORT_ALL, "streamlit.web.cli", "gan_runtime.runtime", *MODULES]
-    answers = [json.loads(subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True).stdout) for _ in range(3)]
+    command = [sys.executable, "-c", IMPORT_ALL, "streamlit.web.cli", "gan_runtime.runtime.runtime", *MODULES]
+    answers = [
+        json.loads(subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True).stdout)
+        for _ in range(3)
+    ]
     return statistics.median(seconds for seconds, _ in answers), answers[0][1]
 
 

@@ -26,7 +26,16 @@ class Effort:
 
     def loop(self, module: str, precision: str, *further: str) -> list[str]:
         """What follows `python` to start a peer that serves turns."""
-        return ["-m", f"benchmarks.{module}", "--serve", "--precision", precision, "--batch", str(self.batch), *further]
+        return [
+            "-m",
+            f"benchmarks.{module}",
+            "--serve",
+            "--precision",
+            precision,
+            "--batch",
+            str(self.batch),
+            *further,
+        ]
 
     def run(self, module: str, precision: str, *settings: str) -> list[str]:
         """The same for a side that is a run of ours; `settings` such as replicas=8."""
@@ -37,7 +46,9 @@ class Effort:
 def answer_of(arguments: list[str]) -> dict[str, Any]:
     """The JSON object that a Python child prints last. Raises NotMeasuredError, its messages printed, when it fails."""
     command = [sys.executable, *arguments]
-    child = subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **QUIET_CPU}, capture_output=True, text=True, check=False)
+    child = subprocess.run(
+        command, cwd=REPOSITORY, env={**os.environ, **QUIET_CPU}, capture_output=True, text=True, check=False
+    )
     try:
         if child.returncode == 0:
             return dict(json.loads(child.stdout.splitlines()[-1]))

@@ -17,10 +17,10 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir, write_json
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 
 IDLE_SECONDS = 20.0
@@ -41,15 +41,25 @@ def _write_run(run: RunDir, at: datetime, spec: dict[str, object]) -> None:
     write_json(run.spec_path, spec)
     queued = journal.StatusChange(at=at, status="queued", reason="waiting", queue_rank=at.timestamp())
     starting = journal.StatusChange(at=at, status="starting", reason="starting a trainer on cpu")
-    journal.append(run.supervisor_journal, 1, journal.Created(at=at, spec=spec, accelerator="cpu", color=0), queued, starting)
+    journal.append(
+        run.supervisor_journal,
+        1,
+        journal.Created(at=at, spec=spec, accelerator="cpu", color=0),
+        queued,
+        starting,
+    )
     records: list[journal.Record] = [journal.AttemptStart(at=at, resume_step=0)]
     for epoch in (1, 2):
         first, last = (epoch - 1) * STEPS + 1, epoch * STEPS
         wall_s = [0.01 * step for step in range(first, last + 1)]
         values = {metric: [1.0] * STEPS for metric in ("loss_generator", "loss_discriminator")}
         records.append(journal.Scalars(at=at, epoch=epoch, first_step=first, wall_s=wall_s, values=values))
-        records.append(journal.EpochDone(at=at, epoch=epoch, step=last, seconds=0.5, images=3200, images_per_s=6400.0))
-    records.append(journal.StatusChange(at=at + timedelta(seconds=1), status="finished", reason="all 2 epochs done"))
+        records.append(
+            journal.EpochDone(at=at, epoch=epoch, step=last, seconds=0.5, images=3200, images_per_s=6400.0)
+        )
+    records.append(
+        journal.StatusChange(at=at + timedelta(seconds=1), status="finished", reason="all 2 epochs done")
+    )
     journal.append(run.trainer_journal(), 1, *records)
 
 

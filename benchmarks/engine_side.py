@@ -25,7 +25,7 @@ from benchmarks.trial import random_mnist
 from benchmarks.turns import Turn, serve
 from gan_runtime import catalog
 from gan_runtime.data import loading
-from gan_runtime.engines import tf_flags
+from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.spec import RunSpec
 
 
@@ -68,7 +68,9 @@ def answer(given: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
 def main() -> None:
     """Builds the engine as asked and answers."""
     parser = trainer_arguments("Times the bare engine.")
-    parser.add_argument("--profile", type=int, default=0, metavar="STEPS", help="profile so many steps instead of timing them")
+    parser.add_argument(
+        "--profile", type=int, default=0, metavar="STEPS", help="profile so many steps instead of timing them"
+    )
     given = parser.parse_args()
     with random_mnist(given.images):
         spec = spec_of(given, epochs=1)

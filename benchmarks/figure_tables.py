@@ -10,7 +10,17 @@ from benchmarks.results import Record
 from benchmarks.targets import TARGETS, Target
 
 NEVER_RUN = "no result in benchmarks/results/"
-HEADER = ["Figure", "Median", "Quartiles", "Lowest to highest", "Turns", "Of totals", "Target", "Met", "Machine"]
+HEADER = [
+    "Figure",
+    "Median",
+    "Quartiles",
+    "Lowest to highest",
+    "Turns",
+    "Of totals",
+    "Target",
+    "Met",
+    "Machine",
+]
 
 
 def figures(records: Sequence[Record]) -> str:
@@ -19,13 +29,22 @@ def figures(records: Sequence[Record]) -> str:
 
 
 def _line(target: Target, records: Sequence[Record]) -> list[str]:
-    wanted = f"{'at least' if target.direction == 'at_least' else 'at most'} {number(target.limit, target.unit)}"
+    wanted = (
+        f"{'at least' if target.direction == 'at_least' else 'at most'} {number(target.limit, target.unit)}"
+    )
     figure = only(records, target.row, "figure", target.name)
     if figure is None:
         return [target.title, f"{NOT_MEASURED}: {_reason(target, records)}", "", "", "", "", wanted, "–", "–"]
     of_totals = number(figure["of_totals"], target.unit) if "of_totals" in figure else ""
     met = "yes" if target.is_met_by(figure) else "**no**"
-    return [target.title, *spread_of(figure, target.unit), of_totals, wanted, met, _machine(records, target.row)]
+    return [
+        target.title,
+        *spread_of(figure, target.unit),
+        of_totals,
+        wanted,
+        met,
+        _machine(records, target.row),
+    ]
 
 
 def _reason(target: Target, records: Sequence[Record]) -> str:
@@ -45,6 +64,9 @@ def referee(records: Sequence[Record]) -> str:
     facts = of(records, "referee", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    lines = [[figure["name"], *spread_of(figure), _machine(records, "referee")] for figure in of(records, "referee", "figure")]
+    lines = [
+        [figure["name"], *spread_of(figure), _machine(records, "referee")]
+        for figure in of(records, "referee", "figure")
+    ]
     header = ["Ours, times as fast", "Median", "Quartiles", "Lowest to highest", "Turns", "Machine"]
     return f"The script's SHA-256 is `{facts[0]['sha256']}`.\n\n" + table(header, lines)

@@ -37,7 +37,10 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
         with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
             fake_images = generator(tf.random.normal([batch, 100]), training=True)
             real, fake = discriminator(images, training=True), discriminator(fake_images, training=True)
-            losses = [bce(tf.ones_like(fake), fake), bce(tf.ones_like(real), real) + bce(tf.zeros_like(fake), fake)]
+            losses = [
+                bce(tf.ones_like(fake), fake),
+                bce(tf.ones_like(real), real) + bce(tf.zeros_like(fake), fake),
+            ]
         for tape, loss, variables, optimizer in zip(
             (generator_tape, discriminator_tape), losses, weights, optimizers, strict=True
         ):

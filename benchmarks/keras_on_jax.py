@@ -38,7 +38,9 @@ class HardwareDropout(keras.layers.Layer):  # type: ignore[misc]
         seed = self._seeds.next()
         key = jax.random.wrap_key_data(jnp.concatenate([seed, seed]).astype(jnp.uint32), impl="rbg")
         keep = jax.random.bits(key, inputs.shape, "uint8") < self._kept
-        return jnp.where(keep, inputs * jnp.asarray(KEEP_LEVELS / self._kept, inputs.dtype), jnp.zeros([], inputs.dtype))
+        return jnp.where(
+            keep, inputs * jnp.asarray(KEEP_LEVELS / self._kept, inputs.dtype), jnp.zeros([], inputs.dtype)
+        )
 
 
 class Peer:
@@ -55,10 +57,15 @@ class Peer:
         """The program for all devices of a topology."""
         described = topologies.get_topology_desc(topology_name=topology, platform="tpu")
         mesh = Mesh(np.array(described.devices), ("batch",))
-        everywhere, shared = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec(None, "batch"))
+        everywhere, shared = (
+            NamedSharding(mesh, PartitionSpec()),
+            NamedSharding(mesh, PartitionSpec(None, "batch")),
+        )
 
         def shapes(variables: Weights) -> Weights:
-            return [jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables]
+            return [
+                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables
+            ]
 
         state = [
             [shapes(network.trainable_variables) for network in self._pair],
@@ -93,12 +100,16 @@ class Peer:
         ]
         return [[one for one, _ in updated], moved, [one for _, one in updated], step + 1], jnp.stack(losses)
 
-    def _losses(self, weights: list[Weights], other: list[Weights], real: Any, latents: Any) -> tuple[list[Any], list[Weights]]:
+    def _losses(
+        self, weights: list[Weights], other: list[Weights], real: Any, latents: Any
+    ) -> tuple[list[Any], list[Weights]]:
         generator, discriminator = self._pair
         fake_images, moved_generator = generator.stateless_call(weights[0], other[0], latents, training=True)
         logits_real, moved = discriminator.stateless_call(weights[1], other[1], real, training=True)
         logits_fake, moved = discriminator.stateless_call(weights[1], moved, fake_images, training=True)
         bce = keras.losses.BinaryCrossentropy(from_logits=True)
         generator_loss = bce(jnp.ones_like(logits_fake), logits_fake)
-        discriminator_loss = bce(jnp.ones_like(logits_real), logits_real) + bce(jnp.zeros_like(logits_fake), logits_fake)
+        discriminator_loss = bce(jnp.ones_like(logits_real), logits_real) + bce(
+            jnp.zeros_like(logits_fake), logits_fake
+        )
         return [generator_loss, discriminator_loss], [moved_generator, moved]

@@ -22,7 +22,7 @@ import keras
 import tensorflow as tf
 
 from benchmarks.markdown import table
-from gan_runtime.engines import tf_kernels
+from gan_runtime.engines.tf import kernels as tf_kernels
 
 KERNEL = 5
 
@@ -98,7 +98,9 @@ def batch_norm(batch: int) -> Compared:
     layer = keras.layers.BatchNormalization(dtype="mixed_bfloat16")
     layer.build(values.shape)
     return Compared(
-        "batch norm", lambda: layer(values, training=True), lambda: tf_kernels.fused_batch_norm(values, gamma, beta, 1e-3)[0]
+        "batch norm",
+        lambda: layer(values, training=True),
+        lambda: tf_kernels.fused_batch_norm(values, gamma, beta, 1e-3)[0],
     )
 
 

@@ -12,13 +12,20 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.journal import StudyPlace
-from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StudyPlace
+from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
-METRICS = ("loss_generator", "loss_discriminator", "d_real", "d_fake", "learning_rate_generator", "learning_rate_discriminator")
+METRICS = (
+    "loss_generator",
+    "loss_discriminator",
+    "d_real",
+    "d_fake",
+    "learning_rate_generator",
+    "learning_rate_discriminator",
+)
 EPOCH_METRICS = ("spread_real", "spread_fake", "d_accuracy_real", "d_accuracy_fake")
 HISTOGRAMS = (
     "score/real",
@@ -44,11 +51,15 @@ def write(home: Home, runs: int, rows: int) -> None:
         _write_run(home, number, steps, random, picture, in_study=number <= runs // 2)
 
 
-def _write_run(home: Home, number: int, steps: int, random: np.random.Generator, picture: bytes, in_study: bool) -> None:
+def _write_run(
+    home: Home, number: int, steps: int, random: np.random.Generator, picture: bytes, in_study: bool
+) -> None:
     run = RunDir(home.runs / f"run-{number:04d}")
     run.samples.mkdir(parents=True)
     variant = number % len(BATCHES)
-    spec = RunSpec.parse({"batch_size_global": BATCHES[variant], "epochs": EPOCHS, "seed": number}).model_dump()
+    spec = RunSpec.parse(
+        {"batch_size_global": BATCHES[variant], "epochs": EPOCHS, "seed": number}
+    ).model_dump()
     write_json(run.spec_path, spec)
     at = BEGIN + timedelta(minutes=20 * number)
     place = StudyPlace(
@@ -59,7 +70,9 @@ def _write_run(home: Home, number: int, steps: int, random: np.random.Generator,
         variant_index=variant,
         repeat=1 + (number - 1) % 8 // 4,
     )
-    created = journal.Created(at=at, spec=spec, accelerator="cpu", color=number % 8, study=place if in_study else None)
+    created = journal.Created(
+        at=at, spec=spec, accelerator="cpu", color=number % 8, study=place if in_study else None
+    )
     journal.append(
         run.supervisor_journal,
         1,
@@ -83,7 +96,9 @@ def _records(at: datetime, steps: int, random: np.random.Generator) -> list[jour
     records += [journal.Phase(at=at, phase=name, seconds=1.0) for name in ("trace", "first_call", "compile")]
     records += [
         journal.Phase(at=at, phase="steady_step", seconds=0.01),
-        journal.StatusChange(at=at + timedelta(minutes=15), status="finished", reason=f"all {EPOCHS} epochs done"),
+        journal.StatusChange(
+            at=at + timedelta(minutes=15), status="finished", reason=f"all {EPOCHS} epochs done"
+        ),
     ]
     return records
 
@@ -98,16 +113,28 @@ def _epoch(at: datetime, epoch: int, steps: int, random: np.random.Generator) ->
         found.append(journal.Scalars(at=at, epoch=epoch, first_step=begin, wall_s=wall_s, values=values))
     scores = {metric: float(random.uniform(0.2, 0.8)) for metric in EPOCH_METRICS}
     edges = np.linspace(0.0, 1.0, 31)[:-1].tolist()
-    found.append(journal.EpochDone(at=at, epoch=epoch, step=last, seconds=0.01 * steps, images=64 * steps, images_per_s=6400.0))
+    found.append(
+        journal.EpochDone(
+            at=at, epoch=epoch, step=last, seconds=0.01 * steps, images=64 * steps, images_per_s=6400.0
+        )
+    )
     found.append(journal.EpochScores(at=at, epoch=epoch, step=last, wall_s=0.01 * last, values=scores))
     found += [
         journal.Histogram(
-            at=at, epoch=epoch, step=last, name=name, bin_left=edges, bin_right=1.0, count=random.integers(0, 99, 30).tolist()
+            at=at,
+            epoch=epoch,
+            step=last,
+            name=name,
+            bin_left=edges,
+            bin_right=1.0,
+            count=random.integers(0, 99, 30).tolist(),
         )
         for name in HISTOGRAMS
     ]
     file = f"samples/epoch-{epoch:05d}.png"
-    found.append(journal.Sample(at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={}))
+    found.append(
+        journal.Sample(at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={})
+    )
     return found
 
 

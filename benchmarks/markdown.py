@@ -30,7 +30,12 @@ def spread_of(figure: Record, unit: str = "") -> list[str]:
     def shown(*names: str) -> str:
         return " to ".join(number(figure[name], unit) for name in names if name in figure)
 
-    return [f"**{shown('value')}**", shown("quartile_1", "quartile_3"), shown("lowest", "highest"), str(figure["count"])]
+    return [
+        f"**{shown('value')}**",
+        shown("quartile_1", "quartile_3"),
+        shown("lowest", "highest"),
+        str(figure["count"]),
+    ]
 
 
 def of(records: Sequence[Record], row: str, kind: str) -> list[Record]:

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.run_options import spec_of, trainer_arguments
 from benchmarks.step_timer import WARM_UP_STEPS
 from benchmarks.trial import random_mnist, trial_home
-from gan_runtime.runtime import Runtime
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
@@ -48,7 +48,9 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         "images_per_s": round(spec.images_per_step / step_s, 1),
         "step_s": round(step_s, 4),
         "steps": epochs * STEPS_PER_EPOCH,
-        "elapsed_s": round(elapsed_s, 1),  # from the submit to the end, the look at the host and all starting included
+        "elapsed_s": round(
+            elapsed_s, 1
+        ),  # from the submit to the end, the look at the host and all starting included
         "phases_s": {name: round(seconds, 3) for name, seconds in phases.items()},
     }
 
@@ -60,7 +62,9 @@ def wait_until_finished(runtime: Runtime, run_id: str) -> None:
         time.sleep(1.0)  # seldom: each look costs the trainer some milliseconds
     if row.status != "finished":
         print(runtime.home.run_dir(run_id).log_tail(40), file=sys.stderr)
-        sys.exit(f"run {run_id} did not finish within {DEADLINE_SECONDS:.0f} s; it is {row.status}: {row.note}")
+        sys.exit(
+            f"run {run_id} did not finish within {DEADLINE_SECONDS:.0f} s; it is {row.status}: {row.note}"
+        )
 
 
 def median_step_s(store: Store, run_id: str) -> float:

@@ -26,7 +26,7 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         home = large_home.folder(Path(place), runs, rows)
         os.environ["GAN_RUNTIME_HOME"] = str(home.path)
-        from dashboard import session
+        from dashboard.frame import session
 
         begin = time.perf_counter()
         session.open_early()  # as app.py does when the process starts; the first page drawn has the others loaded
@@ -38,7 +38,14 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
             cold[page], warm[page] = visit(page, query)
         megabytes = home.database.stat().st_size / 1e6
         session.close()
-    return {"runs": runs, "rows": stored, "take_in_s": take_in_s, "megabytes": megabytes, "cold": cold, "pages": warm}
+    return {
+        "runs": runs,
+        "rows": stored,
+        "take_in_s": take_in_s,
+        "megabytes": megabytes,
+        "cold": cold,
+        "pages": warm,
+    }
 
 
 def visits(runs: int) -> dict[str, dict[str, str]]:
@@ -65,10 +72,10 @@ def visit(page: str, query: dict[str, str]) -> tuple[float, float]:
     """Seconds of the first run of the page's script and of the second. A page that fails raises."""
     from streamlit.testing.v1 import AppTest
 
-    from dashboard import places
+    from dashboard.frame import places
     from gan_runtime.home import REPOSITORY
 
-    app = AppTest.from_file(str(REPOSITORY / "dashboard" / "navigation.py"), default_timeout=300)
+    app = AppTest.from_file(str(REPOSITORY / "dashboard" / "frame" / "navigation.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
     app.switch_page(str(getattr(places, page.upper())))

@@ -25,7 +25,9 @@ def spread(values: Sequence[float]) -> Spread:
     """Quartiles are linear between values; all are equal when there is one value. Raises ValueError when there is none."""
     if not values:
         raise ValueError("a spread needs at least one value")
-    first, middle, third = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else list(values) * 3
+    first, middle, third = (
+        statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else list(values) * 3
+    )
     return Spread(middle, first, third, min(values), max(values), len(values))
 
 
@@ -62,15 +64,21 @@ class Overhead:
         return self.streaming.value + self.epoch_end
 
 
-def overhead(full: Sequence[Turn], bare: Sequence[Turn], ends_epoch: Sequence[bool], steps_per_epoch: int) -> Overhead:
+def overhead(
+    full: Sequence[Turn], bare: Sequence[Turn], ends_epoch: Sequence[bool], steps_per_epoch: int
+) -> Overhead:
     """Compares turns in pairs. `ends_epoch`: whether the full run ended an epoch in that turn.
 
     Raises:
         ValueError: no turn ended an epoch, or every one did: use shorter turns, or more of them.
     """
     if all(ends_epoch) or not any(ends_epoch):
-        raise ValueError("overhead needs turns within an epoch and turns that end one: use shorter turns, or more of them")
-    streaming = spread([f.step_s / b.step_s - 1.0 for f, b, ends in zip(full, bare, ends_epoch, strict=True) if not ends])
+        raise ValueError(
+            "overhead needs turns within an epoch and turns that end one: use shorter turns, or more of them"
+        )
+    streaming = spread(
+        [f.step_s / b.step_s - 1.0 for f, b, ends in zip(full, bare, ends_epoch, strict=True) if not ends]
+    )
     bare_step_s = statistics.median(turn.step_s for turn in bare)
     extra = [
         f.seconds - f.steps * b.step_s * (1.0 + streaming.value)
@@ -79,5 +87,8 @@ def overhead(full: Sequence[Turn], bare: Sequence[Turn], ends_epoch: Sequence[bo
     ]
     epoch_end_s = statistics.median(extra)
     return Overhead(
-        streaming, epoch_end_s, epoch_end_s / (steps_per_epoch * bare_step_s), total(full).step_s / total(bare).step_s - 1.0
+        streaming,
+        epoch_end_s,
+        epoch_end_s / (steps_per_epoch * bare_step_s),
+        total(full).step_s / total(bare).step_s - 1.0,
     )

@@ -104,7 +104,10 @@ def overhead(records: Sequence[Record]) -> str:
         return f"{NOT_MEASURED.capitalize()}.\n"
     ends = ", ".join(f"{seconds:.2f}" for seconds in found["ends_s"])
     lines = [
-        ["within epochs: journal, ingest, supervisor, time between host calls", number(found["within_epochs"], "%")],
+        [
+            "within epochs: journal, ingest, supervisor, time between host calls",
+            number(found["within_epochs"], "%"),
+        ],
         [
             f"ends of epochs: probes, grid, checkpoint, every {found['steps_per_epoch']} steps",
             number(found["ends_of_epochs"], "%"),
@@ -117,13 +120,23 @@ def overhead(records: Sequence[Record]) -> str:
 
 def growth(records: Sequence[Record]) -> str:
     """Global batch downwards, replicas to the right."""
-    cells = {(record["batch"], record["replicas"]): record["step_s"] for record in of(records, "growth", "cell")}
+    cells = {
+        (record["batch"], record["replicas"]): record["step_s"] for record in of(records, "growth", "cell")
+    }
     replicas = sorted({count for _, count in cells})
     lines = [
-        [str(batch), *(f"{cells[batch, count]:.3f}" if (batch, count) in cells else NOT_MEASURED for count in replicas)]
+        [
+            str(batch),
+            *(
+                f"{cells[batch, count]:.3f}" if (batch, count) in cells else NOT_MEASURED
+                for count in replicas
+            ),
+        ]
         for batch in sorted({batch for batch, _ in cells})
     ]
-    return table(["Global batch", *(f"{count} replica{'s' if count > 1 else ''}" for count in replicas)], lines)
+    return table(
+        ["Global batch", *(f"{count} replica{'s' if count > 1 else ''}" for count in replicas)], lines
+    )
 
 
 def operations(records: Sequence[Record]) -> str:
@@ -132,7 +145,11 @@ def operations(records: Sequence[Record]) -> str:
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     counted = f"{facts[0]['flop_per_image']:,}"
-    lines = [_yardstick_line(records, name) for name in FLOP if only(records, "matrix", "figure", f"share_of_{name}")]
+    lines = [
+        _yardstick_line(records, name)
+        for name in FLOP
+        if only(records, "matrix", "figure", f"share_of_{name}")
+    ]
     return (
         f"A step of `{facts[0]['workload']}` makes {counted} operations per image, computed from the layers' shapes "
         "(benchmarks/flops.py says what counts). The yardsticks are two large operations of the same library, in bfloat16; the "
@@ -160,7 +177,16 @@ def cycles(records: Sequence[Record]) -> str:
         "optimizers, by the clock of a core. Exchanges between cores and the device's random generator carry no estimate. Plain Keras "
         "is benchmarks/keras_on_jax.py; the limit is the arithmetic of the step at the documented peak rate.\n\n"
         + table(
-            ["Program", "Batch", "Precision", "Cycles", "Step", "Arithmetic limit", "Share of it", "Exchanged"],
+            [
+                "Program",
+                "Batch",
+                "Precision",
+                "Cycles",
+                "Step",
+                "Arithmetic limit",
+                "Share of it",
+                "Exchanged",
+            ],
             [_cycle_line(record) for record in of(records, "cycles", "cycles")],
         )
         + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
@@ -212,11 +238,14 @@ def pages(records: Sequence[Record]) -> str:
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     found = facts[0]
-    lines = [[page, f"{seconds:.2f} s", f"{found['cold'][page]:.2f} s"] for page, seconds in found["pages"].items()]
+    lines = [
+        [page, f"{seconds:.2f} s", f"{found['cold'][page]:.2f} s"] for page, seconds in found["pages"].items()
+    ]
     return (
         f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; taken in from their journals in "
         f"{found['take_in_s']:.0f} s. The time of the page's script in the dashboard's process; the first visit of a process also "
-        "loads libraries (Home) and looks at the host (Launch).\n\n" + table(["Page", "Second visit", "First visit"], lines)
+        "loads libraries (Home) and looks at the host (Launch).\n\n"
+        + table(["Page", "Second visit", "First visit"], lines)
     )
 
 
@@ -224,7 +253,19 @@ def machines(records: Sequence[Record]) -> str:
     """The circumstances of each row."""
     lines = [_machine_line(record) for record in records if record["kind"] == "machine"]
     return table(
-        ["Row", "Date", "Commit", "Conditions", "Took", "Processor", "Memory", "Versions", "Load before", "Command"], lines
+        [
+            "Row",
+            "Date",
+            "Commit",
+            "Conditions",
+            "Took",
+            "Processor",
+            "Memory",
+            "Versions",
+            "Load before",
+            "Command",
+        ],
+        lines,
     )
 
 

@@ -45,7 +45,9 @@ class Report:
 
     def add(self, kind: str, **values: Any) -> None:
         """One JSON line; lengths of time and ratios to five places."""
-        self.records.append({"row": self.row, "kind": kind, **{name: _rounded(value) for name, value in values.items()}})
+        self.records.append(
+            {"row": self.row, "kind": kind, **{name: _rounded(value) for name, value in values.items()}}
+        )
         print(json.dumps(self.records[-1]), flush=True)
 
     def turn(self, number: int, side: str, turn: Turn) -> None:
@@ -70,11 +72,15 @@ def machine(begin: datetime, load_before: float) -> Record:
     facts = {name: value for name, value in hosts.facts().items() if name != "hostname"}
     return {
         **facts,
-        "versions": {name: _version(name) for name in MEASURED},  # of the children: this process has loaded none of them
+        "versions": {
+            name: _version(name) for name in MEASURED
+        },  # of the children: this process has loaded none of them
         "date": begin.isoformat(timespec="seconds"),
         "command": command(sys.argv[1:]),
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
-        "load_before": round(load_before, 2),  # of the minute before: above 0.5 others were at work, and the page says so
+        "load_before": round(
+            load_before, 2
+        ),  # of the minute before: above 0.5 others were at work, and the page says so
         "uncommitted_changes": conditions.changed_since_commit(),
     }
 
@@ -111,7 +117,9 @@ def latest(folder: Path = FOLDER) -> list[Record]:
     if not path.exists():
         return []
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [record for record in records if "row" in record]  # files from before there were rows hold records without one
+    return [
+        record for record in records if "row" in record
+    ]  # files from before there were rows hold records without one
 
 
 def _lines(records: list[Record]) -> str:

@@ -25,7 +25,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
     parser.add_argument("--batch", type=int, default=256, help="images per step")
     parser.add_argument("--steps", type=int, default=20, help="steps to measure, after the warm-up")
-    parser.add_argument("--serve", action="store_true", help="measure a block of steps for each line on standard input")
+    parser.add_argument(
+        "--serve", action="store_true", help="measure a block of steps for each line on standard input"
+    )
     return parser
 
 
@@ -41,7 +43,12 @@ def alone(precision: str, batch: int, steps: int, step: Callable[[], object]) ->
     """Images per second at the median step, after the warm-up."""
     seconds = [timed(step, 1).seconds for _ in range(WARM_UP_STEPS + steps)]
     step_s = statistics.median(seconds[WARM_UP_STEPS:])
-    return {"precision": precision, "batch": batch, "images_per_s": round(batch / step_s, 1), "step_s": round(step_s, 4)}
+    return {
+        "precision": precision,
+        "batch": batch,
+        "images_per_s": round(batch / step_s, 1),
+        "step_s": round(step_s, 4),
+    }
 
 
 def timed(step: Callable[[], object], steps: int) -> Turn:

@@ -30,11 +30,13 @@ from typing import TextIO
 from benchmarks.run_options import spec_of, trainer_arguments
 from benchmarks.trial import random_mnist, trial_home
 from benchmarks.turns import Turn, answer_stream
-from gan_runtime import catalog, commands, hosts, journal, worker
+from gan_runtime import catalog, hosts, worker
 from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 
 ACCELERATOR = "cpu"
@@ -84,7 +86,9 @@ def train(run_path: Path) -> int:
     catalog.ENGINES["tensorflow"] = replace(engine, module="benchmarks.counted_engine")
 
     def steps_run() -> int:
-        from benchmarks.counted_engine import CountedEngine  # loads TensorFlow, which the worker does in its own time
+        from benchmarks.counted_engine import (
+            CountedEngine,  # loads TensorFlow, which the worker does in its own time
+        )
 
         return CountedEngine.steps_run
 
@@ -94,7 +98,9 @@ def train(run_path: Path) -> int:
 def watch(home: Home, spec: RunSpec) -> int:
     """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
     run = commands.submit(home, spec, hosts.probe())
-    journal.append(run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark")
+    )
     command = [sys.executable, "-m", "benchmarks.trainer_side", "--trainer", str(run.path)]
     with subprocess.Popen(command, cwd=REPOSITORY) as trainer:
         runtime = Runtime.open(home)

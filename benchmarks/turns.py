@@ -97,8 +97,12 @@ class ChildSide:
         """See `Side`."""
         try:
             self._asked.write(json.dumps({"steps": steps}).encode() + b"\n")
-            while select.select([self._answers], [], [], ANSWER_SECONDS)[0] and (line := self._answers.readline()):
-                if line.startswith(b"{"):  # a library may have printed something before the child began to serve
+            while select.select([self._answers], [], [], ANSWER_SECONDS)[0] and (
+                line := self._answers.readline()
+            ):
+                if line.startswith(
+                    b"{"
+                ):  # a library may have printed something before the child began to serve
                     return Turn(**json.loads(line))
         except BrokenPipeError:
             pass

@@ -7,11 +7,12 @@ from typing import TypeVar
 
 import streamlit as st
 
-from dashboard import places, words
+from dashboard import words
+from dashboard.frame import places
 from gan_runtime.errors import GanRuntimeError
-from gan_runtime.presets import preset as find_preset
-from gan_runtime.runtime import Runtime
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import preset as find_preset
 
 Answer = TypeVar("Answer")
 

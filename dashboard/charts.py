@@ -17,7 +17,10 @@ from dashboard import palette
 NETWORK_NAMES = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
 SCORE_NAMES = {"d_real": "Real images", "d_fake": "Generated images"}
 SMOOTHED_BUCKETS = 9
-ZOOM, WHOLE = "zoom", "whole"  # parameters of a chart that can be zoomed: a drag across it, and a double-click
+ZOOM, WHOLE = (
+    "zoom",
+    "whole",
+)  # parameters of a chart that can be zoomed: a drag across it, and a double-click
 Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
 WORK_NAMES = {
     "forward": "Forward",
@@ -34,7 +37,10 @@ WORK_NAMES = {
 def loss_curves(rows: Rows, height: int = 400) -> alt.LayerChart:
     """Both losses of one run over its steps: raw faint, smoothed bold. `rows` as `queries.curves` gives them."""
     color = alt.Color(
-        "network:N", title=None, legend=legend(), scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR)
+        "network:N",
+        title=None,
+        legend=legend(),
+        scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR),
     )
     what = "Lines over the training steps: the generator's loss and the discriminator's, each as measured and smoothed."
     drawn = _curves(rows, "network", NETWORK_NAMES, color, "Loss (nats)", alt.Scale(zero=False))
@@ -43,13 +49,17 @@ def loss_curves(rows: Rows, height: int = 400) -> alt.LayerChart:
 
 def score_curves(rows: Rows, height: int = 260) -> alt.LayerChart:
     """D's mean belief that real and generated images are real, over the steps of one run."""
-    color = alt.Color("images:N", title=None, legend=legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR))
+    color = alt.Color(
+        "images:N", title=None, legend=legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR)
+    )
     what = "Lines over the training steps: the discriminator's mean score of real images and of generated ones, 0 to 1."
     drawn = _curves(rows, "images", SCORE_NAMES, color, "D's score (1 = real)", alt.Scale(domain=[0, 1]))
     return _finished(drawn, "Can the discriminator tell?", what, height)
 
 
-def _curves(rows: Rows, series: str, names: dict[str, str], color: alt.Color, y_title: str, y_scale: alt.Scale) -> alt.LayerChart:
+def _curves(
+    rows: Rows, series: str, names: dict[str, str], color: alt.Color, y_title: str, y_scale: alt.Scale
+) -> alt.LayerChart:
     """Band, raw line, smoothed line and what is pointed at, one color for each of `names`: metric → what it is called."""
     axis = alt.Axis(tickMinStep=1, grid=False)
     base = (
@@ -101,7 +111,12 @@ def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
         .transform_calculate(begin="datum.epoch - 0.4", end="datum.epoch + 0.4")
         .mark_bar(color=palette.NEUTRAL)
         .encode(
-            x=alt.X("begin:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d"), scale=alt.Scale(zero=False)),
+            x=alt.X(
+                "begin:Q",
+                title="Epoch",
+                axis=alt.Axis(tickMinStep=1, grid=False, format="d"),
+                scale=alt.Scale(zero=False),
+            ),
             x2="end:Q",
             y=alt.Y("seconds:Q", title="Training time (s)"),
             y2=alt.datum(0),
@@ -111,7 +126,11 @@ def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
                 alt.Tooltip("images_per_s:Q", title="Images/s", format=",.0f"),
             ],
         )
-        .properties(title="How long does an epoch take?", description="Bars: training seconds of each epoch.", height=height)
+        .properties(
+            title="How long does an epoch take?",
+            description="Bars: training seconds of each epoch.",
+            height=height,
+        )
     )
 
 
@@ -129,7 +148,9 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
         .encode(
             x=alt.X("milliseconds:Q", title="Time per step (ms)", axis=alt.Axis(grid=False)),
             y=alt.Y("worker:N", title=None, sort=alt.SortField("rank")),
-            color=alt.Color("part:N", title=None, legend=legend(), scale=_scale(parts, palette.NEUTRAL, palette.WAITING)),
+            color=alt.Color(
+                "part:N", title=None, legend=legend(), scale=_scale(parts, palette.NEUTRAL, palette.WAITING)
+            ),
             order=alt.Order("part:N"),
             tooltip=[
                 alt.Tooltip("worker:N", title="Worker"),
@@ -150,7 +171,9 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
     """Where the time of a training step goes, one bar a network. `frame` as `queries.profile` gives it."""
     networks = frame["network"].str.capitalize().replace("", "Neither")
     named = frame.assign(
-        row=networks, work=frame["category"].map(WORK_NAMES), order=frame["category"].map(list(WORK_NAMES).index)
+        row=networks,
+        work=frame["category"].map(WORK_NAMES),
+        order=frame["category"].map(list(WORK_NAMES).index),
     )
     legend = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
     colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in WORK_NAMES])
@@ -159,9 +182,17 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
         .mark_bar()
         .encode(
             x=alt.X(
-                "sum(share):Q", title="Share of a step's time", stack="zero", axis=alt.Axis(format="%", grid=False, tickCount=6)
+                "sum(share):Q",
+                title="Share of a step's time",
+                stack="zero",
+                axis=alt.Axis(format="%", grid=False, tickCount=6),
             ),
-            y=alt.Y("row:N", title=None, sort=["Generator", "Discriminator", "Neither"], axis=alt.Axis(labelLimit=160)),
+            y=alt.Y(
+                "row:N",
+                title=None,
+                sort=["Generator", "Discriminator", "Neither"],
+                axis=alt.Axis(labelLimit=160),
+            ),
             color=alt.Color("work:N", title=None, legend=legend, scale=colors),
             order=alt.Order("order:Q"),
             tooltip=[
@@ -182,12 +213,19 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
 def score_histogram(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
     """D's scores of real and generated images at one epoch. `frame` as `queries.histogram` gives it."""
     names = {"score/real": "Real images", "score/fake": "Generated images"}
-    color = alt.Color("images:N", title=None, legend=legend(), scale=_scale(names, palette.REAL, palette.GENERATOR))
+    color = alt.Color(
+        "images:N", title=None, legend=legend(), scale=_scale(names, palette.REAL, palette.GENERATOR)
+    )
     return (
         alt.Chart(frame.assign(images=frame["name"].map(names)))
         .mark_bar(opacity=0.65, binSpacing=0)
         .encode(
-            x=alt.X("left:Q", title="D's score (1 = real)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(grid=False)),
+            x=alt.X(
+                "left:Q",
+                title="D's score (1 = real)",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(grid=False),
+            ),
             x2="right:Q",
             y=alt.Y("share:Q", title="Share of images", stack=None, axis=alt.Axis(format="%")),
             y2=alt.datum(0),
@@ -240,7 +278,9 @@ def heading(text: str, subtitle: str = "") -> alt.Title:
 
 def legend() -> alt.Legend:
     """Above the chart, its symbols strong enough to be told apart."""
-    return alt.Legend(orient="top", direction="horizontal", offset=0, labelLimit=260, symbolOpacity=1, symbolStrokeWidth=3)
+    return alt.Legend(
+        orient="top", direction="horizontal", offset=0, labelLimit=260, symbolOpacity=1, symbolStrokeWidth=3
+    )
 
 
 def _scale(names: dict[str, str], *colors: str) -> alt.Scale:

@@ -31,13 +31,27 @@ METRICS: dict[str, Metric] = {
     "probe_score_fake": Metric("D's score of generated images, after each epoch", "D's score (1 = real)"),
     "spread_real": Metric("Spread of real images", "Variance of a pixel"),
     "spread_fake": Metric("Spread of generated images", "Variance of a pixel"),
-    "gradient_norm_generator": Metric("Gradient norm of the generator", "Norm (log)", log=True, format=".3~g"),
-    "gradient_norm_discriminator": Metric("Gradient norm of the discriminator", "Norm (log)", log=True, format=".3~g"),
-    "update_ratio_generator": Metric("Update size of the generator", "Update / weights (log)", log=True, format=".2~e"),
-    "update_ratio_discriminator": Metric("Update size of the discriminator", "Update / weights (log)", log=True, format=".2~e"),
+    "gradient_norm_generator": Metric(
+        "Gradient norm of the generator", "Norm (log)", log=True, format=".3~g"
+    ),
+    "gradient_norm_discriminator": Metric(
+        "Gradient norm of the discriminator", "Norm (log)", log=True, format=".3~g"
+    ),
+    "update_ratio_generator": Metric(
+        "Update size of the generator", "Update / weights (log)", log=True, format=".2~e"
+    ),
+    "update_ratio_discriminator": Metric(
+        "Update size of the discriminator", "Update / weights (log)", log=True, format=".2~e"
+    ),
     "learning_rate_generator": _of_steps("Learning rate of the generator", "Learning rate", form=".3~e"),
-    "learning_rate_discriminator": _of_steps("Learning rate of the discriminator", "Learning rate", form=".3~e"),
-    "loss_scale_generator": _of_steps("Loss scale of the generator (float16)", "Loss scale (log)", log=True, form=",.0f"),
-    "loss_scale_discriminator": _of_steps("Loss scale of the discriminator (float16)", "Loss scale (log)", log=True, form=",.0f"),
+    "learning_rate_discriminator": _of_steps(
+        "Learning rate of the discriminator", "Learning rate", form=".3~e"
+    ),
+    "loss_scale_generator": _of_steps(
+        "Loss scale of the generator (float16)", "Loss scale (log)", log=True, form=",.0f"
+    ),
+    "loss_scale_discriminator": _of_steps(
+        "Loss scale of the discriminator (float16)", "Loss scale (log)", log=True, form=",.0f"
+    ),
     "r1_penalty": _of_steps("R1 penalty, before its weight", "Half the squared slope", form=".3~g"),
 }

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard import words
-from dashboard.shown_when import has_effect
+from dashboard.launch.shown_when import has_effect
 from gan_runtime import catalog
 from gan_runtime.options import Option
-from gan_runtime.presets import PRESETS
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import PRESETS
 
 # A choice that is missing here is shown as it is, with spaces for underscores.
 CHOICES = {
@@ -111,11 +111,17 @@ def phrase(option: Option, given: Any) -> str:
     return PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}").format(value(option, given))
 
 
-def changes(form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None) -> list[str]:
+def changes(
+    form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None
+) -> list[str]:
     """A phrase for each option that has an effect and is not as in `base`, the defaults if none is given."""
     usual = defaults() if base is None else base
     effective = [option for option in options if has_effect(option.name, form)]
-    return [phrase(option, form[option.name]) for option in effective if _differs(option, form[option.name], usual[option.name])]
+    return [
+        phrase(option, form[option.name])
+        for option in effective
+        if _differs(option, form[option.name], usual[option.name])
+    ]
 
 
 def run_changes(values: Mapping[str, Any], without: tuple[str, ...] = ("name",), preset: str = "") -> str:

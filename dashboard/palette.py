@@ -6,7 +6,10 @@ GENERATOR = "#0072B2"
 DISCRIMINATOR = "#D55E00"
 REAL = "#6B7280"
 NEUTRAL = "#7C8798"
-WORDS_ON_LIGHT, WORDS_ON_DARK = "#4B5563", "#B4BDC9"  # beside charts; contrast 4.5 and more on every background of the theme
+WORDS_ON_LIGHT, WORDS_ON_DARK = (
+    "#4B5563",
+    "#B4BDC9",
+)  # beside charts; contrast 4.5 and more on every background of the theme
 WAITING = "#C9CFD8"  # time in which nothing is computed
 
 # Work of a training step. Colour-blind safe, legible on light and dark; grey where no work is known.

@@ -12,8 +12,9 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from dashboard import chart_style, places, words
-from gan_runtime.journal import ACTIVE
+from dashboard import chart_style, words
+from dashboard.frame import places
+from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
@@ -40,7 +41,9 @@ def chart(drawn: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None
 
 
 @st.cache_data(show_spinner=False, max_entries=100)
-def steady_chart(_draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str) -> None:
+def steady_chart(
+    _draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str
+) -> None:
     """A chart whose rows change once an epoch, on a page that is redrawn every second.
 
     Making a chart takes 30 to 50 ms of the processor; with the same `key` and the same rows Streamlit repeats what it sent.
@@ -90,7 +93,9 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
     live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
     chosen = next(run_id for run_id in (asked, st.session_state.get(SHOWN), live) if run_id in rows)
     if asked and asked not in rows:
-        st.warning(f"Run '{words.plain(asked[:MOST_LETTERS])}' is not stored here; showing {words.plain(chosen)} instead.")
+        st.warning(
+            f"Run '{words.plain(asked[:MOST_LETTERS])}' is not stored here; showing {words.plain(chosen)} instead."
+        )
     picked = st.selectbox(
         label,
         list(rows),
@@ -107,11 +112,15 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
     """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
     rows = {row.run_id: row for row in queries.runs(store)}
-    named = [run_id for run_id in dict.fromkeys(st.query_params.get("runs", ",".join(usual)).split(",")) if run_id]
+    named = [
+        run_id for run_id in dict.fromkeys(st.query_params.get("runs", ",".join(usual)).split(",")) if run_id
+    ]
     asked = [run_id for run_id in named if run_id in rows]
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
     if unknown:
-        st.warning(f"Not stored here, so not shown: {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}.")
+        st.warning(
+            f"Not stored here, so not shown: {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
+        )
     picked = st.multiselect(
         "Runs",
         list(rows),
@@ -146,17 +155,29 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
     left = words.duration(progress.seconds_left) if row.is_live else "–"
     shown = [
         ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
-        ("Images/s", words.count(progress.images_per_s), "Steady training speed over the last 50 steps, all replicas together."),
+        (
+            "Images/s",
+            words.count(progress.images_per_s),
+            "Steady training speed over the last 50 steps, all replicas together.",
+        ),
         ("Time per step", words.duration(progress.seconds_per_step), ""),
         (
             "Time left",
             left,
             "From the speed of the last 50 steps, and the time that samples and histograms take after each epoch.",
         ),
-        ("Loss G / D", losses, "Binary cross-entropy of the newest step, in nats: generator, then discriminator."),
+        (
+            "Loss G / D",
+            losses,
+            "Binary cross-entropy of the newest step, in nats: generator, then discriminator.",
+        ),
     ]
     if memory is not None:
-        device = f" On its fullest device: {words.size(memory.device_bytes)}." if memory.device_bytes is not None else ""
+        device = (
+            f" On its fullest device: {words.size(memory.device_bytes)}."
+            if memory.device_bytes is not None
+            else ""
+        )
         text = f"Highest resident memory of the trainer's process in this attempt.{device}"
         shown.append(("Memory, peak", words.size(memory.process_bytes), text))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
@@ -167,7 +188,9 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
 def progress_bar(progress: Progress) -> None:
     """Steps done out of all steps."""
     share = progress.step / progress.last_step if progress.last_step else 0.0
-    st.progress(min(1.0, share), text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}")
+    st.progress(
+        min(1.0, share), text=f"step {words.count(progress.step)} of {words.count(progress.last_step)}"
+    )
 
 
 def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:

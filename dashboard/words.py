@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 from gan_runtime.break_even import Cost, break_even_steps
-from gan_runtime.journal import ACTIVE
+from gan_runtime.records.journal import ACTIVE
 from gan_runtime.training import stragglers
 
 THIN = "\u2009"
@@ -14,7 +14,9 @@ SILENT_AFTER_S = 30.0
 # What no text of a person may bring into a page: controls, and marks that turn the writing direction of their neighbors.
 HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 BREAKS = re.compile(r"[ \t-\r\x1c-\x1f\x85\u2028\u2029]+")
-MARKUP = re.compile(r"([\\`*\[\]<>~$&|]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word means nothing
+MARKUP = re.compile(
+    r"([\\`*\[\]<>~$&|]|(?<![^\W_])_|_(?![^\W_]))"
+)  # an underscore within a word means nothing
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
 # Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is gone: a joiner parts them.
@@ -94,14 +96,20 @@ def age(then: datetime | None, moment: datetime | None = None) -> str:
 
 def is_silent(status: str, then: datetime | None, moment: datetime | None = None) -> bool:
     """A training run that has not written for longer than any step should take."""
-    return status == "running" and then is not None and ((moment or datetime.now(UTC)) - then).total_seconds() > SILENT_AFTER_S
+    return (
+        status == "running"
+        and then is not None
+        and ((moment or datetime.now(UTC)) - then).total_seconds() > SILENT_AFTER_S
+    )
 
 
 def dot(status: str) -> str:
-    """The CSS class of a state's dot (style.css)."""
+    """The CSS class of a state's dot (frame/style.css)."""
     if status in ACTIVE:
         return "dot-running"
-    return {"queued": "dot-queued", "finished": "dot-finished", "stopped": "dot-stopped"}.get(status, "dot-failed")
+    return {"queued": "dot-queued", "finished": "dot-finished", "stopped": "dot-stopped"}.get(
+        status, "dot-failed"
+    )
 
 
 def local_sgd(sync_every_steps: int) -> str:
@@ -141,7 +149,11 @@ def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
     if start <= 0 and step >= 0:
         return f"**{name}** is ahead of {usual[0]} from the first step: {begins}, and {goes_on}."
     steps = break_even_steps(usual[1], other[1]) or 0.0
-    after = f"after {count(steps)} steps ({duration(usual[1].after(steps))})" if steps >= 1 else "within its first step"
+    after = (
+        f"after {count(steps)} steps ({duration(usual[1].after(steps))})"
+        if steps >= 1
+        else "within its first step"
+    )
     if start > 0:
         return f"**{name}** has paid back its compiling {after} against {usual[0]}: {begins}, and {goes_on}."
     return f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but {goes_on}."

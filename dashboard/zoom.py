@@ -60,7 +60,12 @@ def line(key: str, unit: str = "Steps") -> None:
             return
         st.caption(f"{unit} {words.count(first)} to {words.count(last)}", width="content")
         st.button(
-            "Show everything", key=f"{key}.whole", icon=":material/zoom_out_map:", type="tertiary", on_click=_show, args=(key,)
+            "Show everything",
+            key=f"{key}.whole",
+            icon=":material/zoom_out_map:",
+            type="tertiary",
+            on_click=_show,
+            args=(key,),
         )
 
 
@@ -94,5 +99,7 @@ def _show(key: str, part: Window = queries.EVERYTHING) -> None:
 
 @cache
 def _specification(draw: Callable[[charts.Rows], alt.LayerChart]) -> dict[str, Any]:
-    drawn: dict[str, Any] = json.loads(json.dumps(chart_style.readable(draw(alt.NamedData(name=ROWS))).to_dict()))
+    drawn: dict[str, Any] = json.loads(
+        json.dumps(chart_style.readable(draw(alt.NamedData(name=ROWS))).to_dict())
+    )
     return drawn

@@ -50,10 +50,14 @@ class Place:
         kind = type(error).__name__
         named = re.findall(r"/job:(?!localhost)(\w+)/replica:\d+/task:(\d+)", str(error))
         tasks = {int(task) + (self.chiefs if job == "worker" else 0) for job, task in named} - {self.rank}
-        of_jax = kind == "JaxRuntimeError" and "Gloo" in str(error)  # what carries the exchange between CPUs; it names nobody
+        of_jax = kind == "JaxRuntimeError" and "Gloo" in str(
+            error
+        )  # what carries the exchange between CPUs; it names nobody
         if self.workers == 1 or not (kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks) or of_jax):
             return None
-        return f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}" if tasks else "another worker"
+        return (
+            f"worker {' and '.join(map(str, sorted(tasks)))} of {self.workers}" if tasks else "another worker"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,9 @@ class Members:
         try:
             found = read()
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
-            raise AcceleratorError(f"{source} does not say which worker this is ({error!r}): see docs/cluster.md.") from None
+            raise AcceleratorError(
+                f"{source} does not say which worker this is ({error!r}): see docs/cluster.md."
+            ) from None
         named = len(found.addresses)
         if named != workers:
             raise AcceleratorError(
@@ -107,7 +113,11 @@ def is_cluster() -> bool:
 
 def without_cluster(environment: dict[str, str]) -> dict[str, str]:
     """The environment of a start on this host: the dashboard itself may run inside a Slurm job, its trainers are no part of that."""
-    return {name: value for name, value in environment.items() if name != "TF_CONFIG" and not name.startswith("SLURM_")}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name != "TF_CONFIG" and not name.startswith("SLURM_")
+    }
 
 
 def tf_config(addresses: list[str], rank: int) -> str:

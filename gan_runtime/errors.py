@@ -89,7 +89,9 @@ class HomeError(GanRuntimeError):
         """The sentence for a file that the system refused to write."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return cls(f"the disk of {path} is full: make space on it; what was to be written there is lost.")
-        return cls(f"{path} cannot be written ({error.strerror}): look after its disk; what was to be written there is lost.")
+        return cls(
+            f"{path} cannot be written ({error.strerror}): look after its disk; what was to be written there is lost."
+        )
 
 
 class StoreError(GanRuntimeError):

@@ -11,16 +11,19 @@ from gan_runtime.spec import RunSpec
 
 BASE_BYTES = 715e6  # a trainer that has loaded TensorFlow and made its threads
 BYTES_PER_WEIGHT = 60  # of a worker: the weight, its gradient and two Adam slots are 16 of them
-BYTES_PER_COPY = 17.5  # of each replica: its own gradient and slots are 12; the memory of the weights themselves is shared
+BYTES_PER_COPY = (
+    17.5  # of each replica: its own gradient and slots are 12; that of the weights themselves is shared
+)
 BYTES_PER_ACTIVATION = {"float32": 5.2, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
 
 
 def memory_bytes(spec: RunSpec) -> float:
     """Bytes of main memory of all processes of a run on the CPU. For GPU and TPU a rough guide only: not measured there."""
-    entry = catalog.WORKLOADS[spec.workload]
-    once = BASE_BYTES + entry.parameters * BYTES_PER_WEIGHT
-    copies = spec.replicas_in_all * entry.parameters * BYTES_PER_COPY
-    activations = spec.batch_size_global * entry.activations_per_image * BYTES_PER_ACTIVATION[spec.precision]
+    fields = catalog.DATASETS[spec.dataset].fields
+    size = catalog.WORKLOADS[spec.workload].size(spec, fields)
+    once = BASE_BYTES + size.parameters * BYTES_PER_WEIGHT
+    copies = spec.replicas_in_all * size.parameters * BYTES_PER_COPY
+    activations = spec.batch_size_global * size.activations_per_row * BYTES_PER_ACTIVATION[spec.precision]
     return spec.workers * once + copies + activations
 
 

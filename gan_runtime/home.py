@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gan_runtime.errors import HomeError, UnknownRunError, quoted
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
@@ -57,7 +57,11 @@ class Home:
         try:
             path = chosen.expanduser().resolve()
             path.is_dir()
-        except (OSError, RuntimeError, ValueError) as error:  # a name too long, of an unknown user, links in a circle
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+        ) as error:  # a name too long, of an unknown user, links in a circle
             reason = getattr(error, "strerror", None) or str(error).rstrip(".")
             raise HomeError(
                 f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
@@ -110,7 +114,9 @@ class Home:
         """Every run's folder, by name. Folders of other names are left out; `runs` and the Runs page tell of them."""
         if not self.runs.is_dir():
             return []
-        return [RunDir(path) for path in sorted(self.runs.iterdir()) if is_run_name(path.name) and path.is_dir()]
+        return [
+            RunDir(path) for path in sorted(self.runs.iterdir()) if is_run_name(path.name) and path.is_dir()
+        ]
 
     def run_dir(self, run_id: str) -> RunDir:
         """The folder of one run.

@@ -18,11 +18,11 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gan_runtime import jax_host
-from gan_runtime.engines import tf_flags
+from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec_rules import no_tpu_workers, one_replica_per_cpu_worker
+from gan_runtime.spec.rules import no_tpu_workers, one_replica_per_cpu_worker
 from gan_runtime.tpu.advice import advice
 
 PROBE_SECONDS = 120.0
@@ -30,7 +30,17 @@ TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
 NO_CORE = "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
 CPU_INFO = Path("/proc/cpuinfo")
 ARITHMETIC = ("sse4", "avx", "amx", "fma", "f16c", "asimd", "sve", "bf16")  # beginnings of processor flags
-LIBRARIES = ("tensorflow", "keras", "jax", "jaxlib", "numpy", "ml_dtypes", "safetensors", "psutil", "pydantic")
+LIBRARIES = (
+    "tensorflow",
+    "keras",
+    "jax",
+    "jaxlib",
+    "numpy",
+    "ml_dtypes",
+    "safetensors",
+    "psutil",
+    "pydantic",
+)
 ACCELERATORS = ("tpu", "gpu", "cpu")  # in the order in which `auto` prefers them
 
 
@@ -84,7 +94,9 @@ class Host(BaseModel):
                 f"{RunSpec.named('engine')} is {spec.engine}, but on this host the {wanted.upper()} is reached by {', '.join(device.engines)} only: "
                 f"use engine={device.engines[0]}{other}."
             )
-        if wanted == "tpu" and spec.workers > 1:  # of one host; a larger TPU is a cluster, whose workers nobody starts from here
+        if (
+            wanted == "tpu" and spec.workers > 1
+        ):  # of one host; a larger TPU is a cluster, whose workers nobody starts from here
             raise AcceleratorError(no_tpu_workers(spec.workers))
         if wanted == "cpu" and spec.engine != "jax" and spec.workers > 1 and spec.replicas > 1:
             raise AcceleratorError(one_replica_per_cpu_worker(spec.replicas, spec.workers))
@@ -138,7 +150,9 @@ def probe() -> Host:
         ) from None
     except (IndexError, ValidationError):
         last = (child.stderr.strip().splitlines() or ["no message"])[-1]
-        raise AcceleratorError(f"TensorFlow cannot be loaded ({last[:200]}): run `make setup` again.") from None
+        raise AcceleratorError(
+            f"TensorFlow cannot be loaded ({last[:200]}): run `make setup` again."
+        ) from None
 
 
 def explained(host: Host, said: str) -> Host:
@@ -146,7 +160,9 @@ def explained(host: Host, said: str) -> Host:
     tpu = host.devices["tpu"]
     why = advice(said) if tpu.reason == NO_CORE else ""
     return (
-        host.model_copy(update={"devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}})
+        host.model_copy(
+            update={"devices": {**host.devices, "tpu": tpu.model_copy(update={"reason": f"{why}."})}}
+        )
         if why
         else host
     )
@@ -162,7 +178,9 @@ def look() -> Host:
         python=platform.python_version(),
         tensorflow=tf.__version__ if tf else "",
         devices={
-            "cpu": Device(available=True, count=os.cpu_count() or 1, name=_cpu_model(), engines=_engines_for_cpus(tf)),
+            "cpu": Device(
+                available=True, count=os.cpu_count() or 1, name=_cpu_model(), engines=_engines_for_cpus(tf)
+            ),
             "gpu": _also_by_jax("gpu", _gpu(tf), is_there=shutil.which("nvidia-smi") is not None),
             "tpu": _also_by_jax("tpu", _tpu(tf), is_there=any(path.exists() for path in TPU_DEVICES)),
         },
@@ -210,10 +228,15 @@ def _gpu(tf: Any | None) -> Device:
 def _tpu(tf: Any | None) -> Device:
     if not any(path.exists() for path in TPU_DEVICES):
         return Device(
-            available=False, count=0, name="", reason="this host has no TPU (neither /dev/accel0 nor /dev/vfio/0 exists)."
+            available=False,
+            count=0,
+            name="",
+            reason="this host has no TPU (neither /dev/accel0 nor /dev/vfio/0 exists).",
         )
     if importlib.util.find_spec("libtpu") is None:
-        reason = "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the TPU host."
+        reason = (
+            "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the TPU host."
+        )
         return Device(available=False, count=0, name="", reason=reason)
     cores = len(tf.config.list_logical_devices("TPU")) if tf else 0
     if cores == 0:

@@ -27,7 +27,9 @@ class Reached(BaseModel):
 
 def is_installed() -> bool:
     """Whether there is a JAX at all; without one only TensorFlow trains."""
-    return importlib.util.find_spec("jaxlib") is not None  # `jax` itself may be kept out of this process (tf_flags)
+    return (
+        importlib.util.find_spec("jaxlib") is not None
+    )  # `jax` itself may be kept out of this process (tf_flags)
 
 
 def ask(accelerator: str) -> Reached | None:

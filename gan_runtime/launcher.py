@@ -13,14 +13,17 @@ import sys
 import time
 from dataclasses import dataclass
 
-from gan_runtime import cluster, journal, processes
+from gan_runtime import cluster, processes
 from gan_runtime.cluster import Place
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 
 POLL_SECONDS = 0.1
-FAREWELL_SECONDS = 10.0  # for the others to end by themselves: after a good end, or to say why they failed too
+FAREWELL_SECONDS = (
+    10.0  # for the others to end by themselves: after a good end, or to say why they failed too
+)
 
 FAILED = 1  # exit code of a worker that has said why in its journal
 CUT_OFF = 3  # exit code of one that lost the others: the reason lies elsewhere
@@ -68,20 +71,26 @@ def _start(run: RunDir, attempt: int, accelerator: str) -> list[_Worker]:
     return [
         _Worker(
             Place(rank, spec.workers),
-            subprocess.Popen([*command, str(rank)], env=environment(spec, accelerator, addresses, rank, dict(os.environ))),
+            subprocess.Popen(
+                [*command, str(rank)], env=environment(spec, accelerator, addresses, rank, dict(os.environ))
+            ),
         )
         for rank in range(spec.workers)
     ]
 
 
-def environment(spec: RunSpec, accelerator: str, addresses: list[str], rank: int, given: dict[str, str]) -> dict[str, str]:
+def environment(
+    spec: RunSpec, accelerator: str, addresses: list[str], rank: int, given: dict[str, str]
+) -> dict[str, str]:
     """What worker `rank` finds in its environment: the others' addresses, and its own share of the cores or GPUs."""
     own = {**given, "TF_CONFIG": cluster.tf_config(addresses, rank)}
     if accelerator == "cpu":
         # Each worker would take all cores. Measured with 2 workers on 2 cores: a step takes 7 to 13 % less time this way.
         own.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // spec.workers)))
     if accelerator == "gpu":
-        visible = given.get("CUDA_VISIBLE_DEVICES") or ",".join(str(gpu) for gpu in range(spec.replicas_in_all))
+        visible = given.get("CUDA_VISIBLE_DEVICES") or ",".join(
+            str(gpu) for gpu in range(spec.replicas_in_all)
+        )
         begin = rank * spec.replicas
         own["CUDA_VISIBLE_DEVICES"] = ",".join(visible.split(",")[begin : begin + spec.replicas])
     return own
@@ -129,7 +138,8 @@ def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
     if code < 0:
         how = f"{guilty.in_words} was killed by signal {-code} ({signal.Signals(-code).name})"
         return StatusChange(
-            status="lost", reason=f"{how}, and the others were ended with it; resume goes on from its last checkpoint"
+            status="lost",
+            reason=f"{how}, and the others were ended with it; resume goes on from its last checkpoint",
         )
     said = [
         record
@@ -140,4 +150,7 @@ def _reason(run: RunDir, attempt: int, guilty: _Worker) -> StatusChange | None:
         return StatusChange(status="failed", reason=said[-1].reason)
     if code == FAILED:
         return None  # it failed as all did, and the first worker has said why
-    return StatusChange(status="failed", reason=f"{guilty.in_words} ended with code {code} without a word; the log may say why")
+    return StatusChange(
+        status="failed",
+        reason=f"{guilty.in_words} ended with code {code} without a word; the log may say why",
+    )

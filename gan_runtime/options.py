@@ -47,7 +47,9 @@ class Option:
     @property
     def named(self) -> str:
         """The option as sentences call it: its label, and its key where that is another word."""
-        return self.name if self.label.lower().replace(" ", "_") == self.name else f"{self.label} ({self.name})"
+        return (
+            self.name if self.label.lower().replace(" ", "_") == self.name else f"{self.label} ({self.name})"
+        )
 
     @property
     def allowed(self) -> str:
@@ -143,7 +145,9 @@ def unknown(name: str, options: dict[str, Option]) -> FieldError:
     """The sentence about a key that is no option."""
     near = difflib.get_close_matches(name[:QUOTED_CHARACTERS], options, n=1)
     hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(options) + "."
-    return FieldError(name, f"{name if can_be_a_name(name) else quoted(name)} is not an option of a run: {hint}")
+    return FieldError(
+        name, f"{name if can_be_a_name(name) else quoted(name)} is not an option of a run: {hint}"
+    )
 
 
 def can_be_a_name(name: str) -> bool:
@@ -153,4 +157,8 @@ def can_be_a_name(name: str) -> bool:
 
 def labelled(message: str, option: Option) -> str:
     """A sentence that begins with an option's key, beginning with its label as well."""
-    return f"{option.named}{message.removeprefix(option.name)}" if message.startswith(f"{option.name} is ") else message
+    return (
+        f"{option.named}{message.removeprefix(option.name)}"
+        if message.startswith(f"{option.name} is ")
+        else message
+    )

@@ -48,7 +48,9 @@ def _born(pid: int) -> str:
     """Which start of the machine, and how many ticks after it; empty where Linux's /proc is missing or the process is gone."""
     try:
         boot = _BOOT.read_text(encoding="ascii").strip()
-        after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        after_name = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        )
         return f"{boot}:{after_name.split()[19]}"  # field 22 of proc(5): starttime
     except OSError:
         return ""

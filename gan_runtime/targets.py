@@ -30,7 +30,9 @@ def check(paths: Iterable[Path], overwrite: bool) -> None:
     for path in paths:
         kind = _kind(path)
         if kind not in (None, stat.S_IFREG):
-            raise TargetError(f"{path} is {_KINDS.get(kind or 0, 'no file')}, not a plain file: choose another place.")
+            raise TargetError(
+                f"{path} is {_KINDS.get(kind or 0, 'no file')}, not a plain file: choose another place."
+            )
         if kind is not None and not overwrite:
             raise TargetError(f"{path} exists already: choose another place, or give --overwrite.")
 

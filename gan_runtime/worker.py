@@ -24,17 +24,20 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, cluster, disk, hosts, journal, launcher, processes
+from gan_runtime import catalog, cluster, disk, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
-from gan_runtime.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.kept_out import keep_scikit_learn_out
-from gan_runtime.leftovers import SCRATCH_PREFIX
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.leftovers import SCRATCH_PREFIX
 from gan_runtime.spec import RunSpec
 
-HEARTBEAT = "about 10 s after which a silent worker is given up"  # measured: 7 to 9 s with TensorFlow; JAX is told 10
+HEARTBEAT = (
+    "about 10 s after which a silent worker is given up"  # measured: 7 to 9 s with TensorFlow; JAX is told 10
+)
 
 
 def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -> int:
@@ -58,7 +61,10 @@ def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -
             with disk.told_when_full(run.path):
                 _train(run, writer, accelerator, stop, place)
             return 0
-        except (NonFiniteError, AlarmError) as error:  # all workers see the same numbers; the first one tells it
+        except (
+            NonFiniteError,
+            AlarmError,
+        ) as error:  # all workers see the same numbers; the first one tells it
             print(place.says(str(error)))
             if place.rank == 0:
                 writer.write(StatusChange(status="failed", reason=str(error)))
@@ -122,13 +128,17 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     keep_scikit_learn_out()
     spec = run.spec()
     entry = catalog.engine(spec.engine)
-    importlib.import_module(entry.flags).set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
+    importlib.import_module(entry.flags).set_flags(
+        spec, accelerator
+    )  # first of all: reading MNIST loads Keras
     data = loading.load(spec.dataset)
     spec.check_set(len(data.images))
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
     print(f"{data.name}: {len(data.images)} images from {data.origin}", flush=True)
-    writer.write(StatusChange(status="compiling", reason="building the networks and tracing the training step"))
+    writer.write(
+        StatusChange(status="compiling", reason="building the networks and tracing the training step")
+    )
     engine_module = importlib.import_module(entry.module)
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
     from gan_runtime.training import loop
@@ -138,7 +148,15 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
         journal.HostFacts(facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin}),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
-    outcome = loop.train(spec, len(data.images), engine, run, writer, lambda: stop.is_set() or run.stop_file.exists(), place.rank)
+    outcome = loop.train(
+        spec,
+        len(data.images),
+        engine,
+        run,
+        writer,
+        lambda: stop.is_set() or run.stop_file.exists(),
+        place.rank,
+    )
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
     _cluster_of(spec).leave()
@@ -146,7 +164,9 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-") as scratch:
-        tempfile.tempdir = scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
+        tempfile.tempdir = (
+            scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
+        )
         try:
             code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:5]))
         except GanRuntimeError as problem:  # this process has no place in the run, and so no journal

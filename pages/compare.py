@@ -2,7 +2,12 @@
 
 import streamlit as st
 
-from dashboard import compare_tables, compare_view, players, results_view, session, widgets, zoom
+from dashboard import widgets, zoom
+from dashboard.compare import results_view
+from dashboard.compare import tables as compare_tables
+from dashboard.compare import view as compare_view
+from dashboard.frame import session
+from dashboard.samples import players
 from gan_runtime.store import queries
 
 st.title("Compare runs")

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from dashboard import histogram_view, session, widgets
+from dashboard import widgets
+from dashboard.frame import session
+from dashboard.histograms import view as histogram_view
 
 st.title("Histograms")
 store = session.runtime().store

@@ -2,7 +2,10 @@
 
 import streamlit as st
 
-from dashboard import actions, examples, home_view, session
+from dashboard import actions
+from dashboard.frame import session
+from dashboard.home import examples
+from dashboard.home import view as home_view
 from gan_runtime.store import queries
 
 head = st.columns([3, 1], vertical_alignment="bottom")

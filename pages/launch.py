@@ -2,7 +2,10 @@
 
 import streamlit as st
 
-from dashboard import actions, host_view, launch_form, launch_view, session
+from dashboard import actions
+from dashboard.frame import host_view, session
+from dashboard.launch import form as launch_form
+from dashboard.launch import view as launch_view
 
 st.title("Launch a run")
 runtime = session.runtime()

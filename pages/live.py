@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from dashboard import live_view, places, session, widgets
+from dashboard import widgets
+from dashboard.frame import places, session
+from dashboard.live import view as live_view
 
 runtime = session.runtime()
 head = st.columns([2, 3], vertical_alignment="bottom")

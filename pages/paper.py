@@ -2,7 +2,13 @@
 
 import streamlit as st
 
-from dashboard import examples, paper_devices, paper_plan, paper_view, session, study_words, words
+from dashboard import words
+from dashboard.frame import session
+from dashboard.home import examples
+from dashboard.paper import devices as paper_devices
+from dashboard.paper import plan as paper_plan
+from dashboard.paper import view as paper_view
+from dashboard.studies import words as study_words
 from gan_runtime.studies import references
 from gan_runtime.studies.statistics import LEVEL
 

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from dashboard import examples, places, runs_view, session
+from dashboard.frame import places, session
+from dashboard.home import examples
+from dashboard.runs import view as runs_view
 from gan_runtime.store import queries
 
 st.title("Runs")
@@ -10,7 +12,9 @@ runtime = session.runtime()
 table = runs_view.in_words(queries.run_table(runtime.store))
 runs_view.left_out(runtime.store)
 if table.empty:
-    st.info("No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains.")
+    st.info(
+        "No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains."
+    )
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
     st.stop()
 

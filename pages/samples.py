@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from dashboard import players, session, widgets
+from dashboard import widgets
+from dashboard.frame import session
+from dashboard.samples import players
 
 st.title("Samples")
 store = session.runtime().store

@@ -2,7 +2,10 @@
 
 import streamlit as st
 
-from dashboard import examples, session, study_form, study_view
+from dashboard.frame import session
+from dashboard.home import examples
+from dashboard.studies import form as study_form
+from dashboard.studies import view as study_view
 from gan_runtime.store import queries
 
 runtime = session.runtime()
@@ -13,7 +16,9 @@ with head[1]:
 with st.expander("Ask a new question", expanded=study is None, icon=":material/science:"):
     study_form.show(runtime)
 if study is None:
-    st.info("No study is stored yet. A study starts several runs that differ in one thing, and says what that thing does.")
+    st.info(
+        "No study is stored yet. A study starts several runs that differ in one thing, and says what that thing does."
+    )
     examples.offer(runtime, "studies")
     st.stop()
 study_id, was_live = study.study_id, study.is_live

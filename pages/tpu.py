@@ -2,8 +2,11 @@
 
 import streamlit as st
 
-from dashboard import session, tpu_form, tpu_view, tpu_words
-from dashboard.tpu_desk import desk
+from dashboard.frame import session
+from dashboard.tpu import form as tpu_form
+from dashboard.tpu import view as tpu_view
+from dashboard.tpu import words as tpu_words
+from dashboard.tpu.desk import desk
 
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)

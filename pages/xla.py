@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from dashboard import session, variants_view
+from dashboard.frame import session
+from dashboard.variants import view as variants_view
 
 st.title("XLA")
 variants_view.show(session.runtime(), "xla")

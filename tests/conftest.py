@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime import journal
-from gan_runtime.engines import tf_flags
+from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.home import Home
 from gan_runtime.hosts import Device, Host
-from gan_runtime.journal import Created, StatusChange
-from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Created, StatusChange
+from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -30,7 +30,14 @@ tf_flags.keep_jax_out()  # tests of JAX have processes of their own
 CORES = 8
 POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
 # Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone for long.
-LONGEST = ("test_main_job.py", "test_workers.py", "test_supervisor.py", "test_cli.py", "test_jax_runs.py", "test_jax_parity.py")
+LONGEST = (
+    "test_main_job.py",
+    "test_workers.py",
+    "test_supervisor.py",
+    "test_cli.py",
+    "test_jax_runs.py",
+    "test_jax_parity.py",
+)
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
@@ -49,7 +56,8 @@ def home(tmp_path: Path) -> Home:
 def host() -> Host:
     """A machine with eight CPU cores and nothing else; asking the real one would load TensorFlow in a child."""
     absent = {
-        name: Device(available=False, count=0, name="", reason=f"this host has no {name.upper()}.") for name in ("gpu", "tpu")
+        name: Device(available=False, count=0, name="", reason=f"this host has no {name.upper()}.")
+        for name in ("gpu", "tpu")
     }
     cpu = Device(available=True, count=CORES, name="test processor")
     return Host(
@@ -81,7 +89,9 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
             run.supervisor_journal,
             1,
             Created(at=at(seconds), spec=spec, accelerator="cpu", color=0, preset=run_id.rpartition("-")[0]),
-            StatusChange(at=at(seconds), status="queued", reason="waiting for the accelerator", queue_rank=seconds),
+            StatusChange(
+                at=at(seconds), status="queued", reason="waiting for the accelerator", queue_rank=seconds
+            ),
         )
         return run
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from gan_runtime.rundir import RunDir
-from gan_runtime.runtime import Runtime
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.runtime import Runtime
 
 
 def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
     """float64 (steps,), and a check that each step is there exactly once."""
     rows = runtime.store.rows(
-        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step", [run.run_id]
+        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step",
+        [run.run_id],
     )
     assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
     return np.array([value for _, value in rows])

@@ -42,8 +42,14 @@ def test_both_have_taken_the_same_time_after_so_many_steps(other: Cost, steps: f
             Cost(1.03, 0.05),
             "**jit** has paid back its compiling within its first step against off: it compiles 30 ms longer, and each step takes 50 ms less.",
         ),
-        (Cost(3.0, 0.15), "**jit** never pays back against off: it compiles 2 s longer, and each step takes 50 ms more."),
-        (Cost(3.0, 0.1), "**jit** never pays back against off: it compiles 2 s longer, and each step takes 0 ms more."),
+        (
+            Cost(3.0, 0.15),
+            "**jit** never pays back against off: it compiles 2 s longer, and each step takes 50 ms more.",
+        ),
+        (
+            Cost(3.0, 0.1),
+            "**jit** never pays back against off: it compiles 2 s longer, and each step takes 0 ms more.",
+        ),
         (
             Cost(0.5, 0.05),
             "**jit** is ahead of off from the first step: it compiles 500 ms shorter, and each step takes 50 ms less.",

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from gan_runtime import bundles, commands, journal
+from gan_runtime import bundles
 from gan_runtime.errors import BundleError, HomeError, RunStateError, TargetError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -52,7 +54,10 @@ def ended(new_run: NewRun) -> RunDir:
         journal.HostFacts(facts=facts),
         journal.Event(level="info", topic="data", message="read /home/jane/data/mnist/t10k.gz: 38 images/s"),
         journal.Scalars(
-            epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5], "loss_discriminator": [float("nan")]}
+            epoch=1,
+            first_step=1,
+            wall_s=[1.0],
+            values={"loss_generator": [0.5], "loss_discriminator": [float("nan")]},
         ),
         journal.Sample(epoch=1, step=1, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
         journal.StatusChange(status="finished", reason="all epochs done"),
@@ -65,7 +70,9 @@ def other(tmp_path: Path) -> Home:
     return Home(tmp_path / "other")
 
 
-def test_a_bundle_brings_numbers_images_and_options_into_another_home(ended: RunDir, other: Home, tmp_path: Path) -> None:
+def test_a_bundle_brings_numbers_images_and_options_into_another_home(
+    ended: RunDir, other: Home, tmp_path: Path
+) -> None:
     size = bundles.pack([ended], tmp_path / "one.zip", prefix="example-")
     assert size == (tmp_path / "one.zip").stat().st_size
     assert bundles.unpack(tmp_path / "one.zip", other) == ["example-quick-0001"]
@@ -107,10 +114,16 @@ def test_loading_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Pat
     assert "mine now" in other.run_dir("quick-0001").supervisor_journal.read_text(encoding="utf-8")
 
 
-def test_a_study_stays_a_study_under_its_new_name(home: Home, host: Host, other: Home, tmp_path: Path) -> None:
-    runs = commands.submit_study(home, StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]), host)
+def test_a_study_stays_a_study_under_its_new_name(
+    home: Home, host: Host, other: Home, tmp_path: Path
+) -> None:
+    runs = commands.submit_study(
+        home, StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]), host
+    )
     for run in runs:
-        journal.append(run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue"))
+        journal.append(
+            run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue")
+        )
     bundles.pack(runs, tmp_path / "study.zip", prefix="example-")
     bundles.unpack(tmp_path / "study.zip", other)
     store = Store()
@@ -125,7 +138,10 @@ def test_a_run_that_has_not_ended_is_not_bundled(new_run: NewRun, tmp_path: Path
 
 
 def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match=r"none/one\.zip cannot be written \(No such file or directory\): choose another file"):
+    with pytest.raises(
+        BundleError,
+        match=r"none/one\.zip cannot be written \(No such file or directory\): choose another file",
+    ):
         bundles.pack([ended], tmp_path / "none" / "one.zip")
 
 
@@ -202,11 +218,20 @@ DAMAGES: dict[str, tuple[Callable[[bytearray], None], str]] = {
     "encrypted": (_in_each_header(6, 8, b"\x01\x00"), r"is damaged|is encrypted or packed as no bundle is"),
     "unknown compression": (_in_each_header(8, 10, b"\x63\x00"), r"is damaged|packed as no bundle is"),
     "bzip2, which no bundle has": (_in_each_header(8, 10, b"\x0c\x00"), r"is damaged|packed as no bundle is"),
-    "zip of version 9.0": (_in_each_header(4, 6, b"\x5a\x00"), r"cannot be read \(it is no zip file, or damaged\)"),
+    "zip of version 9.0": (
+        _in_each_header(4, 6, b"\x5a\x00"),
+        r"cannot be read \(it is no zip file, or damaged\)",
+    ),
     "damaged stream": (_broken_stream, r"spec\.json in .+ is damaged: get the file again"),
     "NUL in a name": (_nul_in_a_name, r"which belongs into no bundle"),
-    "cut": (lambda data: data.__delitem__(slice(-40, None)), r"cannot be read \(it is no zip file, or damaged\)"),
-    "no zip": (lambda data: data.__setitem__(slice(None), b"what?"), r"cannot be read \(it is no zip file, or damaged\)"),
+    "cut": (
+        lambda data: data.__delitem__(slice(-40, None)),
+        r"cannot be read \(it is no zip file, or damaged\)",
+    ),
+    "no zip": (
+        lambda data: data.__setitem__(slice(None), b"what?"),
+        r"cannot be read \(it is no zip file, or damaged\)",
+    ),
 }
 
 
@@ -232,9 +257,18 @@ def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
         ([("bundle.json", b'{"format": 1, "program": "0.2.0"}')], "holds no run"),
         ([("run-0001/spec.json", b"{}"), ("run-0001/spec.json", b"{}")], "holds run-0001/spec.json twice"),
         ([("run-0001/spec.json", b"{}")], "run run-0001 in .+ is not whole: make the bundle anew"),
-        ([("run-0001/samples/epoch-00001.png", bytes(30_000_000))], "has 30 MB, more than the 20 MB that a bundle may have"),
-        ([("bundle.json", b'{"format": 2, "program": "3.1"}'), ("x", b"")], r"made by a newer version .+\('3\.1', this is"),
-        ([("bundle.json", b'{"format": 1, "program": "99.0"}'), ("run-0001/spec.json", b"{}")], "made by a newer version"),
+        (
+            [("run-0001/samples/epoch-00001.png", bytes(30_000_000))],
+            "has 30 MB, more than the 20 MB that a bundle may have",
+        ),
+        (
+            [("bundle.json", b'{"format": 2, "program": "3.1"}'), ("x", b"")],
+            r"made by a newer version .+\('3\.1', this is",
+        ),
+        (
+            [("bundle.json", b'{"format": 1, "program": "99.0"}'), ("run-0001/spec.json", b"{}")],
+            "made by a newer version",
+        ),
         ([("bundle.json", b"[" * 5_000)], "bundle.json in .+ says of no format"),
         ([("bundle.json", bytes(1_000_000))], "bundle.json in .+ says of no format"),
         ([("bundle.json", b'{"format": "x"}')], "bundle.json in .+ says of no format"),
@@ -260,7 +294,9 @@ def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip", "a") as bundle:
         bundle.writestr("quick-0001/samples/epoch-00002.png", grid)
-    assert f"epoch-00002.png in {tmp_path}/one.zip is no sample grid ({reason})" in refused(tmp_path / "one.zip", other)
+    assert f"epoch-00002.png in {tmp_path}/one.zip is no sample grid ({reason})" in refused(
+        tmp_path / "one.zip", other
+    )
 
 
 def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(ended: RunDir, tmp_path: Path) -> None:
@@ -269,7 +305,9 @@ def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(ended: RunDir
     (ended.samples / "epoch-00003.png").write_bytes(b"torn")
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
-        assert [name for name in bundle.namelist() if "samples" in name] == ["quick-0001/samples/epoch-00001.png"]
+        assert [name for name in bundle.namelist() if "samples" in name] == [
+            "quick-0001/samples/epoch-00001.png"
+        ]
 
 
 def test_a_bundle_that_is_no_plain_file_is_refused_at_once(other: Home, tmp_path: Path) -> None:
@@ -282,7 +320,10 @@ def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
     ended: RunDir, other: Home, tmp_path: Path, files_end_at: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
-    with files_end_at(100), pytest.raises(HomeError, match=r"runs cannot be written \(File too large\): look after its disk"):
+    with (
+        files_end_at(100),
+        pytest.raises(HomeError, match=r"runs cannot be written \(File too large\): look after its disk"),
+    ):
         bundles.unpack(tmp_path / "one.zip", other)
     assert list(other.runs.iterdir()) == []
 
@@ -296,20 +337,29 @@ def test_the_examples_from_before_the_format_number_still_open(other: Home) -> N
 
 @pytest.mark.parametrize("prefix", ["../", "Example-", "a b", "-", "x" * 100, "."])
 def test_a_prefix_that_no_home_would_take_is_refused(ended: RunDir, tmp_path: Path, prefix: str) -> None:
-    with pytest.raises(BundleError, match="would be imported nowhere: use a prefix and a name of small letters"):
+    with pytest.raises(
+        BundleError, match="would be imported nowhere: use a prefix and a name of small letters"
+    ):
         bundles.pack([ended], tmp_path / "one.zip", prefix)
     assert list(tmp_path.glob("*.zip")) == []
 
 
 @pytest.mark.parametrize(
-    "folder", ["/home/jane doe/My Data (old)/[2024]", "/srv/jane, private: data", "data of jane/mnist", "/home/jane's"]
+    "folder",
+    ["/home/jane doe/My Data (old)/[2024]", "/srv/jane, private: data", "data of jane/mnist", "/home/jane's"],
 )
 def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folder: str) -> None:
     journal.append(
         ended.trainer_journal(),
         1,
-        journal.HostFacts(facts={"hostname": "janes-laptop", "data_origin": f"{folder}/train-images-idx3-ubyte"}),
-        journal.Event(level="info", topic="data", message=f"read {folder}/t10k.gz on janes-laptop, from grpc://jane.lan:8470/x"),
+        journal.HostFacts(
+            facts={"hostname": "janes-laptop", "data_origin": f"{folder}/train-images-idx3-ubyte"}
+        ),
+        journal.Event(
+            level="info",
+            topic="data",
+            message=f"read {folder}/t10k.gz on janes-laptop, from grpc://jane.lan:8470/x",
+        ),
         journal.Event(level="info", topic="data", message="read file:///home/jane/My Data/x.gz"),
     )
     bundles.pack([ended], tmp_path / "one.zip")
@@ -323,7 +373,9 @@ def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folde
 
 def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_path: Path) -> None:
     run = new_run("quick-0001", tpu_address="grpc://tpu.jane.lan:8470")
-    journal.append(run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue"))
+    journal.append(
+        run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="taken from the queue")
+    )
     bundles.pack([run], tmp_path / "one.zip")
     bundles.unpack(tmp_path / "one.zip", other)
     brought = other.run_dir("quick-0001")
@@ -337,7 +389,9 @@ def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_pa
 def test_an_existing_file_is_replaced_only_when_told_so(ended: RunDir, tmp_path: Path) -> None:
     target = tmp_path / "one.zip"
     target.write_text("my thesis")
-    with pytest.raises(TargetError, match=r"one\.zip exists already: choose another place, or give --overwrite"):
+    with pytest.raises(
+        TargetError, match=r"one\.zip exists already: choose another place, or give --overwrite"
+    ):
         bundles.pack([ended], target)
     assert target.read_text() == "my thesis"
     bundles.pack([ended], target, overwrite=True)

@@ -9,14 +9,27 @@ from dashboard import charts, words
 
 def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
     times = pd.DataFrame(
-        {"rank": [0, 1], "step_s": 0.4, "compute_s": [0.1, 0.3], "wait_s": [0.3, 0.1], "wait_share": [0.75, 0.25]}
+        {
+            "rank": [0, 1],
+            "step_s": 0.4,
+            "compute_s": [0.1, 0.3],
+            "wait_s": [0.3, 0.1],
+            "wait_share": [0.75, 0.25],
+        }
     )
     rows = charts.worker_bars(times).data
-    assert rows.groupby("worker")["milliseconds"].sum().round(6).to_dict() == {"Worker 0": 400.0, "Worker 1": 400.0}
+    assert rows.groupby("worker")["milliseconds"].sum().round(6).to_dict() == {
+        "Worker 0": 400.0,
+        "Worker 1": 400.0,
+    }
     own = rows[rows["part"] == "Own work"].set_index("rank")["milliseconds"].round(6)
     assert own.to_dict() == {0: 100.0, 1: 300.0}
 
 
 def test_the_slowest_worker_is_named_in_a_sentence() -> None:
-    assert words.waiting([0.1, 0.3], 0.75) == "Worker 1 is the slowest: the others wait for it 75% of each step."
-    assert words.waiting([0.1, 0.11], 0.2).startswith("All workers need about the same time for their own part;")
+    assert (
+        words.waiting([0.1, 0.3], 0.75) == "Worker 1 is the slowest: the others wait for it 75% of each step."
+    )
+    assert words.waiting([0.1, 0.11], 0.2).startswith(
+        "All workers need about the same time for their own part;"
+    )

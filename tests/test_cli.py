@@ -25,7 +25,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from gan_runtime import hosts, journal, owner
+from gan_runtime import hosts
 from gan_runtime.cli import serving, training
 from gan_runtime.cli.app import app
 from gan_runtime.data import loading
@@ -33,10 +33,12 @@ from gan_runtime.data.contract import Availability
 from gan_runtime.errors import HomeInUseError
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
-from gan_runtime.presets import PRESETS
-from gan_runtime.rundir import RunDir
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import owner
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import export, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -105,7 +107,9 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Runs a command in this process, in `place` unless told otherwise."""
-    monkeypatch.delattr(os, "execve")  # a `serve` that is not refused would put Streamlit in the place of the tests
+    monkeypatch.delattr(
+        os, "execve"
+    )  # a `serve` that is not refused would put Streamlit in the place of the tests
     return lambda *words, home=place: CliRunner().invoke(app, [*words, "--home", str(home)])
 
 
@@ -127,7 +131,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which a process has trained run-0001 for two epochs, alone and to its end."""
     path = tmp_path_factory.mktemp("trained")
     words = ["train", *TINY, "--set", "epochs=2", "--set", "profile_steps=2", "--json", "--home", str(path)]
-    child = subprocess.run([sys.executable, "-m", "gan_runtime", *words], capture_output=True, text=True, check=False)
+    child = subprocess.run(
+        [sys.executable, "-m", "gan_runtime", *words], capture_output=True, text=True, check=False
+    )
     assert (child.returncode, child.stderr) == (0, "")
     (path / "train.jsonl").write_text(child.stdout, encoding="utf-8")
     return path
@@ -179,7 +185,13 @@ def test_train_prints_a_json_line_per_state_and_epoch(trained: Path) -> None:
     )
     end = lines[-1]
     assert (end["run_id"], end["epochs_done"], end["step"], end["last_step"]) == ("run-0001", 2, 14, 14)
-    assert set(end["metrics"]) >= {"loss_generator", "loss_discriminator", "d_real", "d_fake", "learning_rate_generator"}
+    assert set(end["metrics"]) >= {
+        "loss_generator",
+        "loss_discriminator",
+        "d_real",
+        "d_fake",
+        "learning_rate_generator",
+    }
 
 
 def test_everything_is_in_the_file_when_train_ends(trained: Path) -> None:
@@ -212,11 +224,18 @@ def test_show_tells_everything_of_it(command: Callable[..., Result], trained: Pa
     assert "time of a step (2 profiled)" in text
 
 
-def test_sql_answers_while_another_process_holds_the_file(command: Callable[..., Result], trained: Path) -> None:
+def test_sql_answers_while_another_process_holds_the_file(
+    command: Callable[..., Result], trained: Path
+) -> None:
     lock = owner.acquire(Home(trained))
     try:
         found = answer(
-            command("sql", "SELECT metric, count(*) AS steps FROM scalars GROUP BY 1 ORDER BY 1", "--json", home=trained)
+            command(
+                "sql",
+                "SELECT metric, count(*) AS steps FROM scalars GROUP BY 1 ORDER BY 1",
+                "--json",
+                home=trained,
+            )
         )
     finally:
         lock.release()
@@ -224,7 +243,9 @@ def test_sql_answers_while_another_process_holds_the_file(command: Callable[...,
     assert {"metric": "d_accuracy_fake", "steps": 2} in found  # one each epoch
 
 
-def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(command: Callable[..., Result], trained: Path) -> None:
+def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(
+    command: Callable[..., Result], trained: Path
+) -> None:
     statement = "SELECT NULL AS nothing, 'nan'::DOUBLE AS nan, '-inf'::DOUBLE AS low, 1 AS one"
     found = answer(command("sql", statement, "--json", home=trained))
     assert found == [{"nothing": None, "nan": "NaN", "low": "-Infinity", "one": 1}]
@@ -235,10 +256,14 @@ def test_export_writes_tables_pictures_and_specs(
     command: Callable[..., Result], trained: Path, tmp_path: Path, form: str
 ) -> None:
     folder = tmp_path / "out"
-    files = answer(command("export", "run-0001", "--to", str(folder), "--format", form, "--json", home=trained))["files"]
+    files = answer(
+        command("export", "run-0001", "--to", str(folder), "--format", form, "--json", home=trained)
+    )["files"]
     assert {folder / name for name in files} == {path for path in folder.rglob("*") if path.is_file()}
     assert {f"{view}.{form}" for view in export.VIEWS} <= set(files)
-    scalars = pd.read_csv(folder / "scalars.csv") if form == "csv" else pd.read_parquet(folder / "scalars.parquet")
+    scalars = (
+        pd.read_csv(folder / "scalars.csv") if form == "csv" else pd.read_parquet(folder / "scalars.parquet")
+    )
     assert (len(scalars), scalars["step"].max()) == (SCALARS, 14)
     assert (folder / "samples/run-0001/epoch-00002.png").read_bytes().startswith(b"\x89PNG")
     assert RunSpec.read(folder / "specs/run-0001/spec.json") == Home(trained).run_dir("run-0001").spec()
@@ -252,7 +277,9 @@ def test_rebuild_gives_the_same_rows(command: Callable[..., Result], trained: Pa
     assert _table_contents(trained) == before
 
 
-def test_rebuild_does_not_take_in_the_log_of_a_lost_file(command: Callable[..., Result], trained: Path) -> None:
+def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
+    command: Callable[..., Result], trained: Path
+) -> None:
     file = trained / "results.duckdb"
     before = _table_contents(trained)
     file.unlink()
@@ -287,13 +314,18 @@ def test_rebuild_is_refused_while_the_home_is_in_use(command: Callable[..., Resu
 
 def test_an_ended_run_is_neither_stopped_nor_resumed(command: Callable[..., Result], trained: Path) -> None:
     assert refused(command("stop", "run-0001", home=trained)).startswith("run run-0001 is finished already")
-    assert "only a stopped, failed or lost run can be resumed" in refused(command("resume", "run-0001", home=trained))
+    assert "only a stopped, failed or lost run can be resumed" in refused(
+        command("resume", "run-0001", home=trained)
+    )
 
 
 def _table_contents(home: Path) -> dict[str, set[str]]:
     store = Store(home / "results.duckdb")
     try:
-        return {view: {repr(row) for row in store.rows(f"SELECT * FROM {view}")} for view in ("samples", *export.VIEWS)}
+        return {
+            view: {repr(row) for row in store.rows(f"SELECT * FROM {view}")}
+            for view in ("samples", *export.VIEWS)
+        }
     finally:
         store.close()
 
@@ -301,7 +333,9 @@ def _table_contents(home: Path) -> dict[str, set[str]]:
 # ---- stop, resume, and homes that others own --------------------------------------------------------------------------
 
 
-def test_ctrl_c_saves_the_run_and_resume_goes_on(place: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_ctrl_c_saves_the_run_and_resume_goes_on(
+    place: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
     first = start("train", *ENDLESS, "--json")
     read_until(first, lambda snapshot: snapshot["epochs_done"] >= 1)
     first.send_signal(signal.SIGINT)
@@ -333,7 +367,10 @@ def test_the_owner_of_the_home_trains_what_another_process_asks_for(
 
 @pytest.mark.usefixtures("known_host")
 def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
-    place: Path, command: Callable[..., Result], wait_until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    place: Path,
+    command: Callable[..., Result],
+    wait_until: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(training, "ORPHANED_SECONDS", 0.5)
     home = Home(place).prepare()
@@ -352,11 +389,16 @@ def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
 
 @pytest.mark.usefixtures("known_host")
 def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
-    command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_idx: Callable[..., Path]
+    command: Callable[..., Result],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write_idx: Callable[..., Path],
 ) -> None:
     path = write_idx(tmp_path / "data/mnist/train-images-idx3-ubyte", np.zeros((300, 28, 28), np.uint8))
     path.write_bytes(path.read_bytes()[:-1])
-    monkeypatch.setattr(loading, "ensure", lambda _: Availability(True, 300, ""))  # so that only the trainer finds out
+    monkeypatch.setattr(
+        loading, "ensure", lambda _: Availability(True, 300, "")
+    )  # so that only the trainer finds out
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
     result = command("train", *TINY, "--set", "dataset=mnist")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -387,10 +429,15 @@ def test_devices_names_what_is_missing_and_why(known_host: None, command: Callab
 
 def test_the_command_line_loads_no_framework_and_no_streamlit() -> None:
     code = "import sys, gan_runtime.cli.app; print(sorted({'tensorflow', 'keras', 'sklearn', 'streamlit'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
 
 
-def test_the_home_comes_from_the_environment_if_none_is_given(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_comes_from_the_environment_if_none_is_given(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(trained))
     assert [run["run_id"] for run in answer(CliRunner().invoke(app, ["runs", "--json"]))] == ["run-0001"]
 
@@ -402,10 +449,17 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(place: Path, command: C
     (place / "runs" / "\x1b[31mred").mkdir()
     for words in (["runs"], ["runs", "--json"]):
         told = command(*words).stderr.splitlines()
-        assert told[0] == "\\x1b[31mred is no run that can be read, and is left out: its folder has a name that no run can have."
-        assert told[1].startswith("quick-0001 is no run that can be read, and is left out: the first line of journal-supervisor")
+        assert (
+            told[0]
+            == "\\x1b[31mred is no run that can be read, and is left out: its folder has a name that no run can have."
+        )
+        assert told[1].startswith(
+            "quick-0001 is no run that can be read, and is left out: the first line of journal-supervisor"
+        )
         assert len(told) == 2
-    assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {"run_id": "quick-0001"}
+    assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {
+        "run_id": "quick-0001"
+    }
     for words in (["show"], ["stop"], ["resume"], ["export", "--to", str(place / "out")]):
         refused = command(*words, "quick-0001")
         assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1), refused.output
@@ -428,7 +482,11 @@ def test_set_wins_over_the_spec_file_and_the_file_over_the_preset(
     file.write_text('{"epochs": 4, "seed": 5}', encoding="utf-8")
     command("train", "--preset", "quick", "--spec", str(file), "--set", "seed=6", "--detach")
     spec = Home(place).run_dir("quick-0001").spec()
-    assert (spec.batch_size_global, spec.epochs, spec.seed) == (PRESETS["quick"].values["batch_size_global"], 4, 6)
+    assert (spec.batch_size_global, spec.epochs, spec.seed) == (
+        PRESETS["quick"].values["batch_size_global"],
+        4,
+        6,
+    )
 
 
 # ---- the dashboard's door ---------------------------------------------------------------------------------------------
@@ -463,14 +521,24 @@ def test_serve_prints_its_address_and_answers_there(
 )
 def test_serve_names_what_to_open_and_warns_of_others(address: str, opened: str, warned: bool) -> None:
     assert serving.url(address, 8501) == opened
-    assert serving.danger(address, 8501).startswith("Warning: there is no login, so everyone who reaches this machine") == warned
+    assert (
+        serving.danger(address, 8501).startswith(
+            "Warning: there is no login, so everyone who reaches this machine"
+        )
+        == warned
+    )
 
 
-def test_serve_warns_before_it_lets_everyone_in(command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_warns_before_it_lets_everyone_in(
+    command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serving, "become_dashboard", lambda *_, **__: None)
     result = command("serve", "--address", "0.0.0.0", "--port", str(port := local_server.free_port()))
     assert result.stdout == f"The dashboard is at http://127.0.0.1:{port}\n"
-    assert f"at http://{platform.node()}:{port} or another name of this machine can start, stop and delete runs" in result.stderr
+    assert (
+        f"at http://{platform.node()}:{port} or another name of this machine can start, stop and delete runs"
+        in result.stderr
+    )
 
 
 def test_serve_refuses_a_port_in_use(place: Path, command: Callable[..., Result]) -> None:
@@ -485,14 +553,18 @@ def test_serve_refuses_a_port_in_use(place: Path, command: Callable[..., Result]
 
 
 def test_serve_refuses_an_address_of_another_machine(place: Path, command: Callable[..., Result]) -> None:
-    assert refused(command("serve", "--address", "192.0.2.1")).startswith("address 192.0.2.1 with port 8501 cannot")
+    assert refused(command("serve", "--address", "192.0.2.1")).startswith(
+        "address 192.0.2.1 with port 8501 cannot"
+    )
     assert not place.exists()
 
 
 def test_serve_refuses_a_home_that_cannot_be_written(command: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     port = str(local_server.free_port())
-    assert "cannot be written (Not a directory)" in refused(command("serve", "--port", port, home=tmp_path / "file" / "x"))
+    assert "cannot be written (Not a directory)" in refused(
+        command("serve", "--port", port, home=tmp_path / "file" / "x")
+    )
 
 
 # ---- what is wrong is one sentence, and leaves nothing behind ---------------------------------------------------------
@@ -526,7 +598,9 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
         ),
     ],
 )
-def test_a_wrong_word_is_refused(place: Path, command: Callable[..., Result], words: list[str], sentence: str) -> None:
+def test_a_wrong_word_is_refused(
+    place: Path, command: Callable[..., Result], words: list[str], sentence: str
+) -> None:
     assert refused(command("train", *words)) == sentence
     assert not place.exists()
 
@@ -534,14 +608,23 @@ def test_a_wrong_word_is_refused(place: Path, command: Callable[..., Result], wo
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["train", "--detac"], r"no such option: --detac \(Possible options: .+\): see `.+ -m gan_runtime train --help`\."),
+        (
+            ["train", "--detac"],
+            r"no such option: --detac \(Possible options: .+\): see `.+ -m gan_runtime train --help`\.",
+        ),
         (["--detach"], r"no such option: --detach: see `.+ -m gan_runtime --help`\."),
         (["shw"], r"no such command 'shw', did you mean 'show': see `.+ -m gan_runtime --help`\."),
         (["x" * 10_000], r"no such command 'x{150,190}…: see `.+ -m gan_runtime --help`\."),
         (["show"], r"missing argument 'RUN': see `.+ -m gan_runtime show --help`\."),
         (["serve", "--port", "0"], r"invalid value for '--port': .+: see `.+ -m gan_runtime serve --help`\."),
-        (["study", "batch_size", "--values", ""], r"values has 1 value\(s\), but a study compares at least 2: try .+\."),
-        (["serve", "--address", "x" * 64], r"address x{64} with port 8501 cannot be listened on \(.+\): use --address .+\."),
+        (
+            ["study", "batch_size", "--values", ""],
+            r"values has 1 value\(s\), but a study compares at least 2: try .+\.",
+        ),
+        (
+            ["serve", "--address", "x" * 64],
+            r"address x{64} with port 8501 cannot be listened on \(.+\): use --address .+\.",
+        ),
     ],
 )
 def test_a_word_that_no_command_knows_is_refused_in_one_line(
@@ -570,7 +653,9 @@ def hostile(new_run: Callable[..., RunDir]) -> RunDir:
     return run
 
 
-def test_names_do_nothing_to_the_terminal(command: Callable[..., Result], home: Home, hostile: RunDir) -> None:
+def test_names_do_nothing_to_the_terminal(
+    command: Callable[..., Result], home: Home, hostile: RunDir
+) -> None:
     shown = command("runs", home=home.path).stdout + command("show", hostile.run_id, home=home.path).stdout
     shown += command("sql", "SELECT name, note FROM runs", home=home.path).stdout
     assert r"\x1b[2J\x07\u202eé\x9b1m" in shown
@@ -581,7 +666,9 @@ def test_names_do_nothing_to_the_terminal(command: Callable[..., Result], home: 
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_output_that_takes_ascii_only_gets_the_rest_written_out(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_takes_ascii_only_gets_the_rest_written_out(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for words, expected in ((["runs"], rb"1 \xd7 cpu"), (["runs", "--json"], rb"\u00e9")):
         content = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(content, encoding="ascii"))
@@ -618,7 +705,9 @@ def test_a_spec_file_that_holds_no_options_is_refused(
 
 @pytest.mark.usefixtures("known_host")
 @pytest.mark.parametrize("accelerator", ["gpu", "tpu"])
-def test_an_absent_accelerator_is_refused(place: Path, command: Callable[..., Result], accelerator: str) -> None:
+def test_an_absent_accelerator_is_refused(
+    place: Path, command: Callable[..., Result], accelerator: str
+) -> None:
     sentence = refused(command("train", *TINY, "--set", f"accelerator={accelerator}"))
     assert sentence == (
         f"accelerator is {accelerator}, but this host has no {accelerator.upper()}; on this host you can use cpu."
@@ -629,7 +718,10 @@ def test_an_absent_accelerator_is_refused(place: Path, command: Callable[..., Re
 @pytest.mark.usefixtures("known_host")
 def test_a_batch_larger_than_the_dataset_is_refused(place: Path, command: Callable[..., Result]) -> None:
     sentence = refused(command("train", "--set", "batch_size_global=2000"))
-    assert sentence == "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch."
+    assert (
+        sentence
+        == "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch."
+    )
     assert not place.exists()
 
 
@@ -672,14 +764,18 @@ def test_a_home_that_cannot_be_written_is_refused(command: Callable[..., Result]
     (tmp_path / "file").touch()
     below_a_file = tmp_path / "file" / "home"  # tests may run as root, whom no permission stops
     for words in (["train"], ["train", "--detach"], ["rebuild"]):
-        assert refused(command(*words, home=below_a_file)).startswith(f"home {below_a_file} cannot be written (Not a directory)")
+        assert refused(command(*words, home=below_a_file)).startswith(
+            f"home {below_a_file} cannot be written (Not a directory)"
+        )
 
 
 @pytest.mark.parametrize("place", ["~nosuch-user/x", "/tmp/" + "x" * 300, "/tmp" + "/x" * 3000])
 def test_a_home_that_no_folder_can_be_is_refused(command: Callable[..., Result], place: str) -> None:
     for words in (["runs"], ["train", "--detach"]):
         sentence = refused(command(*words, home=Path(place)))
-        assert re.match(r"home '.{5,80} cannot be used \(.+\): choose another folder with --home DIR or", sentence)
+        assert re.match(
+            r"home '.{5,80} cannot be used \(.+\): choose another folder with --home DIR or", sentence
+        )
 
 
 @pytest.mark.usefixtures("known_host")
@@ -688,7 +784,9 @@ def test_a_results_file_that_another_program_holds_is_refused(
     home: Home, command: Callable[..., Result], words: list[str]
 ) -> None:
     hold = f"import duckdb, sys; c = duckdb.connect({str(home.database)!r}); print('held', flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         before = home.database.read_bytes()
@@ -709,10 +807,14 @@ def test_a_results_file_that_is_no_database_is_refused(home: Home, command: Call
     assert home.run_dirs() == []
 
 
-def test_an_export_into_a_file_is_refused(command: Callable[..., Result], trained: Path, tmp_path: Path) -> None:
+def test_an_export_into_a_file_is_refused(
+    command: Callable[..., Result], trained: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     target = str(tmp_path / "file" / "out")
-    assert refused(command("export", "run-0001", "--to", target, home=trained)).startswith(f"{target} cannot be written")
+    assert refused(command("export", "run-0001", "--to", target, home=trained)).startswith(
+        f"{target} cannot be written"
+    )
 
 
 def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
@@ -721,10 +823,14 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     words = ["export", "run-0001", "--to", str(tmp_path / "out"), "--format", "csv"]
     assert command(*words, home=trained).exit_code == 0
     (tmp_path / "out/specs/run-0001/spec.json").write_text("mine")
-    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(command(*words, home=trained))
+    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(
+        command(*words, home=trained)
+    )
     (tmp_path / "out/runs.csv").unlink()
     os.mkfifo(tmp_path / "out/runs.csv")
-    assert "runs.csv is a named pipe, not a plain file" in refused(command(*words, "--overwrite", home=trained))
+    assert "runs.csv is a named pipe, not a plain file" in refused(
+        command(*words, "--overwrite", home=trained)
+    )
     assert (tmp_path / "out/specs/run-0001/spec.json").read_text() == "mine"
     (tmp_path / "out/runs.csv").unlink()
     assert command(*words, "--overwrite", home=trained).exit_code == 0
@@ -754,7 +860,9 @@ def test_a_rebuild_replaces_nothing_that_is_no_file(command: Callable[..., Resul
 
 
 @pytest.mark.parametrize(
-    "words", [["show"], ["stop"], ["resume"], ["export", "--to", "/tmp/never-made"]], ids=lambda words: words[0]
+    "words",
+    [["show"], ["stop"], ["resume"], ["export", "--to", "/tmp/never-made"]],
+    ids=lambda words: words[0],
 )
 def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path, words: list[str]) -> None:
     sentence = refused(command(*words, "run-0404", home=trained))
@@ -762,11 +870,15 @@ def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE ingest.scalars", "SELECT 1; SELECT 2", ""])
-def test_sql_that_does_not_only_read_is_refused(command: Callable[..., Result], trained: Path, statement: str) -> None:
+def test_sql_that_does_not_only_read_is_refused(
+    command: Callable[..., Result], trained: Path, statement: str
+) -> None:
     assert refused(command("sql", statement, home=trained)).startswith("sql takes one statement that reads")
 
 
-def test_sql_that_does_not_run_shows_the_place_of_the_mistake(command: Callable[..., Result], trained: Path) -> None:
+def test_sql_that_does_not_run_shows_the_place_of_the_mistake(
+    command: Callable[..., Result], trained: Path
+) -> None:
     result = command("sql", "SELECT lss FROM scalars", home=trained)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "docs/schema.md" in result.stderr

@@ -53,10 +53,15 @@ def test_a_study_trains_its_runs_one_after_another_and_its_bundle_goes_to_anothe
     ends = [(line["run_id"], line["name"]) for line in lines if line["status"] == "finished"]
     assert ends == [("batch-size-0002", "batch 128"), ("batch-size-0003", "batch 256")]
     sql = "SELECT title, question, runs, finished FROM studies"
-    assert answer(command("sql", sql, "--json")) == [{"title": "tiny", "question": "batch_size", "runs": 2, "finished": 2}]
+    assert answer(command("sql", sql, "--json")) == [
+        {"title": "tiny", "question": "batch_size", "runs": 2, "finished": 2}
+    ]
 
     bundle = str(tmp_path / "tiny.zip")
-    assert answer(command("bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--json"))["bytes"] < 200_000
+    assert (
+        answer(command("bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--json"))["bytes"]
+        < 200_000
+    )
     other = ["--home", str(tmp_path / "other"), "--json"]
     assert answer(command("import", bundle, *other)) == {"runs": ["batch-size-0002", "batch-size-0003"]}
     assert answer(command("import", bundle, *other)) == {"runs": []}
@@ -72,7 +77,10 @@ def test_ctrl_c_stops_the_run_that_trains_and_takes_the_others_from_the_queue(
     process.send_signal(signal.SIGINT)
     assert process.wait() == 0
     done = subprocess.run(
-        [sys.executable, "-m", "gan_runtime", "runs", "--json", "--home", str(place)], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "gan_runtime", "runs", "--json", "--home", str(place)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert {row["status"] for row in json.loads(done.stdout)} == {"stopped"}
     assert [run.stop_file.exists() for run in Home(place).run_dirs()] == [True] * 3
@@ -92,10 +100,18 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
             ["study", "speed"],
             "question is 'speed', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, schedule, devices, seed: pick one of them.",
         ),
-        (["study", "xla", "--values", "jit"], "values has 1 value(s), but a study compares at least 2: try off,jit."),
-        (["import", "/no/such.zip"], "/no/such.zip cannot be read (No such file or directory): give a file made by `bundle`."),
+        (
+            ["study", "xla", "--values", "jit"],
+            "values has 1 value(s), but a study compares at least 2: try off,jit.",
+        ),
+        (
+            ["import", "/no/such.zip"],
+            "/no/such.zip cannot be read (No such file or directory): give a file made by `bundle`.",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(command: Callable[..., Result], words: list[str], sentence: str) -> None:
+def test_what_cannot_be_is_refused_in_a_sentence(
+    command: Callable[..., Result], words: list[str], sentence: str
+) -> None:
     result = command(*words)
     assert (result.exit_code, result.stderr.strip()) == (2, sentence)

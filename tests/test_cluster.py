@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import journal, launcher, worker
+from gan_runtime import launcher, worker
 from gan_runtime.cluster import Place, tf_config, without_cluster
 from gan_runtime.home import REPOSITORY
+from gan_runtime.records import journal
 from gan_runtime.spec import RunSpec
 
 FIND = """
@@ -66,12 +67,18 @@ class JaxRuntimeError(Exception):
 @pytest.mark.parametrize(
     ("rank", "error", "lost"),
     [
-        (0, UnavailableError("Collective ops is aborted: /job:worker/replica:0/task:1 is gone"), "worker 1 of 2"),
+        (
+            0,
+            UnavailableError("Collective ops is aborted: /job:worker/replica:0/task:1 is gone"),
+            "worker 1 of 2",
+        ),
         (0, UnavailableError("Socket closed"), "another worker"),
         (0, InternalError("from /job:worker/replica:0/task:1/device:CPU:0"), "worker 1 of 2"),
         (
             1,
-            InternalError("Multiple [/job:worker/replica:0/task:1/device:CPU:0,/job:localhost/replica:0/task:0/device:CPU:0]"),
+            InternalError(
+                "Multiple [/job:worker/replica:0/task:1/device:CPU:0,/job:localhost/replica:0/task:0/device:CPU:0]"
+            ),
             None,
         ),
         (0, ValueError("of /job:worker/replica:0/task:1"), None),
@@ -79,7 +86,9 @@ class JaxRuntimeError(Exception):
         (0, JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory"), None),
     ],
 )
-def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(rank: int, error: Exception, lost: str | None) -> None:
+def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(
+    rank: int, error: Exception, lost: str | None
+) -> None:
     assert Place(rank, workers=2).lost_in(error) == lost
     assert Place().lost_in(error) is None
 
@@ -87,19 +96,27 @@ def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(rank: i
 def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
     place = Place(rank=0, workers=3, chiefs=1)
     assert place.lost_in(UnavailableError("/job:worker/replica:0/task:1 is gone")) == "worker 2 of 3"
-    assert Place(rank=2, workers=3, chiefs=1).lost_in(UnavailableError("/job:chief/replica:0/task:0")) == "worker 0 of 3"
+    assert (
+        Place(rank=2, workers=3, chiefs=1).lost_in(UnavailableError("/job:chief/replica:0/task:0"))
+        == "worker 0 of 3"
+    )
 
 
 @pytest.mark.parametrize("engine", ["tf", "jax"])
 def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: str) -> None:
-    with_chief = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": 1}}
+    with_chief = {
+        "cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]},
+        "task": {"type": "worker", "index": 1},
+    }
     slurm = {
         "SLURM_PROCID": "2",
         "SLURM_STEP_NUM_TASKS": "4",
         "SLURM_STEP_NODELIST": "node[1-2]",
         "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
     }
-    named = {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]} if engine == "tf" else None
+    named = (
+        {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]} if engine == "tf" else None
+    )
     found = places(
         engine,
         ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
@@ -121,9 +138,16 @@ def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(monkeypatch: 
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     addresses = ["127.0.0.1:1", "127.0.0.1:2"]
     spec = RunSpec.parse({"workers": 2, "replicas": 2, "accelerator": "gpu"})
-    on_gpus = [launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)]
+    on_gpus = [
+        launcher.environment(spec, "gpu", addresses, rank, {})["CUDA_VISIBLE_DEVICES"] for rank in (0, 1)
+    ]
     assert on_gpus == ["0,1", "2,3"]
-    assert launcher.environment(spec, "gpu", addresses, 1, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})["CUDA_VISIBLE_DEVICES"] == "6,7"
+    assert (
+        launcher.environment(spec, "gpu", addresses, 1, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})[
+            "CUDA_VISIBLE_DEVICES"
+        ]
+        == "6,7"
+    )
     on_cpu = launcher.environment(RunSpec.parse({"workers": 2}), "cpu", addresses, 1, {})
     assert on_cpu["TF_NUM_INTRAOP_THREADS"] == "4"
     assert json.loads(on_cpu["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}

@@ -10,12 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from gan_runtime import commands, journal
 from gan_runtime.errors import HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line, is_run_name
 from gan_runtime.hosts import Host
-from gan_runtime.journal import Renamed, StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Renamed, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 
 NewRun = Callable[..., RunDir]
@@ -37,14 +38,21 @@ def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -
     run = new_run("quick-0001")
     with pytest.raises(SpecError) as refused:
         commands.rename(run, name)
-    assert refused.value.by_field()["name"].startswith(f"name is {name!r}, but allowed is text of up to 60 letters")
+    assert refused.value.by_field()["name"].startswith(
+        f"name is {name!r}, but allowed is text of up to 60 letters"
+    )
     assert names(run) == []
 
 
 def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
     home: Home, host: Host, files_end_at: Callable[[int], AbstractContextManager[None]]
 ) -> None:
-    with files_end_at(0), pytest.raises(HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"):
+    with (
+        files_end_at(0),
+        pytest.raises(
+            HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"
+        ),
+    ):
         commands.submit(home, RunSpec(), host)
     assert list(home.runs.iterdir()) == []
 
@@ -57,11 +65,15 @@ def imported(new_run: NewRun) -> RunDir:
     """A stopped run with numbers and no checkpoint, as a bundle brings it."""
     run = new_run("quick-0001")
     numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
-    journal.append(run.trainer_journal(), 1, numbers, StatusChange(status="stopped", reason="stopped on request"))
+    journal.append(
+        run.trainer_journal(), 1, numbers, StatusChange(status="stopped", reason="stopped on request")
+    )
     return run
 
 
-def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(imported: RunDir, home: Home) -> None:
+def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
+    imported: RunDir, home: Home
+) -> None:
     before = imported.supervisor_journal.read_bytes()
     with pytest.raises(RunStateError) as refused:
         commands.resume(imported)
@@ -92,7 +104,9 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
-    with pytest.raises(HomeError, match=rf"the disk of {home.path} has 3 MB left, but starting a run needs 20 MB: make space"):
+    with pytest.raises(
+        HomeError, match=rf"the disk of {home.path} has 3 MB left, but starting a run needs 20 MB: make space"
+    ):
         commands.resume(run)
     with pytest.raises(HomeError, match="has 3 MB left"):
         commands.submit(home, RunSpec(), host)
@@ -111,7 +125,9 @@ def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
 def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
     commands.submit(home, RunSpec(), host)
     newest = commands.submit(home, RunSpec(), host)
-    journal.append(newest.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+    journal.append(
+        newest.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
+    )
     commands.delete(newest)
     assert commands.submit(home, RunSpec(), host).run_id == "run-0003"
 
@@ -121,7 +137,9 @@ def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home,
     assert commands.submit(home, RunSpec(), host).run_id == "run-0002"
 
 
-@pytest.mark.parametrize("name", [".new-56075943", ".deleted-quick-0008", "quick-٣٣٣٣", "-0008", "quick-9999999999"])
+@pytest.mark.parametrize(
+    "name", [".new-56075943", ".deleted-quick-0008", "quick-٣٣٣٣", "-0008", "quick-9999999999"]
+)
 def test_a_folder_that_is_no_run_gives_no_number(home: Home, host: Host, new_run: NewRun, name: str) -> None:
     """The random end of a folder in the making may be eight digits."""
     new_run("quick-0007")
@@ -135,7 +153,8 @@ def test_what_submit_and_bundles_give_is_the_name_of_a_run(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", ".owner.lock", ".new-1", "-0001", "a b", "a/b", "ü-0001", "quick-0001\n", "x" * 101]
+    "name",
+    ["", ".", "..", ".owner.lock", ".new-1", "-0001", "a b", "a/b", "ü-0001", "quick-0001\n", "x" * 101],
 )
 def test_other_folders_are_no_runs(name: str) -> None:
     assert not is_run_name(name)

@@ -8,8 +8,10 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import compare_charts, grouping, palette
-from dashboard.compare_charts import Look
+from dashboard import palette
+from dashboard.compare import charts as compare_charts
+from dashboard.compare import grouping
+from dashboard.compare.charts import Look
 from dashboard.metric_words import METRICS
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
@@ -104,7 +106,10 @@ GRID = [
 
 
 def test_each_run_alone_keeps_its_own_colour() -> None:
-    assert [(one.name, one.color) for one in grouping.each_run(GRID)][:2] == [("run-1", "#009E73"), ("run-2", "#CC79A7")]
+    assert [(one.name, one.color) for one in grouping.each_run(GRID)][:2] == [
+        ("run-1", "#009E73"),
+        ("run-2", "#CC79A7"),
+    ]
 
 
 def test_no_two_of_eight_runs_have_the_same_color_and_each_keeps_its_own_where_it_can() -> None:
@@ -122,7 +127,9 @@ def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> 
         ("batch 256 (2 runs)", ("run-1", "run-3"), "#228833"),
         ("batch 1024 (1 run)", ("run-4",), "#CCBB44"),
     ]
-    assert [one.name for one in grouping.grouped(GRID[::-1], "batch_size_global")] == [one.name for one in found]
+    assert [one.name for one in grouping.grouped(GRID[::-1], "batch_size_global")] == [
+        one.name for one in found
+    ]
     assert set(palette.GROUPS) & {*palette.RUNS, palette.GENERATOR, palette.DISCRIMINATOR} == set()
 
 

@@ -59,9 +59,18 @@ def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
 
 
 def test_digits_are_those_of_scikit_learn_enlarged() -> None:
-    inner = digits.load().images[:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0].astype(np.float32)
-    made_small = inner.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(-1, 64)  # 24 pixels a side: three for each of the eight
-    alike = [np.corrcoef(one, other)[0, 1] for one, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)]
+    inner = (
+        digits.load()
+        .images[:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0]
+        .astype(np.float32)
+    )
+    made_small = (
+        inner.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(-1, 64)
+    )  # 24 pixels a side: three for each of the eight
+    alike = [
+        np.corrcoef(one, other)[0, 1]
+        for one, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)
+    ]
     assert min(alike) > 0.97
 
 
@@ -76,13 +85,15 @@ def test_digits_keep_a_black_margin_as_mnist_has() -> None:
 
 def test_digits_are_at_hand_without_reading_anything() -> None:
     known = loading.availability("digits")
-    assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].images)
+    assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].rows)
 
 
 # ---- IDX files --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz", "train-images.idx3-ubyte", "train-images.idx3-ubyte.gz"])
+@pytest.mark.parametrize(
+    "name", [TRAIN, TRAIN + ".gz", "train-images.idx3-ubyte", "train-images.idx3-ubyte.gz"]
+)
 def test_idx_files_are_read_plain_and_compressed(folder: Path, write_idx: WriteIdx, name: str) -> None:
     path = write_idx(folder / name, pictures(3))
     data = loading.load("mnist")
@@ -106,7 +117,9 @@ def test_training_files_win_over_test_files(folder: Path, write_idx: WriteIdx) -
     assert (len(loading.load("mnist").images), loading.load("mnist").note) == (3, "")
 
 
-def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(folder: Path, write_idx: WriteIdx) -> None:
+def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(
+    folder: Path, write_idx: WriteIdx
+) -> None:
     write_idx(folder / TRAIN, pictures(3))
     assert loading.availability("mnist").images == 3
     with pytest.raises(DatasetError, match="no fashion_mnist images are there"):
@@ -154,11 +167,15 @@ def test_a_file_cut_within_its_header_is_refused(folder: Path, write_idx: WriteI
 
 
 @pytest.mark.parametrize("missing", [-1, 1])
-def test_a_file_with_too_few_or_too_many_bytes_is_refused(folder: Path, write_idx: WriteIdx, missing: int) -> None:
+def test_a_file_with_too_few_or_too_many_bytes_is_refused(
+    folder: Path, write_idx: WriteIdx, missing: int
+) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
     content = path.read_bytes()
     path.write_bytes(content[:-1] if missing == 1 else content + b"\x00")
-    with pytest.raises(DatasetError, match=f"its header promises 2352 bytes of pixels, but {2352 - missing} follow"):
+    with pytest.raises(
+        DatasetError, match=f"its header promises 2352 bytes of pixels, but {2352 - missing} follow"
+    ):
         loading.load("mnist")
 
 
@@ -187,12 +204,16 @@ def test_a_file_that_only_claims_to_be_compressed_is_refused(folder: Path) -> No
 
 @pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz"])
 @pytest.mark.parametrize("damage", ["short", "long", "wrong count"])
-def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(folder: Path, name: str, damage: str) -> None:
+def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
+    folder: Path, name: str, damage: str
+) -> None:
     count, pixels = {"short": (3, 3 * 784 - 1), "long": (3, 3 * 784 + 1), "wrong count": (4, 3 * 784)}[damage]
     content = struct.pack(">HBB3I", 0, 8, 3, count, 28, 28) + bytes(pixels)
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     for look in (loading.availability, loading.ensure, loading.load):
-        with pytest.raises(DatasetError, match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow"):
+        with pytest.raises(
+            DatasetError, match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow"
+        ):
             look("mnist")
 
 
@@ -222,7 +243,9 @@ def test_a_sparse_file_of_many_gigabytes_is_refused_unread(folder: Path) -> None
         file.write(struct.pack(">HBB3I", 0, 8, 3, 25_000_000, 28, 28))
         file.truncate(16 + 25_000_000 * 784)
     for look in (loading.availability, loading.load):
-        with pytest.raises(DatasetError, match="its header promises 20 GB of pixels, more than fit into memory"):
+        with pytest.raises(
+            DatasetError, match="its header promises 20 GB of pixels, more than fit into memory"
+        ):
             look("mnist")
 
 
@@ -248,7 +271,9 @@ def test_images_of_another_size_are_refused(folder: Path, write_idx: WriteIdx) -
     path = write_idx(folder / TRAIN, pictures(3, side=32))
     with pytest.raises(DatasetError) as refused:
         loading.load("mnist")
-    assert str(refused.value) == (f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original files.")
+    assert str(refused.value) == (
+        f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original files."
+    )
 
 
 def test_a_file_without_images_is_refused(folder: Path, write_idx: WriteIdx) -> None:
@@ -327,7 +352,11 @@ def _child(arguments: list[str], home: Path) -> subprocess.CompletedProcess[str]
         "HOME": str(home),
         **dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"), "http://127.0.0.1:9"),
     }
-    kept = {key: value for key, value in os.environ.items() if key not in ("GAN_DATA_DIR", "KERAS_HOME", "NO_PROXY", "no_proxy")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("GAN_DATA_DIR", "KERAS_HOME", "NO_PROXY", "no_proxy")
+    }
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=REPOSITORY,

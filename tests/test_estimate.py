@@ -26,7 +26,9 @@ MEASURED_MB = [
 
 
 @pytest.mark.parametrize(("options", "measured_mb"), MEASURED_MB)
-def test_the_memory_estimate_is_within_a_twentieth_of_measured_trainers(options: dict[str, object], measured_mb: int) -> None:
+def test_the_memory_estimate_is_within_a_twentieth_of_measured_trainers(
+    options: dict[str, object], measured_mb: int
+) -> None:
     assert estimate.memory_bytes(RunSpec.parse(options)) / 1e6 == pytest.approx(measured_mb, rel=0.05)
 
 

@@ -7,17 +7,25 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard import histogram_charts as charts
 from dashboard import palette
-from dashboard.histogram_words import items, part_name, shown
+from dashboard.histograms import charts
+from dashboard.histograms.words import items, part_name, shown
 
 COLUMNS = ["run_id", "epoch", "left", "right", "share"]
-LAYERS = [f"{kind}/{part}" for kind in ("weight", "gradient") for part in ("generator", "generator/up_1", "discriminator")]
+LAYERS = [
+    f"{kind}/{part}"
+    for kind in ("weight", "gradient")
+    for part in ("generator", "generator/up_1", "discriminator")
+]
 
 
 @pytest.fixture
 def two_epochs() -> pd.DataFrame:
-    rows = [("quick-0001", epoch, left, left + 0.5, share) for epoch in (1, 2) for left, share in ((0.0, 0.25), (0.5, 0.75))]
+    rows = [
+        ("quick-0001", epoch, left, left + 0.5, share)
+        for epoch in (1, 2)
+        for left, share in ((0.0, 0.25), (0.5, 0.75))
+    ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -42,8 +50,12 @@ def test_ridges_of_a_thinned_run_are_as_far_apart_as_its_epochs(two_epochs: pd.D
 def test_a_ridge_ends_where_its_values_do() -> None:
     """Else the flat lines of newer epochs would cross the ridges of older ones."""
     shares = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
-    rows = [("quick-0001", epoch, left, left + 1, share) for epoch in (1, 2) for left, share in enumerate(shares)]
-    drawn_rows = drawn(charts.ridgelines(pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL))
+    rows = [
+        ("quick-0001", epoch, left, left + 1, share) for epoch in (1, 2) for left, share in enumerate(shares)
+    ]
+    drawn_rows = drawn(
+        charts.ridgelines(pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL)
+    )
     assert list(drawn_rows["left"]) == [1, 2, 3, 4, 5] * 2
 
 
@@ -62,20 +74,34 @@ def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
 def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 4, share=[0.0, 1.0, 0.25, 0.75])
     rows = drawn(charts.heatmap(thinned, "Scores", "Score", palette.REAL))
-    assert rows[["begin", "end", "share"]].to_numpy().tolist() == [[0.5, 4.5, 1.0], [4.5, 8.5, 0.25], [4.5, 8.5, 0.75]]
+    assert rows[["begin", "end", "share"]].to_numpy().tolist() == [
+        [0.5, 4.5, 1.0],
+        [4.5, 8.5, 0.25],
+        [4.5, 8.5, 0.75],
+    ]
 
 
 def test_several_runs_keep_their_colors(two_epochs: pd.DataFrame) -> None:
     frame = two_epochs.assign(run=["a", "a", "b", "b"])
     chart = charts.run_overlay(frame, {"a": "#009E73", "b": "#CC79A7"}, "Scores", "Score").to_dict()
-    assert chart["layer"][0]["encoding"]["color"]["scale"] == {"domain": ["a", "b"], "range": ["#009E73", "#CC79A7"]}
+    assert chart["layer"][0]["encoding"]["color"]["scale"] == {
+        "domain": ["a", "b"],
+        "range": ["#009E73", "#CC79A7"],
+    }
 
 
 def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> None:
     for draw in (charts.ridgelines, charts.heatmap):
-        specs = [draw(frame, "Scores", "Score", palette.REAL).to_dict() for frame in (two_epochs, two_epochs.assign(epoch=7))]
-        first, second = ({key: value for key, value in spec.items() if key not in ("data", "datasets")} for spec in specs)
-        assert str(first).replace(str(specs[0].get("data")), "") == str(second).replace(str(specs[1].get("data")), "")
+        specs = [
+            draw(frame, "Scores", "Score", palette.REAL).to_dict()
+            for frame in (two_epochs, two_epochs.assign(epoch=7))
+        ]
+        first, second = (
+            {key: value for key, value in spec.items() if key not in ("data", "datasets")} for spec in specs
+        )
+        assert str(first).replace(str(specs[0].get("data")), "") == str(second).replace(
+            str(specs[1].get("data")), ""
+        )
 
 
 def test_layers_are_offered_after_their_network_and_the_generator_first() -> None:
@@ -88,7 +114,10 @@ def test_layers_are_offered_after_their_network_and_the_generator_first() -> Non
         "Discriminator, all layers",
     ]
     up_1 = found[3].panels
-    assert [panel.title for panel in up_1] == ["Weights: generator, layer up 1", "Gradients: generator, layer up 1"]
+    assert [panel.title for panel in up_1] == [
+        "Weights: generator, layer up 1",
+        "Gradients: generator, layer up 1",
+    ]
     assert {panel.color for panel in up_1} == {palette.GENERATOR}
     assert [panel.color for panel in found[1].panels] == [palette.GENERATOR, palette.DISCRIMINATOR]
 

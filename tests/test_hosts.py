@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime import commands, hosts
+from gan_runtime import hosts
 from gan_runtime.errors import AcceleratorError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.hosts import NO_CORE, Device, Host
+from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 
 CPU_INFO = """processor	: 0
@@ -46,9 +47,7 @@ def with_tpu(host: Host, reason: str) -> Host:
 
 
 def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host) -> None:
-    said = (
-        "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to load libtpu.so in this process."
-    )
+    said = "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to load libtpu.so in this process."
     found = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
     assert found.reason.startswith("another process holds the TPU, and only one can")
     assert hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
@@ -96,15 +95,22 @@ def test_an_engine_that_does_not_reach_the_accelerator_is_refused(tpu_host: Host
     )
     with pytest.raises(AcceleratorError) as refused:
         host.resolve(RunSpec.parse({"accelerator": "cpu", "engine": "jax"}))
-    assert str(refused.value) == "engine is jax, but on this host the CPU is reached by tensorflow only: use engine=tensorflow."
+    assert (
+        str(refused.value)
+        == "engine is jax, but on this host the CPU is reached by tensorflow only: use engine=tensorflow."
+    )
 
 
 def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_host: Host) -> None:
     assert commands.submit(home, RunSpec(), tpu_host).spec().engine == "jax"
-    assert commands.submit(home, RunSpec.parse({"accelerator": "cpu"}), tpu_host).spec().engine == "tensorflow"
+    assert (
+        commands.submit(home, RunSpec.parse({"accelerator": "cpu"}), tpu_host).spec().engine == "tensorflow"
+    )
 
 
-def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(home: Home, tpu_host: Host) -> None:
+def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(
+    home: Home, tpu_host: Host
+) -> None:
     with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax cannot tell"):
         commands.submit(home, RunSpec.parse({"profile_steps": 5}), tpu_host)
     assert home.run_dirs() == []

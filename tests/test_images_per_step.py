@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from dashboard import tpu_frames
-from gan_runtime import estimate, journal
+from dashboard.tpu import frames as tpu_frames
+from gan_runtime import estimate
 from gan_runtime.errors import DatasetError
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
@@ -30,7 +31,9 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
     run = new_run("quick-0001", **FOUR)
     walls = [0.1 * step for step in range(1, 11)]
     scalars = journal.Scalars(epoch=1, first_step=1, wall_s=walls, values={"loss_generator": [0.7] * 10})
-    journal.append(run.trainer_journal(), 1, journal.Plan(images=60_000, steps_per_epoch=234, epochs=1), scalars)
+    journal.append(
+        run.trainer_journal(), 1, journal.Plan(images=60_000, steps_per_epoch=234, epochs=1), scalars
+    )
     store = Store()
     Ingestor(home, store).catch_up()
     assert queries.progress(store, "quick-0001").images_per_s == pytest.approx(2_560.0), "not 640"
@@ -39,16 +42,24 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
 def test_the_time_estimate_is_that_of_all_images() -> None:
     spec = RunSpec.parse({**FOUR, "epochs": 10})
     # 39 steps of 256 images, 10 times, at 2,560 images/s.
-    assert estimate.training_seconds(spec, images=39 * 256, images_per_s=2_560.0) == pytest.approx(39.0), "not 9.75"
+    assert estimate.training_seconds(spec, images=39 * 256, images_per_s=2_560.0) == pytest.approx(39.0), (
+        "not 9.75"
+    )
 
 
 def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
     plan = planning.make({**FOUR, "dataset": "mnist"}, "v3:2x2")
     point = plan.point
     assert plan.steps_per_epoch(point) == 234
-    answer = examples.estimate(point, cycles=940_000.0 / 6, exchanges=0.0, exchange_bytes=0)  # a sixth of a millisecond a step
-    assert answer.epoch_s(plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0) == pytest.approx(0.039), "not 0.156"
-    rows = tpu_frames.by_devices(plan, [examples.estimate(one, exchanges=0.0) for one in plan.points], overhead_s=0.0)
+    answer = examples.estimate(
+        point, cycles=940_000.0 / 6, exchanges=0.0, exchange_bytes=0
+    )  # a sixth of a millisecond a step
+    assert answer.epoch_s(plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0) == pytest.approx(
+        0.039
+    ), "not 0.156"
+    rows = tpu_frames.by_devices(
+        plan, [examples.estimate(one, exchanges=0.0) for one in plan.points], overhead_s=0.0
+    )
     computing = rows[(rows["devices"] == 8) & (rows["part"] == "computing")]["seconds"]
     assert computing.item() == pytest.approx(0.234)
 
@@ -67,7 +78,9 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
         ),
     ],
 )
-def test_a_step_that_takes_more_than_the_set_has_is_refused_for_its_true_cause(options: dict[str, object], sentence: str) -> None:
+def test_a_step_that_takes_more_than_the_set_has_is_refused_for_its_true_cause(
+    options: dict[str, object], sentence: str
+) -> None:
     with pytest.raises(DatasetError) as refused:
         RunSpec.parse(options).check_set(1_797)
     assert str(refused.value) == sentence

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.journal import EpochDone, HostFacts, Kernels, Record, Sample
 from gan_runtime.processes import environment
-from gan_runtime.rundir import RunDir, write_json
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
@@ -36,7 +36,9 @@ SGD = {"optimizer": "sgd", "learning_rate_generator": 0.005, "learning_rate_disc
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """The owner of the home, on a stated host that has JAX; its trainers are real and ended with the test."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
-    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}}))
+    monkeypatch.setattr(
+        "gan_runtime.hosts.probe", lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}})
+    )
     opened = Runtime.open(home)
     yield opened
     end_trainers(home)
@@ -56,7 +58,9 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
     return row.note
 
 
-def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(runtime: Runtime, wait_until: Wait) -> None:
+def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(
+    runtime: Runtime, wait_until: Wait
+) -> None:
     run = runtime.submit(RunSpec.parse({**TINY, "epochs": 2, "replicas": 2, "count_kernels": "yes"}))
     assert ended(runtime, run, "finished", wait_until) == "all 2 epochs done"
     found = records(run)
@@ -64,16 +68,26 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(runti
     assert facts["strategy"] == "SPMD over 2 device(s)"
     assert {"jax", "keras"} <= set(facts["versions"])  # type: ignore[arg-type]
     assert "tensorflow" not in facts["versions"]  # type: ignore[operator]
-    assert [record.step for record in found if isinstance(record, EpochDone)] == [STEPS_PER_EPOCH, 2 * STEPS_PER_EPOCH]
+    assert [record.step for record in found if isinstance(record, EpochDone)] == [
+        STEPS_PER_EPOCH,
+        2 * STEPS_PER_EPOCH,
+    ]
     assert len([record for record in found if isinstance(record, Sample)]) == 2
     assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
     assert sorted(path.name for path in run.samples.iterdir()) == ["epoch-00001.png", "epoch-00002.png"]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
 
 
-def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(runtime: Runtime, wait_until: Wait) -> None:
-    pair = runtime.submit(RunSpec.parse({**TINY, **SGD, "workers": 2, "replicas": 2, "epochs": 10, "steps_per_loop": 2}))
-    wait_until(lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"), "the pair trains")
+def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(
+    runtime: Runtime, wait_until: Wait
+) -> None:
+    pair = runtime.submit(
+        RunSpec.parse({**TINY, **SGD, "workers": 2, "replicas": 2, "epochs": 10, "steps_per_loop": 2})
+    )
+    wait_until(
+        lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"),
+        "the pair trains",
+    )
     runtime.stop(pair.run_id)
     note = ended(runtime, pair, "stopped", wait_until)
     saved = checkpoints.load_newest(pair.checkpoints)
@@ -89,7 +103,9 @@ def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resu
     assert len(list(pair.samples.glob("*.png"))) == 10
 
 
-def test_workers_that_slurm_starts_train_to_their_end_and_part(runtime: Runtime, home: Home, wait_until: Wait) -> None:
+def test_workers_that_slurm_starts_train_to_their_end_and_part(
+    runtime: Runtime, home: Home, wait_until: Wait
+) -> None:
     run = RunDir(home.runs / "cluster-0001")
     run.path.mkdir()
     write_json(run.spec_path, {**TINY, "workers": 2, "epochs": 1})
@@ -101,8 +117,13 @@ def test_workers_that_slurm_starts_train_to_their_end_and_part(runtime: Runtime,
     }
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
     workers = [
-        subprocess.Popen(command, env={**environment(os.environ), **job, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": rank})
+        subprocess.Popen(
+            command, env={**environment(os.environ), **job, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": rank}
+        )
         for rank in ("0", "1")
     ]
     assert [worker.wait(120) for worker in workers] == [0, 0]
-    wait_until(lambda: [row.status for row in queries.runs(runtime.store)] == ["finished"], "the run is known as finished")
+    wait_until(
+        lambda: [row.status for row in queries.runs(runtime.store)] == ["finished"],
+        "the run is known as finished",
+    )

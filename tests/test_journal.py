@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.errors import HomeError
-from gan_runtime.journal import AttemptStart, Event, JournalWriter, Phase, Scalars
+from gan_runtime.records import journal
+from gan_runtime.records.journal import AttemptStart, Event, JournalWriter, Phase, Scalars
 
 Limit = Callable[[int], AbstractContextManager[None]]
 
@@ -30,7 +30,11 @@ def seconds(records: list[journal.Record]) -> list[float]:
 
 
 def test_what_is_appended_is_read_back_in_order(path: Path) -> None:
-    records = [AttemptStart(resume_step=28), phase(0.25), Event(level="info", topic="data", message="zwölf „Zeichen“\n↵")]
+    records = [
+        AttemptStart(resume_step=28),
+        phase(0.25),
+        Event(level="info", topic="data", message="zwölf „Zeichen“\n↵"),
+    ]
     with JournalWriter(path, attempt=2) as writer:
         writer.write(records[0])
         writer.write(*records[1:])
@@ -104,7 +108,9 @@ def test_lines_of_a_newer_program_are_skipped_not_fatal(path: Path) -> None:
 
 def test_nan_and_infinity_survive(path: Path) -> None:
     numbers = [0.5, math.nan, math.inf, -math.inf]
-    journal.append(path, 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": numbers}))
+    journal.append(
+        path, 1, Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": numbers})
+    )
     [record] = journal.read(path).records
     assert isinstance(record, Scalars)
     found = record.values["loss_generator"]
@@ -130,7 +136,10 @@ def test_a_full_disk_is_told_in_a_sentence() -> None:
     """/dev/full takes nothing and says what a full disk says."""
     with pytest.raises(HomeError) as refused:
         journal.append(Path("/dev/full"), 1, phase(1))
-    assert str(refused.value) == "the disk of /dev/full is full: make space on it; what was to be written there is lost."
+    assert (
+        str(refused.value)
+        == "the disk of /dev/full is full: make space on it; what was to be written there is lost."
+    )
 
 
 def test_a_write_that_the_disk_takes_in_part_only_is_noticed(path: Path, files_end_at: Limit) -> None:
@@ -141,7 +150,9 @@ def test_a_write_that_the_disk_takes_in_part_only_is_noticed(path: Path, files_e
     assert path.stat().st_size == 500
 
 
-def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(path: Path, files_end_at: Limit) -> None:
+def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(
+    path: Path, files_end_at: Limit
+) -> None:
     with JournalWriter(path) as writer:
         with files_end_at(20), pytest.raises(HomeError):
             writer.write(phase(1))

@@ -38,10 +38,20 @@ def test_each_pod_is_one_worker_that_the_service_can_name(manifest: dict[str, An
     assert pod["subdomain"] == service["metadata"]["name"]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
-    workers = [f"{job['metadata']['name']}-{index}.{pod['subdomain']}:18900" for index in range(job["spec"]["completions"])]
+    workers = [
+        f"{job['metadata']['name']}-{index}.{pod['subdomain']}:18900"
+        for index in range(job["spec"]["completions"])
+    ]
     for index in range(job["spec"]["parallelism"]):
         environment = {**os.environ, "JOB_COMPLETION_INDEX": str(index)}
         told = subprocess.run(
-            [shell, option, f"{place} && printenv TF_CONFIG"], env=environment, capture_output=True, text=True, check=True
+            [shell, option, f"{place} && printenv TF_CONFIG"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
-        assert json.loads(told.stdout) == {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+        assert json.loads(told.stdout) == {
+            "cluster": {"worker": workers},
+            "task": {"type": "worker", "index": index},
+        }

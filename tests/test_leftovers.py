@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import leftovers
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
-from gan_runtime.runtime import Runtime
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import leftovers
+from gan_runtime.runtime.runtime import Runtime
 
 
 def folder(path: Path, seconds_ago: float = 0.0) -> Path:
@@ -39,7 +39,10 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
         home.path / "results.duckdb.new-4711",
         home.path / "results.duckdb.new-4711.wal",
     ]
-    kept = [folder(home.runs / name) for name in (".new-efgh5678", ".import-y")] + [folder(home.runs / ".mine-1", old), run.path]
+    kept = [folder(home.runs / name) for name in (".new-efgh5678", ".import-y")] + [
+        folder(home.runs / ".mine-1", old),
+        run.path,
+    ]
     for path in gone[-2:]:
         path.write_bytes(b"half a database")
     monkeypatch.setattr(tempfile, "tempdir", str(home.path / "tmp"))
@@ -47,7 +50,9 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     gone.append(folder(home.path / "tmp" / f"gan-worker-{dead.pid}-abc"))
-    kept += [folder(home.path / "tmp" / name) for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")]
+    kept += [
+        folder(home.path / "tmp" / name) for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")
+    ]
     Runtime.open(home).close()
     assert [path for path in gone if path.exists()] == []
     assert [path for path in kept if not path.exists()] == []

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import pictures
 from gan_runtime.errors import PictureError
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.rundir import RunDir
 from tests.small_pictures import png
 
 
@@ -19,7 +19,10 @@ def made_of(width: int, height: int, pixels: bytes) -> bytes:
     """A PNG with right checksums, whatever the pixels are."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
-    chunks = [struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts]
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
@@ -39,12 +42,28 @@ def test_a_grid_in_the_samples_folder_is_read(run: RunDir) -> None:
 @pytest.mark.parametrize(
     "file",
     [
-        *("/etc/passwd", "../secret.png", "samples/../../secret.png", "samples/a/b.png", "samples/.png", "spec.json", ""),
-        *("samples/epoch-1.gif", "samples/epoch-1.png\n", "samples/epoch-٣.png", f"samples/{'x' * 5_000}.png", "samples/\0.png"),
+        *(
+            "/etc/passwd",
+            "../secret.png",
+            "samples/../../secret.png",
+            "samples/a/b.png",
+            "samples/.png",
+            "spec.json",
+            "",
+        ),
+        *(
+            "samples/epoch-1.gif",
+            "samples/epoch-1.png\n",
+            "samples/epoch-٣.png",
+            f"samples/{'x' * 5_000}.png",
+            "samples/\0.png",
+        ),
     ],
 )
 def test_a_name_that_is_not_plain_is_refused_before_anything_is_opened(run: RunDir, file: str) -> None:
-    with pytest.raises(PictureError, match="its name is not that of a PNG file in the samples folder of the run"):
+    with pytest.raises(
+        PictureError, match="its name is not that of a PNG file in the samples folder of the run"
+    ):
         pictures.read(run, file)
 
 

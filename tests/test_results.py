@@ -7,24 +7,30 @@ import math
 import pandas as pd
 import pytest
 
-from dashboard import parallel, result_charts, result_words
-from dashboard.parallel import Axis
+from dashboard.compare import parallel, result_charts, result_words
+from dashboard.compare.parallel import Axis
 
 
 def measured(name: str, *pairs: tuple[float, float]) -> pd.DataFrame:
     """Runs "a", "b", … with these training seconds and results."""
     return pd.DataFrame(
-        [{"run_id": "abcdef"[index], "seconds": seconds, name: value} for index, (seconds, value) in enumerate(pairs)]
+        [
+            {"run_id": "abcdef"[index], "seconds": seconds, name: value}
+            for index, (seconds, value) in enumerate(pairs)
+        ]
     )
 
 
 def test_on_the_front_no_run_is_both_faster_and_better() -> None:
-    frame = measured("score_gap_best", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05))
+    frame = measured(
+        "score_gap_best", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05)
+    )
     assert list(result_words.front(frame, "score_gap_best")["run_id"]) == ["b", "a", "f"]
 
 
 @pytest.mark.parametrize(
-    ("name", "front"), [("images_per_s", ["a", "c"]), ("accuracy_best", ["a", "b"]), ("spread_ratio_best", ["a"])]
+    ("name", "front"),
+    [("images_per_s", ["a", "c"]), ("accuracy_best", ["a", "b"]), ("spread_ratio_best", ["a"])],
 )
 def test_what_is_better_depends_on_the_result(name: str, front: list[str]) -> None:
     # Towards 50 %: 0.6, then 0.5. Highest: 0.6, then 0.9. Towards 1 by ratio: 1/0.6 is nearer than 1/0.5, and 0.9 is later.
@@ -49,7 +55,12 @@ def test_a_ratio_is_as_far_from_one_as_its_inverse() -> None:
 def test_results_in_words() -> None:
     found = [
         result_words.text(name, value)
-        for name, value in {"accuracy_best": 0.5625, "seconds": 102.0, "images": 12_345.0, "score_gap_best": 0.1234}.items()
+        for name, value in {
+            "accuracy_best": 0.5625,
+            "seconds": 102.0,
+            "images": 12_345.0,
+            "score_gap_best": 0.1234,
+        }.items()
     ]
     assert found == ["56.2 %", "1 m 42 s", "12\u2009345", "0.123"]
     assert result_words.text("seconds", math.nan) == "–"
@@ -103,11 +114,21 @@ def test_equal_values_stand_in_the_middle_and_unmeasured_ones_nowhere() -> None:
 
 def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:
     few = parallel.ticks([axis(64, 256, 64)])
-    assert list(few.itertuples(index=False, name=None)) == [("axis", 0.0, "64", "left"), ("axis", 1.0, "256", "right")]
+    assert list(few.itertuples(index=False, name=None)) == [
+        ("axis", 0.0, "64", "left"),
+        ("axis", 1.0, "256", "right"),
+    ]
     many = parallel.ticks([axis(*(float(number) for number in range(12)))])
     assert list(many["text"]) == ["0.0", "2.0", "4.0", "6.0", "8.0", "11.0"]
     long = parallel.ticks(
-        [axis("mixed bfloat16", "mixed float16", "float32", choices=("float32", "mixed bfloat16", "mixed float16"))]
+        [
+            axis(
+                "mixed bfloat16",
+                "mixed float16",
+                "float32",
+                choices=("float32", "mixed bfloat16", "mixed float16"),
+            )
+        ]
     )
     assert list(long["text"]) == ["float32", "mixed bfloat16", "mixed float16"]
     assert list(long["align"]) == ["left", "center", "right"]

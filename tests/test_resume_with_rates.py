@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime import commands, journal
 from gan_runtime.errors import RunStateError, SpecError
 from gan_runtime.home import Home
-from gan_runtime.journal import Created, StatusChange, StudyPlace
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Created, StatusChange, StudyPlace
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -21,7 +22,9 @@ from gan_runtime.store.store import Store
 def failed(new_run: Callable[..., RunDir]) -> RunDir:
     """A run that has failed in its first attempt."""
     run = new_run("quick-0001", learning_rate_generator=2e-4)
-    journal.append(run.supervisor_journal, 1, StatusChange(status="failed", reason="loss_generator became NaN"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="failed", reason="loss_generator became NaN")
+    )
     return run
 
 
@@ -40,7 +43,11 @@ def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) 
         "resumed with learning_rate_generator 5e-05 instead of 0.0002, clip_norm 1 instead of 0: waiting for the accelerator"
     )
     stored = json.loads(row.spec)
-    assert (stored["learning_rate_generator"], stored["clip_norm"], stored["learning_rate_discriminator"]) == (5e-5, 1.0, 1e-4)
+    assert (
+        stored["learning_rate_generator"],
+        stored["clip_norm"],
+        stored["learning_rate_discriminator"],
+    ) == (5e-5, 1.0, 1e-4)
     assert row.note in list(queries.events(store, "quick-0001")["message"])
 
 
@@ -57,7 +64,12 @@ def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> No
 
 def test_the_same_rates_change_nothing(failed: RunDir) -> None:
     commands.resume(failed, {"learning_rate_generator": 2e-4})
-    assert [record.kind for record in journal.read_all(failed.supervisor_journal)] == ["created", "status", "status", "status"]
+    assert [record.kind for record in journal.read_all(failed.supervisor_journal)] == [
+        "created",
+        "status",
+        "status",
+        "status",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +82,10 @@ def test_the_same_rates_change_nothing(failed: RunDir) -> None:
         ),
         ({"momentum": 0.9}, "momentum is not changed by a resume"),
         ({"rate": 1}, "rate is not changed by a resume"),
-        ({"learning_rate_generator": "-1"}, "Learning rate, generator (learning_rate_generator) is '-1', but allowed is"),
+        (
+            {"learning_rate_generator": "-1"},
+            "Learning rate, generator (learning_rate_generator) is '-1', but allowed is",
+        ),
     ],
 )
 def test_everything_else_is_refused_by_name_and_nothing_is_written(
@@ -85,15 +100,21 @@ def test_everything_else_is_refused_by_name_and_nothing_is_written(
 
 
 def test_a_run_of_a_study_keeps_its_options(failed: RunDir) -> None:
-    place = StudyPlace(study_id="study-0001", question="batch_size", title="", variant="32", variant_index=0, repeat=1)
+    place = StudyPlace(
+        study_id="study-0001", question="batch_size", title="", variant="32", variant_index=0, repeat=1
+    )
     created = journal.read_all(failed.supervisor_journal)[0]
     assert isinstance(created, Created)
     failed.supervisor_journal.unlink()
     journal.append(
-        failed.supervisor_journal, 1, created.model_copy(update={"study": place}), StatusChange(status="failed", reason="NaN")
+        failed.supervisor_journal,
+        1,
+        created.model_copy(update={"study": place}),
+        StatusChange(status="failed", reason="NaN"),
     )
     with pytest.raises(
-        RunStateError, match="quick-0001 belongs to a study, whose runs differ in one thing only: start a new run"
+        RunStateError,
+        match="quick-0001 belongs to a study, whose runs differ in one thing only: start a new run",
     ):
         commands.resume(failed, {"learning_rate_generator": 1e-5})
     commands.resume(failed)

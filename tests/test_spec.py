@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gan_runtime import presets, spec_rules
 from gan_runtime.errors import GanRuntimeError, SpecError
 from gan_runtime.home import Home
-from gan_runtime.spec import RunSpec
+from gan_runtime.spec import RunSpec, presets
+from gan_runtime.spec import rules as spec_rules
 from gan_runtime.studies.design import StudyDesign
 
 WRONG_VALUES: list[tuple[str, Any, str]] = [
@@ -25,30 +25,66 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ),
     ("weight_snapshots", "1", "weight_snapshots is '1', but allowed is no, yes: use no or yes."),
     ("count_kernels", "on", "count_kernels is 'on', but allowed is no, yes: use no or yes."),
-    ("epochs", 0, "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
-    ("epochs", 10_001, "epochs is 10001, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
-    ("epochs", 3.5, "epochs is 3.5, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    (
+        "epochs",
+        0,
+        "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
+    (
+        "epochs",
+        10_001,
+        "epochs is 10001, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
+    (
+        "epochs",
+        3.5,
+        "epochs is 3.5, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
     (
         "epochs",
         "three",
         "epochs is 'three', but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
     ),
-    ("epochs", "", "epochs is '', but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
-    ("epochs", None, "epochs is None, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+    (
+        "epochs",
+        "",
+        "epochs is '', but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
+    (
+        "epochs",
+        None,
+        "epochs is None, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
     (
         "steps_per_loop",
         0,
         "Steps per host call (steps_per_loop) is 0, but allowed is a whole number from 1 to 10000: use a whole number of steps.",
     ),
-    ("epochs", True, "epochs is True, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
-    ("seed", False, "seed is False, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
+    (
+        "epochs",
+        True,
+        "epochs is True, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+    ),
+    (
+        "seed",
+        False,
+        "seed is False, but allowed is a whole number from 0 to 2147483647: use a whole number from 0.",
+    ),
     (
         "learning_rate_generator",
         True,
         "Learning rate, generator (learning_rate_generator) is True, but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
     ),
-    ("seed", -1, "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
-    ("seed", 2**31, "seed is 2147483648, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."),
+    (
+        "seed",
+        -1,
+        "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0.",
+    ),
+    (
+        "seed",
+        2**31,
+        "seed is 2147483648, but allowed is a whole number from 0 to 2147483647: use a whole number from 0.",
+    ),
     (
         "workers",
         257,
@@ -84,10 +120,22 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "nan",
         "Learning rate, discriminator (learning_rate_discriminator) is 'nan', but allowed is above 0 and at most 1: use a positive rate, such as 1e-4.",
     ),
-    ("workload", "dcgan", "workload is 'dcgan', but allowed is dcgan_mnist, mlp_gan: did you mean dcgan_mnist?"),
+    (
+        "workload",
+        "dcgan",
+        "workload is 'dcgan', but allowed is dcgan_mnist, mlp_gan: did you mean dcgan_mnist?",
+    ),
     ("workload", 3, "workload is 3, but allowed is dcgan_mnist, mlp_gan: pick one of the listed workloads."),
-    ("dataset", "minst", "dataset is 'minst', but allowed is digits, mnist, fashion_mnist: did you mean mnist?"),
-    ("engine", "torch", "engine is 'torch', but allowed is auto, tensorflow, jax: pick one of the listed engines."),
+    (
+        "dataset",
+        "minst",
+        "dataset is 'minst', but allowed is digits, mnist, fashion_mnist: did you mean mnist?",
+    ),
+    (
+        "engine",
+        "torch",
+        "engine is 'torch', but allowed is auto, tensorflow, jax: pick one of the listed engines.",
+    ),
     ("accelerator", "gpux", "accelerator is 'gpux', but allowed is auto, cpu, gpu, tpu: did you mean gpu?"),
     (
         "accelerator",
@@ -106,7 +154,11 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         1.0,
         "adam_beta_1 is 1.0, but allowed is at least 0 and below 1: use 0.9, or 0.5 for steadier training.",
     ),
-    ("momentum", -0.1, "Momentum (SGD) (momentum) is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9."),
+    (
+        "momentum",
+        -0.1,
+        "Momentum (SGD) (momentum) is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9.",
+    ),
     (
         "learning_rate_schedule",
         "cosine",
@@ -157,7 +209,11 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         0.6,
         "Label smoothing, real side (label_smoothing) is 0.6, but allowed is at least 0 and at most 0.5: use 0, or about 0.1.",
     ),
-    ("r1_weight", -1, "R1 penalty (r1_weight) is -1, but allowed is at least 0 and at most 1000: use 0, or about 1 to 10."),
+    (
+        "r1_weight",
+        -1,
+        "R1 penalty (r1_weight) is -1, but allowed is at least 0 and at most 1000: use 0, or about 1 to 10.",
+    ),
     (
         "ema_decay",
         1,
@@ -224,7 +280,9 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "sentence"), WRONG_VALUES, ids=lambda item: None if isinstance(item, str) else repr(item)
+    ("field", "value", "sentence"),
+    WRONG_VALUES,
+    ids=lambda item: None if isinstance(item, str) else repr(item),
 )
 def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, sentence: str) -> None:
     with pytest.raises(SpecError) as refused:
@@ -257,7 +315,10 @@ def test_several_wrong_values_give_several_sentences() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epochs": 0, "seed": -1, "xla": "on"})
     assert set(refused.value.by_field()) == {"epochs", "seed", "xla"}
-    assert "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0." in str(refused.value)
+    assert (
+        "seed is -1, but allowed is a whole number from 0 to 2147483647: use a whole number from 0."
+        in str(refused.value)
+    )
 
 
 def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
@@ -267,7 +328,9 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
 
 
 def test_an_unknown_option_lists_the_options_there_are() -> None:
-    with pytest.raises(SpecError, match=r"zzz is not an option of a run: the options are workload, dataset, .*, name\.$"):
+    with pytest.raises(
+        SpecError, match=r"zzz is not an option of a run: the options are workload, dataset, .*, name\.$"
+    ):
         RunSpec.parse({"zzz": 1})
 
 
@@ -281,7 +344,9 @@ def test_an_unknown_option_lists_the_options_there_are() -> None:
         (2, 4, "Global batch (batch_size_global) is 2, but 4 replicas need a multiple of 4: use 4."),
     ],
 )
-def test_a_batch_that_replicas_cannot_share_is_refused_with_its_neighbours(batch: int, replicas: int, sentence: str) -> None:
+def test_a_batch_that_replicas_cannot_share_is_refused_with_its_neighbours(
+    batch: int, replicas: int, sentence: str
+) -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"batch_size_global": batch, "replicas": replicas})
     assert refused.value.by_field() == {"batch_size_global": sentence}
@@ -321,7 +386,9 @@ def test_float16_on_a_tpu_is_refused() -> None:
         ),
     ],
 )
-def test_what_several_workers_cannot_do_is_refused(values: dict[str, object], field: str, sentence: str) -> None:
+def test_what_several_workers_cannot_do_is_refused(
+    values: dict[str, object], field: str, sentence: str
+) -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(values)
     assert refused.value.by_field() == {field: sentence}
@@ -440,13 +507,23 @@ def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str
 
 def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
     with pytest.raises(SpecError) as refused:
-        RunSpec.parse({"workload": "dcgan", "dataset": "minst", "engine": "torch", "epochs": 0, "xla": "on", "epoch": 3})
+        RunSpec.parse(
+            {"workload": "dcgan", "dataset": "minst", "engine": "torch", "epochs": 0, "xla": "on", "epoch": 3}
+        )
     assert set(refused.value.by_field()) == {"workload", "dataset", "engine", "epochs", "xla", "epoch"}
 
 
 def test_rules_across_fields_are_told_together() -> None:
     with pytest.raises(SpecError) as refused:
-        RunSpec.parse({"accelerator": "tpu", "precision": "mixed_float16", "xla": "jit", "batch_size_global": 30, "replicas": 4})
+        RunSpec.parse(
+            {
+                "accelerator": "tpu",
+                "precision": "mixed_float16",
+                "xla": "jit",
+                "batch_size_global": 30,
+                "replicas": 4,
+            }
+        )
     assert set(refused.value.by_field()) == {"batch_size_global", "precision", "xla"}
 
 
@@ -454,7 +531,10 @@ def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> N
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epochs": 0, "dataset": "minst", "batch_size_global": "30", "replicas": "4"})
     assert set(refused.value.by_field()) == {"epochs", "dataset", "batch_size_global"}
-    assert "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32." in str(refused.value)
+    assert (
+        "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32."
+        in str(refused.value)
+    )
 
 
 def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
@@ -482,8 +562,15 @@ def test_a_spec_checks_itself_however_it_is_built() -> None:
 
 
 def test_numbers_may_come_as_text() -> None:
-    spec = RunSpec.parse({"epochs": "3", "seed": " 7 ", "learning_rate_generator": "2e-4", "batch_size_global": "64"})
-    assert (spec.epochs, spec.seed, spec.learning_rate_generator, spec.batch_size_global) == (3, 7, 0.0002, 64)
+    spec = RunSpec.parse(
+        {"epochs": "3", "seed": " 7 ", "learning_rate_generator": "2e-4", "batch_size_global": "64"}
+    )
+    assert (spec.epochs, spec.seed, spec.learning_rate_generator, spec.batch_size_global) == (
+        3,
+        7,
+        0.0002,
+        64,
+    )
 
 
 def test_numbers_may_be_grouped_as_in_python_and_zero_has_no_sign() -> None:
@@ -572,7 +659,9 @@ def test_the_bounds_of_an_option_are_readable_for_forms() -> None:
 
 
 def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
-    spec = RunSpec.parse({"name": "round trip", "learning_rate_generator": 3e-4, "replicas": 2, "precision": "float32"})
+    spec = RunSpec.parse(
+        {"name": "round trip", "learning_rate_generator": 3e-4, "replicas": 2, "precision": "float32"}
+    )
     file = tmp_path / "spec.json"
     file.write_text(json.dumps(spec.model_dump()), encoding="utf-8")
     assert RunSpec.read(file) == spec
@@ -583,7 +672,10 @@ def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
     [
         ("{", r"spec file .*spec\.json is not JSON \(.+\): correct it, or start from .+\."),
         ("[1]", r"spec file .*spec\.json holds a list: it must hold one JSON object of options\."),
-        ('{"epochs": 0}', "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs."),
+        (
+            '{"epochs": 0}',
+            "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+        ),
     ],
 )
 def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
@@ -597,21 +689,32 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str
     ("content", "sentence"),
     [
         (b"[" * 50_000, r"spec\.json holds brackets within brackets without end: correct it"),
-        (b'{"epochs": ' + b"[" * 900 + b"]" * 900 + b"}", r"^epochs is \[\[.{70,80}…, but allowed is a whole number"),
+        (
+            b'{"epochs": ' + b"[" * 900 + b"]" * 900 + b"}",
+            r"^epochs is \[\[.{70,80}…, but allowed is a whole number",
+        ),
         (b'{"epochs": "' + b"9" * 10_000 + b'"}', r"^epochs is '9{78}…, but allowed is a whole number"),
         (b'{"epochs": ' + b"9" * 10_000 + b"}", r"spec\.json is not JSON \(Exceeds the limit"),
-        (b'{"workload": "' + b"d" * 10_000 + b'"}', r"^workload is 'd{78}…, but allowed is dcgan_mnist, mlp_gan: "),
+        (
+            b'{"workload": "' + b"d" * 10_000 + b'"}',
+            r"^workload is 'd{78}…, but allowed is dcgan_mnist, mlp_gan: ",
+        ),
         (b'{"' + b"k" * 10_000 + b'": 1}', r"^'k{78}… is not an option of a run: "),
         (b'{"\\ud800": 1}', r"^'\\ud800' is not an option of a run: "),
         (b'{"name": "\\ud800"}', r"^name is '\\ud800', but allowed is text of up to 60 letters"),
         (b'{"name\\n": "x"}', r"^'name\\n' is not an option of a run: did you mean name\?$"),
         (b"\xff\xfe\x00", r"spec\.json is not JSON \("),
         (b'{"seed": 1}' + b" " * 100_000, r"spec\.json has more than 100,000 bytes: correct it"),
-        (json.dumps({f"k{number}": 1 for number in range(5_000)}).encode(), r"spec\.json holds 5,000 keys, more than there are"),
+        (
+            json.dumps({f"k{number}": 1 for number in range(5_000)}).encode(),
+            r"spec\.json holds 5,000 keys, more than there are",
+        ),
     ],
     ids=lambda item: None if isinstance(item, str) else item[:20].decode(errors="replace"),
 )
-def test_a_hostile_spec_file_is_refused_in_a_short_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_a_hostile_spec_file_is_refused_in_a_short_sentence(
+    tmp_path: Path, content: bytes, sentence: str
+) -> None:
     file = tmp_path / "spec.json"
     file.write_bytes(content)
     with pytest.raises(SpecError, match=sentence) as refused:
@@ -628,7 +731,9 @@ def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) ->
 
 
 def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"cannot be read \(No such file or directory\): give the path of a JSON file\."):
+    with pytest.raises(
+        SpecError, match=r"cannot be read \(No such file or directory\): give the path of a JSON file\."
+    ):
         RunSpec.read(tmp_path / "none.json")
 
 
@@ -646,7 +751,11 @@ def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> 
 def test_the_paper_preset_is_the_setting_of_the_study() -> None:
     spec = RunSpec.parse(presets.preset("paper").values)
     assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == ("dcgan_mnist", "mnist", 8, 30)
-    assert (spec.precision, spec.learning_rate_generator, spec.learning_rate_discriminator) == ("mixed_bfloat16", 1e-4, 1e-4)
+    assert (spec.precision, spec.learning_rate_generator, spec.learning_rate_discriminator) == (
+        "mixed_bfloat16",
+        1e-4,
+        1e-4,
+    )
     assert presets.preset("paper").suggestions["batch_size_global"] == (64, 128, 256, 512)
 
 
@@ -656,7 +765,11 @@ def test_an_unknown_preset_names_the_presets_there_are() -> None:
 
 
 def test_assignments_are_read_as_text_values() -> None:
-    assert presets.parse_assignments(["epochs=3", " seed = 7 ", "name=a=b"]) == {"epochs": "3", "seed": "7", "name": "a=b"}
+    assert presets.parse_assignments(["epochs=3", " seed = 7 ", "name=a=b"]) == {
+        "epochs": "3",
+        "seed": "7",
+        "name": "a=b",
+    }
 
 
 def test_an_assignment_to_a_name_with_a_line_end_is_refused() -> None:

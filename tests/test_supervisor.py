@@ -15,18 +15,20 @@ from typing import Any
 import psutil
 import pytest
 
-from gan_runtime import commands, journal, processes
+from gan_runtime import processes
 from gan_runtime.errors import HomeInUseError, RunStateError
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir, write_json
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.runtime.supervisor import INTRODUCTION_SECONDS, SILENCE_SECONDS, Supervisor
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from gan_runtime.supervisor import INTRODUCTION_SECONDS, SILENCE_SECONDS, Supervisor
 from gan_runtime.training import checkpoints
 from tests.trainers import end_trainers
 
@@ -87,7 +89,9 @@ def test_a_run_waits_until_the_accelerator_is_free_and_every_step_of_it_is_store
     assert kinds == ["queued", "starting", "compiling", "running", "finished"]
 
 
-def test_a_stopped_run_is_resumed_without_a_seam_and_only_an_ended_one_can_be_deleted(runtime: Runtime, wait_until: Wait) -> None:
+def test_a_stopped_run_is_resumed_without_a_seam_and_only_an_ended_one_can_be_deleted(
+    runtime: Runtime, wait_until: Wait
+) -> None:
     run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 12, "steps_per_loop": 2}))
     wait_until(lambda: step(runtime, run) > 5, "the run trains")
     with pytest.raises(RunStateError, match="stop it first"):
@@ -149,30 +153,41 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(ru
     runtime.stop(waiting[0])
     assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[2]]
     assert queries.run(runtime.store, waiting[0]).status == "stopped"
-    assert status(runtime, training) in ("starting", "compiling", "running"), "the first run was not disturbed"
+    assert status(runtime, training) in ("starting", "compiling", "running"), (
+        "the first run was not disturbed"
+    )
 
 
 OWNER = """
 import sys, threading
 from pathlib import Path
 from gan_runtime.home import Home
-from gan_runtime.runtime import Runtime
+from gan_runtime.runtime.runtime import Runtime
 runtime = Runtime.open(Home(Path(sys.argv[1])))
 print("open", flush=True)
 threading.Event().wait()
 """
 
 
-def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(home: Home, host: Host, wait_until: Wait) -> None:
+def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
+    home: Home, host: Host, wait_until: Wait
+) -> None:
     run = commands.submit(home, RunSpec.parse(LONG), host)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE
+    )
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"open\n"
         with pytest.raises(HomeInUseError, match=f"in use by process {owner.pid}"):
             Runtime.open(home)
-        wait_until(lambda: run.trainer_journal().exists() and b'"kind":"scalars"' in run.trainer_journal().read_bytes(), "steps")
+        wait_until(
+            lambda: (
+                run.trainer_journal().exists() and b'"kind":"scalars"' in run.trainer_journal().read_bytes()
+            ),
+            "steps",
+        )
     finally:
         owner.kill()
         owner.wait()
@@ -201,7 +216,10 @@ def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
 ) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="running", reason="training"))
-    write_json(run.process_file, {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1})
+    write_json(
+        run.process_file,
+        {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1},
+    )
     runtime = Runtime.open(home)
     try:
         wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
@@ -209,11 +227,16 @@ def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
         runtime.close()
 
 
-def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
     """Its last event was taken in, but the tick failed at the journal of another run, such as one deleted meanwhile."""
     run, store = new_run("quick-0001"), Store()
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
-    write_json(run.process_file, {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1})
+    write_json(
+        run.process_file,
+        {"pid": os.getpid(), "started": psutil.Process().create_time() - 1000.0, "attempt": 1},
+    )
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     supervisor = Supervisor(home, store, ingestor)
@@ -236,7 +259,9 @@ class FailsOnce(Ingestor):
         return news
 
 
-def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
     store = Store()
     supervisor = Supervisor(home, store, FailsOnce(home, store))
     new_run("quick-0001").request_stop()
@@ -246,7 +271,9 @@ def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(home: Home, n
     assert queries.run(store, "quick-0001").status == "stopped"
 
 
-def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
     store = Store()
     ingestor = Ingestor(home, store)
     for run in (new_run("quick-0001"), new_run("quick-0002", seconds=1)):
@@ -275,11 +302,15 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
 ) -> None:
     """The trainer wrote at noon; the owner's clock was then set back, so all that it writes seems older."""
     run, store = new_run("quick-0001", seconds=3_000), Store()
-    journal.append(run.trainer_journal(), 1, StatusChange(at=NOON + timedelta(minutes=55), status="running", reason="training"))
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(at=NOON + timedelta(minutes=55), status="running", reason="training"),
+    )
     write_json(run.process_file, {"pid": os.getpid(), "started": 1.0, "attempt": 1})
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
-    monkeypatch.setattr("gan_runtime.records.now", lambda: NOON)
+    monkeypatch.setattr("gan_runtime.records.kinds.now", lambda: NOON)
     supervisor = Supervisor(home, store, ingestor)
     for _ in range(3):
         supervisor.tick()
@@ -288,10 +319,14 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
     assert (queries.run(store, run.run_id).status, commands.latest_status(run).status) == ("lost", "lost")
 
 
-def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
     run, store, clock = new_run("quick-0001"), Store(), Clock()
     later = journal.now() + timedelta(hours=1)  # as written by a clock that goes an hour ahead
-    journal.append(run.supervisor_journal, 1, StatusChange(at=later, status="starting", reason="starting a trainer"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(at=later, status="starting", reason="starting a trainer")
+    )
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     supervisor = Supervisor(home, store, ingestor, clock=clock)
@@ -333,10 +368,18 @@ def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_
 @pytest.mark.parametrize(
     "content",
     ["", "{", '{"pid": 1', "[]", "[1, 2]", "null", "7", "{}", '{"pid": 1, "started": 1.0}', "\0" * 80]
-    + [f'{{"pid": {pid}, "started": 1.0, "attempt": 1}}' for pid in ('"x"', "-1", "0", "1e400", str(2**40), "true", "null")]
-    + [f'{{"pid": 1, "started": 1.0, "attempt": 1, "workers": {workers}}}' for workers in ('"x"', "[1]", '[{"pid": -1}]', "{}")],
+    + [
+        f'{{"pid": {pid}, "started": 1.0, "attempt": 1}}'
+        for pid in ('"x"', "-1", "0", "1e400", str(2**40), "true", "null")
+    ]
+    + [
+        f'{{"pid": 1, "started": 1.0, "attempt": 1, "workers": {workers}}}'
+        for workers in ('"x"', "[1]", '[{"pid": -1}]', "{}")
+    ],
 )
-def test_a_process_file_that_says_nothing_is_as_good_as_none(home: Home, new_run: Callable[..., RunDir], content: str) -> None:
+def test_a_process_file_that_says_nothing_is_as_good_as_none(
+    home: Home, new_run: Callable[..., RunDir], content: str
+) -> None:
     run, store, clock = new_run("quick-0001"), Store(), Clock()
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     run.process_file.write_text(content, encoding="utf-8")
@@ -355,7 +398,9 @@ def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile()
     own = processes.identity(os.getpid())
     assert processes.alive(own["pid"], own["started"] - 3_600.0, own["born"]) is not None
     assert processes.alive(own["pid"], own["started"], "another-boot:1") is None
-    assert processes.alive(own["pid"], own["started"]) is not None  # a file from before `born` was written down
+    assert (
+        processes.alive(own["pid"], own["started"]) is not None
+    )  # a file from before `born` was written down
 
 
 def test_a_trainer_without_data_fails_with_the_reason(

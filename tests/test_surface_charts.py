@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard import surface_charts
+from dashboard.surface import charts as surface_charts
 
 X, Y = [-1.0, 0.0, 1.0], [0.0, 2.0]
 LOSS = np.array([[1.0, 2.0, 4.0], [2.0, 4.0, 8.0]])
@@ -46,8 +46,17 @@ def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
 def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named() -> None:
     path = surface_charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
     cells, lines = surface_charts.surface_cells(X, Y, LOSS), surface_charts.contour_lines(X, Y, LOSS)
-    drawn = surface_charts.descent(cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2").to_dict()
-    assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["rect", "line", "line", "circle", "text", "text"]
+    drawn = surface_charts.descent(
+        cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2"
+    ).to_dict()
+    assert [layer["mark"]["type"] for layer in drawn["layer"]] == [
+        "rect",
+        "line",
+        "line",
+        "circle",
+        "text",
+        "text",
+    ]
     assert {layer["mark"]["color"] for layer in drawn["layer"][2:]} == {"#0072B2"}
     assert drawn["title"]["text"] == "Generator"
 

@@ -7,8 +7,8 @@ import io
 import pytest
 from PIL import Image
 
-from dashboard import timelapse
-from dashboard.timelapse import Strip
+from dashboard.samples import timelapse
+from dashboard.samples.timelapse import Strip
 
 WIDTH = HEIGHT = 238  # eight images of 28 pixels and seven gaps of two
 
@@ -39,7 +39,9 @@ def test_a_film_has_a_frame_an_epoch_and_holds_the_last_one_longer() -> None:
     found = frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
     assert [milliseconds for milliseconds, _ in found] == [400, 400, 2_000]
     # Two runs at twice their size, with 12 pixels round each, a line on top and one below.
-    assert {picture.size for _, picture in found} == {(12 + 2 * (2 * WIDTH + 12), 12 + 22 + 2 * HEIGHT + 22 + 12)}
+    assert {picture.size for _, picture in found} == {
+        (12 + 2 * (2 * WIDTH + 12), 12 + 22 + 2 * HEIGHT + 22 + 12)
+    }
 
 
 def test_every_frame_holds_the_newest_grid_of_each_run() -> None:
@@ -67,7 +69,10 @@ def test_below_a_run_that_has_ended_stands_the_epoch_of_its_last_grid() -> None:
 def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
     _, picture = frames(timelapse.gif([FIRST, SECOND], [3]))[0]
     below = 34 + 2 * HEIGHT + 13
-    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [(0, 0x9E, 0x73), (0xE6, 0x9F, 0)]
+    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [
+        (0, 0x9E, 0x73),
+        (0xE6, 0x9F, 0),
+    ]
     label = picture.crop((30, below - 8, 80, below + 8)).convert("L")
     assert label.getextrema()[0] < 100, "there is dark ink beside the square"
 
@@ -75,11 +80,21 @@ def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
 def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
     file = io.BytesIO()
     Image.radial_gradient("L").resize((WIDTH, HEIGHT)).save(file, format="PNG")
-    strips = [Strip("first", "#009e73", {1: file.getvalue()}), Strip("second", "#e69f00", {1: file.getvalue()})]
+    strips = [
+        Strip("first", "#009e73", {1: file.getvalue()}),
+        Strip("second", "#e69f00", {1: file.getvalue()}),
+    ]
     _, picture = frames(timelapse.gif(strips, [1]))[0]
     below = 34 + 2 * HEIGHT + 13
-    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [(0, 0x9E, 0x73), (0xE6, 0x9F, 0)]
-    shown = picture.crop((12, 34, 12 + 2 * WIDTH, 34 + 2 * HEIGHT)).convert("L").resize((WIDTH, HEIGHT), Image.Resampling.NEAREST)
+    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [
+        (0, 0x9E, 0x73),
+        (0xE6, 0x9F, 0),
+    ]
+    shown = (
+        picture.crop((12, 34, 12 + 2 * WIDTH, 34 + 2 * HEIGHT))
+        .convert("L")
+        .resize((WIDTH, HEIGHT), Image.Resampling.NEAREST)
+    )
     with Image.open(file) as original:
         assert max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard import variant_charts as charts
 from dashboard.metric_words import METRICS
+from dashboard.variants import charts
 from gan_runtime.break_even import Cost
 
 COLORS = {"XLA off": "#009E73", "XLA jit": "#CC79A7"}
@@ -20,7 +20,12 @@ def rows(chart: Any, layer: int) -> list[list[object]]:
 
 def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:
     chart = charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=100)
-    assert rows(chart, 0) == [["XLA off", 0.0, 1.0], ["XLA off", 100.0, 11.0], ["XLA jit", 0.0, 3.0], ["XLA jit", 100.0, 8.0]]
+    assert rows(chart, 0) == [
+        ["XLA off", 0.0, 1.0],
+        ["XLA off", 100.0, 11.0],
+        ["XLA jit", 0.0, 3.0],
+        ["XLA jit", 100.0, 8.0],
+    ]
     assert rows(chart, 1) == [["XLA jit", 40.0, 5.0]]
 
 
@@ -36,11 +41,16 @@ def test_without_a_meeting_there_is_no_dot() -> None:
 
 
 def test_the_work_of_each_variant_is_named() -> None:
-    shares = pd.DataFrame({"variant": ["off", "jit"], "category": ["forward", "idle"], "share": [1.0, 1.0], "runs": [2, 1]})
+    shares = pd.DataFrame(
+        {"variant": ["off", "jit"], "category": ["forward", "idle"], "share": [1.0, 1.0], "runs": [2, 1]}
+    )
     assert charts.work_bars(shares).data["work"].tolist() == ["Forward", "Idle"]
 
 
 def test_equal_curves_are_told_apart_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
     spec = charts.loss_curves(frame, COLORS, METRICS["loss_generator"]).to_dict()
-    assert spec["layer"][1]["encoding"]["strokeDash"]["scale"] == {"domain": list(COLORS), "range": [[1, 0], [6, 3]]}
+    assert spec["layer"][1]["encoding"]["strokeDash"]["scale"] == {
+        "domain": list(COLORS),
+        "range": [[1, 0], [6, 3]],
+    }

@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from streamlit import net_util
 
-from dashboard import process, web_guard
-from dashboard.web_guard import WebGuard, is_own_host, is_own_origin
+from dashboard.frame import process, web_guard
+from dashboard.frame.web_guard import WebGuard, is_own_host, is_own_origin
 
 
 @pytest.fixture
@@ -22,7 +22,9 @@ def listens_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """`listens_on("0.0.0.0", "lab.example")`: the address of the server, and the further names it was given."""
 
     def configure(address: str, *allowed: str) -> None:
-        monkeypatch.setattr(st, "get_option", {"server.address": address, "server.allowedHosts": list(allowed)}.get)
+        monkeypatch.setattr(
+            st, "get_option", {"server.address": address, "server.allowedHosts": list(allowed)}.get
+        )
 
     return configure
 
@@ -54,7 +56,9 @@ def ask(path: str = "/", kind: str = "http", **headers: str) -> tuple[Any, dict[
     return sent[0].get("status", sent[0]["type"]), got
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.0.0.2"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.0.0.2"]
+)
 def test_this_machine_may_ask(host: str) -> None:
     assert is_own_host(host)
 
@@ -68,7 +72,9 @@ def test_a_name_that_someone_else_may_point_here_is_refused(host: str) -> None:
     assert not is_own_host(host)
 
 
-def test_the_address_it_listens_on_and_names_it_was_given_are_answered(listens_on: Callable[..., None]) -> None:
+def test_the_address_it_listens_on_and_names_it_was_given_are_answered(
+    listens_on: Callable[..., None],
+) -> None:
     listens_on("192.168.1.5", "lab.example")
     asked = ("192.168.1.5:8501", "lab.example", "localhost", "192.168.1.6", "evil.example")
     assert [is_own_host(host) for host in asked] == [True, True, True, False, False]
@@ -120,7 +126,11 @@ def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> 
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
     policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
-    assert (policy["default-src"], policy["frame-ancestors"], policy["img-src"]) == ("'self'", "'none'", "'self' data: blob:")
+    assert (policy["default-src"], policy["frame-ancestors"], policy["img-src"]) == (
+        "'self'",
+        "'none'",
+        "'self' data: blob:",
+    )
     assert "evil" not in headers["content-security-policy"]
 
 

@@ -15,12 +15,12 @@ import numpy as np
 import psutil
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.cluster import free_addresses, tf_config
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host
-from gan_runtime.rundir import RunDir, write_json
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
@@ -32,7 +32,12 @@ STEPS_PER_EPOCH = 14  # 1,797 digits in batches of 128
 TOY = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "steps_per_loop": 2}
 PAIR = {**TOY, "workers": 2}
 # Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum decides over a whole step.
-SGD = {"optimizer": "sgd", "momentum": 0.5, "learning_rate_generator": 0.05, "learning_rate_discriminator": 0.05}
+SGD = {
+    "optimizer": "sgd",
+    "momentum": 0.5,
+    "learning_rate_generator": 0.05,
+    "learning_rate_discriminator": 0.05,
+}
 LONG = {**PAIR, "epochs": 2_000}
 END_SECONDS = 30.0  # within which all workers must have ended when one is gone
 
@@ -82,7 +87,9 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait, seconds
 
 def trains(runtime: Runtime, run: RunDir, beyond: int, wait_until: Wait) -> None:
     """Waits until the run is beyond a step, as long as it lives."""
-    wait_until(lambda: step(runtime, run) > beyond or row(runtime, run).status in journal.ENDED, f"step {beyond + 1}")
+    wait_until(
+        lambda: step(runtime, run) > beyond or row(runtime, run).status in journal.ENDED, f"step {beyond + 1}"
+    )
     assert row(runtime, run).is_live, f"{row(runtime, run).note}\n{run.log_tail()}"
 
 
@@ -179,7 +186,10 @@ def test_a_slow_or_killed_worker_is_named_and_no_worker_outlives_its_launcher(
 
         before = step(runtime, run)
         runtime.resume(run.run_id)
-        wait_until(lambda: row(runtime, run).attempt == 2 and row(runtime, run).status == "running", "the run is resumed")
+        wait_until(
+            lambda: row(runtime, run).attempt == 2 and row(runtime, run).status == "running",
+            "the run is resumed",
+        )
         trains(runtime, run, before, wait_until)
         assert len(losses(runtime, run)) > before, "each step once, also where the lost attempt had gone on"
         assert run.process() is not None
@@ -204,7 +214,9 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_gone(
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDA_VISIBLE_DEVICES": "-1"}
     with run.log.open("ab") as log:
         workers = [
-            subprocess.Popen(command, env={**environment, "TF_CONFIG": tf_config(addresses, rank)}, stdout=log, stderr=log)
+            subprocess.Popen(
+                command, env={**environment, "TF_CONFIG": tf_config(addresses, rank)}, stdout=log, stderr=log
+            )
             for rank in (0, 1)
         ]
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)

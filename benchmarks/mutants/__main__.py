@@ -28,10 +28,16 @@ Trial = tuple[Change, tuple[str, ...], str]  # change, tests, name
 
 def arguments() -> argparse.Namespace:
     """What to try."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description="Changes the core and asks its tests.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mutants", description="Changes the core and asks its tests."
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--count", type=int, default=60, help="changes to draw")
-    parser.add_argument("--only", choices=("drawn", "named", "survivors"), help="survivors: what no test noticed the last time")
+    parser.add_argument(
+        "--only",
+        choices=("drawn", "named", "survivors"),
+        help="survivors: what no test noticed the last time",
+    )
     return parser.parse_args()
 
 
@@ -44,10 +50,18 @@ def main() -> None:
         bench, fresh = Bench(copy), list[Record]()
         for number, (change, tests, name) in enumerate(trials, 1):
             outcome = bench.tried(change, tests, name).record()
-            fresh.append({**outcome, "words": page.AT_FIRST if given.only == "survivors" else _words(kept, change)})
+            fresh.append(
+                {**outcome, "words": page.AT_FIRST if given.only == "survivors" else _words(kept, change)}
+            )
             _say(number, len(trials), fresh[-1])
-            records = _kept(kept, [*fresh, _machine(begin, load, given, (number, len(trials)))], is_part=given.only is not None)
-            page.RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+            records = _kept(
+                kept,
+                [*fresh, _machine(begin, load, given, (number, len(trials)))],
+                is_part=given.only is not None,
+            )
+            page.RESULTS.write_text(
+                "".join(json.dumps(record) + "\n" for record in records), encoding="utf-8"
+            )
             page.write(records)
         bench.close()
 
@@ -62,7 +76,9 @@ def _trials(copy: Path, kept: list[Record], given: argparse.Namespace) -> list[T
 def _drawn(copy: Path, given: argparse.Namespace) -> Iterator[Trial]:
     """In the order of the table, so that files with quick tests come first."""
     paths = [f"gan_runtime/{path}" for path in TESTS]
-    for change in sorted(drawn(copy, paths, given.count, given.seed), key=lambda change: paths.index(change.path)):
+    for change in sorted(
+        drawn(copy, paths, given.count, given.seed), key=lambda change: paths.index(change.path)
+    ):
         yield change, tests_of(change.path), ""
 
 
@@ -74,14 +90,18 @@ def _named(copy: Path) -> Iterator[Trial]:
 
 def _again(kept: list[Record]) -> Iterator[Trial]:
     for record in kept:
-        is_open = record["kind"] == "mutant" and record["outcome"] in (SURVIVED, UNJUDGED) and not record["name"]
+        is_open = (
+            record["kind"] == "mutant" and record["outcome"] in (SURVIVED, UNJUDGED) and not record["name"]
+        )
         if is_open and not equivalents.reason(_change(record)):
             yield _change(record), tests_of(record["path"]), ""
 
 
 def _kept(kept: list[Record], fresh: list[Record], is_part: bool) -> list[Record]:
     """All outcomes: `fresh` ones in the place of those of the same change; of the `kept` ones only if `fresh` is a part."""
-    records = {_key(record): record for record in (kept if is_part else [])} | {_key(record): record for record in fresh}
+    records = {_key(record): record for record in (kept if is_part else [])} | {
+        _key(record): record for record in fresh
+    }
     return list(records.values())
 
 
@@ -93,7 +113,9 @@ def _key(record: Record) -> tuple[str, ...]:
 
 def _words(kept: list[Record], change: Change) -> str:
     """What was written by hand about a survivor."""
-    return next((record["words"] for record in kept if record["kind"] == "mutant" and _change(record) == change), "")
+    return next(
+        (record["words"] for record in kept if record["kind"] == "mutant" and _change(record) == change), ""
+    )
 
 
 def _change(record: Record) -> Change:
@@ -102,7 +124,9 @@ def _change(record: Record) -> Change:
 
 def _machine(begin: datetime, load: float, given: argparse.Namespace, tried_of: tuple[int, int]) -> Record:
     def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     facts = hosts.facts()
     return {
@@ -122,7 +146,10 @@ def _machine(begin: datetime, load: float, given: argparse.Namespace, tried_of: 
 
 def _say(number: int, count: int, record: Record) -> None:
     what = record["name"] or f"{record['path']}:{record['line']} {record['operator']}"
-    print(f"{number}/{count} {record['outcome']} {record['seconds']:.0f} s  {what}  {record['killed_by']}", flush=True)
+    print(
+        f"{number}/{count} {record['outcome']} {record['seconds']:.0f} s  {what}  {record['killed_by']}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -76,9 +76,15 @@ def _change(root: Path, path: str, edit: Edit) -> Change | None:
 def difference(path: str, source: str, changed: str, kind: str) -> Change:
     """The lines that differ, as one block."""
     old, new = source.split("\n"), changed.split("\n")
-    blocks = [code for code in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if code[0] != "equal"]
+    blocks = [
+        code
+        for code in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if code[0] != "equal"
+    ]
     first, last = blocks[0], blocks[-1]
-    return Change(path, first[1] + 1, "\n".join(old[first[1] : last[2]]), "\n".join(new[first[3] : last[4]]), kind)
+    return Change(
+        path, first[1] + 1, "\n".join(old[first[1] : last[2]]), "\n".join(new[first[3] : last[4]]), kind
+    )
 
 
 # ---- places -------------------------------------------------------------------------------------------------------
@@ -87,7 +93,11 @@ def difference(path: str, source: str, changed: str, kind: str) -> Change:
 def _places(source: str) -> list[list[Edit]]:
     """The edits of each place, in the order of the file; annotations and names of types, which decide nothing, are left alone."""
     annotations = [_span(node, source) for node in _annotations(ast.parse(source))]
-    edits = [edit for edit in (*_edits_of_cosmic_ray(source), *_swaps(source)) if not _is_within(edit.begin, annotations)]
+    edits = [
+        edit
+        for edit in (*_edits_of_cosmic_ray(source), *_swaps(source))
+        if not _is_within(edit.begin, annotations)
+    ]
     edits.sort(key=lambda edit: (edit.begin, edit.kind, edit.occurrence))
     return [list(group) for _, group in itertools.groupby(edits, key=lambda edit: edit.begin)]
 

@@ -35,14 +35,28 @@ def write(records: list[Record], page: Path = PAGE) -> None:
 
 def text(records: list[Record]) -> str:
     """The whole page."""
-    drawn, named = ([one for one in records if one["kind"] == "mutant" and bool(one["name"]) == is_named] for is_named in (0, 1))
-    parts = [INTRODUCTION, "## Drawn\n", _score(drawn), _circumstances(records), _by_file(drawn), _not_killed(drawn)]
+    drawn, named = (
+        [one for one in records if one["kind"] == "mutant" and bool(one["name"]) == is_named]
+        for is_named in (0, 1)
+    )
+    parts = [
+        INTRODUCTION,
+        "## Drawn\n",
+        _score(drawn),
+        _circumstances(records),
+        _by_file(drawn),
+        _not_killed(drawn),
+    ]
     return "\n".join([*parts, "## Named\n", _named(named)])
 
 
 def _score(drawn: list[Record]) -> str:
     counts = Counter(_verdict(record) for record in drawn)
-    killed, equivalent, tried = counts[KILLED] + counts[CRASHED], counts["equivalent"], sum(counts.values()) - counts["gone"]
+    killed, equivalent, tried = (
+        counts[KILLED] + counts[CRASHED],
+        counts["equivalent"],
+        sum(counts.values()) - counts["gone"],
+    )
     real = tried - equivalent
     return (
         f"**{killed} of {real} killed ({killed / max(1, real):.0%}; target {TARGET:.0%}).** {tried} were tried, of which "
@@ -74,7 +88,12 @@ def _by_file(drawn: list[Record]) -> str:
     rows = ["| File | Tried | Killed | Equivalent | Survived |", "|---|---|---|---|---|"]
     for path in files:
         counts = Counter(_verdict(record) for record in drawn if record["path"] == path)
-        cells = (sum(counts.values()), counts[KILLED] + counts[CRASHED], counts["equivalent"], counts[SURVIVED])
+        cells = (
+            sum(counts.values()),
+            counts[KILLED] + counts[CRASHED],
+            counts["equivalent"],
+            counts[SURVIVED],
+        )
         rows.append(f"| {path.removeprefix('gan_runtime/')} | " + " | ".join(map(str, cells)) + " |")
     return "\n".join(rows) + "\n"
 
@@ -117,4 +136,6 @@ def _test(node: str) -> str:
 
 def stored(path: Path = RESULTS) -> list[Record]:
     """What was kept the last time; empty before that."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )

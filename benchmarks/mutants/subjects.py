@@ -5,17 +5,28 @@ Paths are under gan_runtime/. Tests are files or node ids under tests/, the quic
 
 from __future__ import annotations
 
-LOSSES, NETWORKS, ORDER = "workloads/test_losses.py", "workloads/test_networks.py", "engines/test_image_order.py"
+LOSSES, NETWORKS, ORDER = (
+    "workloads/test_losses.py",
+    "workloads/test_networks.py",
+    "engines/test_image_order.py",
+)
 NOISE, KERNELS, INPUT = "engines/test_tf_noise.py", "engines/test_tf_kernels.py", "engines/test_tf_input.py"
 OBJECTIVES, OPTIMIZERS = "engines/test_tf_objectives.py", "engines/test_tf_optimizers.py"
-PRECISION, RATES, COUNTS = "engines/test_tf_precision.py", "engines/test_tf_rates.py", "engines/test_bin_counts.py"
+PRECISION, RATES, COUNTS = (
+    "engines/test_tf_precision.py",
+    "engines/test_tf_rates.py",
+    "engines/test_bin_counts.py",
+)
 PROBES, STATE, RESUME = "engines/test_tf_probes.py", "engines/test_tf_state.py", "engines/test_tf_resume.py"
 REPLICAS, LATENTS = "engines/test_tf_distribution.py", "test_sample_latents.py"
 JAX_PARTS, JAX = "engines/test_jax_parts.py", "engines/test_jax_spmd.py"
 JAX_KERNELS = f"{JAX}::test_kernels_compute_what_the_layers_of_keras_compute"
 JAX_CALLS = f"{JAX}::test_the_length_of_a_call_changes_no_number"
 JAX_PRECISION = f"{JAX}::test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network"
-JAX_REPLICAS = (f"{JAX}::test_parts_of_a_batch_add_up_to_the_batch", f"{JAX}::test_eight_devices_compute_what_one_computes")
+JAX_REPLICAS = (
+    f"{JAX}::test_parts_of_a_batch_add_up_to_the_batch",
+    f"{JAX}::test_eight_devices_compute_what_one_computes",
+)
 JAX_STATE = (
     f"{JAX}::test_a_resumed_run_ends_where_a_straight_one_does",
     f"{JAX}::test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one",
@@ -35,8 +46,8 @@ PLAN, SCHEDULES = "training/test_rates.py", "training/test_schedules.py"
 
 TESTS: dict[str, tuple[str, ...]] = {
     "training/alarms.py": ("training/test_alarms.py",),
-    "training/rates.py": (PLAN,),
-    "training/schedules.py": (SCHEDULES,),
+    "engines/rates.py": (PLAN,),
+    "engines/schedules.py": (SCHEDULES,),
     "training/calls.py": ("training/test_calls.py",),
     "engines/image_order.py": (ORDER,),
     "engines/sample_latents.py": (LATENTS,),
@@ -46,24 +57,24 @@ TESTS: dict[str, tuple[str, ...]] = {
     "workloads/dcgan_mnist.py": (NETWORKS,),
     "workloads/mlp_gan.py": (NETWORKS,),
     "workloads/step_context.py": (NETWORKS,),
-    "engines/tf_kernels.py": (KERNELS,),
-    "engines/tf_histograms.py": (COUNTS,),
-    "engines/tf_input.py": (INPUT,),
-    "engines/tf_noise.py": (NOISE,),
+    "engines/tf/kernels.py": (KERNELS,),
+    "engines/tf/histograms.py": (COUNTS,),
+    "engines/tf/input.py": (INPUT,),
+    "engines/tf/noise.py": (NOISE,),
     "engines/probing.py": (COUNTS, PROBES),
     "engines/checkpoint_fit.py": (STATE,),
     "engines/objective.py": (OBJECTIVES, PRECISION),
-    "engines/tf_optimizers.py": (OPTIMIZERS, PRECISION),
-    "engines/tf_probes.py": (PROBES,),
-    "engines/tf_state.py": (STATE, RESUME, REPLICAS),
-    "engines/tf_step.py": (PRECISION, OBJECTIVES, REPLICAS),
-    "engines/jax_noise.py": (JAX_PARTS, JAX_CALLS),
-    "engines/jax_kernels.py": (JAX_PARTS, JAX_KERNELS),
-    "engines/jax_optimizers.py": (JAX_PRECISION, *PARITY[2:]),
-    "engines/jax_model.py": (JAX_CALLS, *JAX_STATE),
-    "engines/jax_call.py": (JAX_CALLS, *JAX_REPLICAS),
-    "engines/jax_probes.py": (JAX_PARTS, *JAX_REPLICAS[1:], *PARITY[:1]),
-    "engines/jax_step.py": (JAX_CALLS, JAX_PRECISION, *JAX_REPLICAS, *PARITY),
+    "engines/tf/optimizers.py": (OPTIMIZERS, PRECISION),
+    "engines/tf/probes.py": (PROBES,),
+    "engines/tf/state.py": (STATE, RESUME, REPLICAS),
+    "engines/tf/step.py": (PRECISION, OBJECTIVES, REPLICAS),
+    "engines/jax/noise.py": (JAX_PARTS, JAX_CALLS),
+    "engines/jax/kernels.py": (JAX_PARTS, JAX_KERNELS),
+    "engines/jax/optimizers.py": (JAX_PRECISION, *PARITY[2:]),
+    "engines/jax/model.py": (JAX_CALLS, *JAX_STATE),
+    "engines/jax/call.py": (JAX_CALLS, *JAX_REPLICAS),
+    "engines/jax/probes.py": (JAX_PARTS, *JAX_REPLICAS[1:], *PARITY[:1]),
+    "engines/jax/step.py": (JAX_CALLS, JAX_PRECISION, *JAX_REPLICAS, *PARITY),
 }
 
 

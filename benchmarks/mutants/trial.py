@@ -47,7 +47,10 @@ class Outcome:
 def copied(root: Path) -> Iterator[Path]:
     """The files that git knows or would take, in a folder that goes away: a trial never touches the real ones."""
     listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        capture_output=True,
+        check=True,
     )
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         for name in listing.stdout.decode().split("\0"):
@@ -65,7 +68,9 @@ class Bench:
         self._sound: dict[str, bool] = {}  # of each test that was asked without a change
         quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         command = [sys.executable, "-m", "benchmarks.mutants.warm"]
-        self._warm = subprocess.Popen(command, cwd=copy, env=quiet, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._warm = subprocess.Popen(
+            command, cwd=copy, env=quiet, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def tried(self, change: Change, tests: tuple[str, ...], name: str = "") -> Outcome:
         """What the tests say to a change; before their first use, what they say without it."""

@@ -13,7 +13,9 @@ import sys
 import tempfile
 from typing import IO
 
-PROCESSOR_SECONDS = 240  # of a trial: a change can make a loop endless; not of the clock, which a busy machine stretches
+PROCESSOR_SECONDS = (
+    240  # of a trial: a change can make a loop endless; not of the clock, which a busy machine stretches
+)
 LAST_CHARACTERS = 20_000  # of the output, which names the failed test at its end
 
 

@@ -16,7 +16,11 @@ OF_KERAS = "cycles_of_keras"
 def measure(report: Report, effort: Effort) -> None:
     """Both sides at batch 512, ours at the paper's other batches and in float32, and the dearest operations of both."""
     del effort  # what the compiler says does not vary
-    programs = [("keras", BATCH, PRECISION), *(("ours", batch, PRECISION) for batch in BATCHES), ("ours", BATCH, "float32")]
+    programs = [
+        ("keras", BATCH, PRECISION),
+        *(("ours", batch, PRECISION) for batch in BATCHES),
+        ("ours", BATCH, "float32"),
+    ]
     found = {program: _answer(*program) for program in programs}
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=reports.ESTIMATE)
     for (side, batch, precision), one in found.items():
@@ -24,12 +28,16 @@ def measure(report: Report, effort: Effort) -> None:
     keras, ours = found["keras", BATCH, PRECISION], found["ours", BATCH, PRECISION]
     for side, one in (("keras", keras), ("ours", ours)):
         for operation in one.dearest:
-            report.add("operation", side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles)
+            report.add(
+                "operation", side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
+            )
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
 
 
 def _answer(side: str, batch: int, precision: str) -> StepEstimate:
-    return reports.from_json(answer_of(["-m", "benchmarks.cycles_side", side, TOPOLOGY, str(batch), precision]))
+    return reports.from_json(
+        answer_of(["-m", "benchmarks.cycles_side", side, TOPOLOGY, str(batch), precision])
+    )
 
 
 def _numbers(one: StepEstimate) -> dict[str, float | None]:

@@ -15,4 +15,6 @@ def measure(report: Report, effort: Effort) -> None:
     answer = answer_of(["-m", "benchmarks.engine_side", *options])
     if not answer["shares"]:
         raise NotMeasuredError("the profile of the steps is empty")
-    report.add("figure", name=FIGURE, value=answer["shares"].get("input", 0.0), count=1, shares=answer["shares"])
+    report.add(
+        "figure", name=FIGURE, value=answer["shares"].get("input", 0.0), count=1, shares=answer["shares"]
+    )

@@ -37,7 +37,10 @@ def measure(report: Report, effort: Effort) -> None:
     for name, found in rates.items():
         report.spread("rate", name, spread(found), unit="GFLOP/s")
     for figure, yardsticks in YARDSTICKS.items():
-        shares = [step / max(others) for step, *others in zip(rates["step"], *(rates[name] for name in yardsticks), strict=True)]
+        shares = [
+            step / max(others)
+            for step, *others in zip(rates["step"], *(rates[name] for name in yardsticks), strict=True)
+        ]
         of_totals = totals["step"] / max(totals[name] for name in yardsticks)
         report.spread("figure", figure, spread(shares), of_totals=of_totals)
 

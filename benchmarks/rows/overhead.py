@@ -26,7 +26,9 @@ def measure(report: Report, effort: Effort) -> None:
     with child_sides(commands) as sides:
         full, bare, ends = turns_of(report, sides["run"], sides["engine"], effort, epoch)
     found = overhead(full, bare, ends, epoch)
-    ends_s = [round(f.seconds - f.steps * b.step_s, 3) for f, b, last in zip(full, bare, ends, strict=True) if last]
+    ends_s = [
+        round(f.seconds - f.steps * b.step_s, 3) for f, b, last in zip(full, bare, ends, strict=True) if last
+    ]
     for name, turns in (("run", full), ("engine", bare)):
         report.spread("rate", name, spread([effort.batch / turn.step_s for turn in turns]), unit="images/s")
     report.add(
@@ -41,7 +43,9 @@ def measure(report: Report, effort: Effort) -> None:
     )
 
 
-def turns_of(report: Report, run: Side, engine: Side, effort: Effort, epoch: int) -> tuple[list[Turn], list[Turn], list[bool]]:
+def turns_of(
+    report: Report, run: Side, engine: Side, effort: Effort, epoch: int
+) -> tuple[list[Turn], list[Turn], list[bool]]:
     """Pairs of turns until the run has ended `effort.rounds` more epochs; whether each ended one."""
     done = run.turn(WARM_UP_STEPS).steps
     engine.turn(WARM_UP_STEPS)

@@ -30,10 +30,16 @@ def measure(report: Report, effort: Effort) -> None:
         raise NotMeasuredError("there is no referee: name one with --referee SCRIPT")
     report.add("facts", sha256=hashlib.sha256(effort.referee.read_bytes()).hexdigest())
     engines = ["tf", *(["torch"] if importlib.util.find_spec("torch") else [])]
-    referees = [RefereeSide(effort.referee, engine, precision, effort.batch) for precision in PRECISIONS for engine in engines]
+    referees = [
+        RefereeSide(effort.referee, engine, precision, effort.batch)
+        for precision in PRECISIONS
+        for engine in engines
+    ]
     commands = {f"ours {precision}": effort.run("trainer_side", precision) for precision in PRECISIONS}
     with child_sides(commands) as sides:
-        turns = alternate([*sides.values(), *referees], effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+        turns = alternate(
+            [*sides.values(), *referees], effort.rounds, effort.steps, WARM_UP_STEPS, report.turn
+        )
     for name, found in turns.items():
         report.spread("rate", name, spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
     for referee in referees:
@@ -47,14 +53,27 @@ class RefereeSide:
     def __init__(self, script: Path, engine: str, precision: str, batch: int) -> None:
         self.name, self.precision, self._batch = f"referee {engine} {precision}", precision, batch
         spoken = SPOKEN.get(precision, precision)
-        self._command = [sys.executable, str(script), "--engine", engine, "--precision", spoken, "--batch", str(batch)]
+        self._command = [
+            sys.executable,
+            str(script),
+            "--engine",
+            engine,
+            "--precision",
+            spoken,
+            "--batch",
+            str(batch),
+        ]
 
     def turn(self, steps: int) -> Turn:
         """The seconds are those of its median step."""
         command = [*self._command, "--steps", str(steps)]
-        child = subprocess.run(command, env={**os.environ, **QUIET_CPU}, stdout=subprocess.PIPE, text=True, check=False)
+        child = subprocess.run(
+            command, env={**os.environ, **QUIET_CPU}, stdout=subprocess.PIPE, text=True, check=False
+        )
         try:
             rate = float(json.loads(child.stdout.splitlines()[-1])["images_per_s"])
         except (IndexError, ValueError, KeyError):
-            raise NotMeasuredError(f"the referee failed (exit code {child.returncode}): its messages are above") from None
+            raise NotMeasuredError(
+                f"the referee failed (exit code {child.returncode}): its messages are above"
+            ) from None
         return Turn(steps, steps * self._batch / rate)

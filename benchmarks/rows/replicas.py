@@ -13,7 +13,9 @@ PRECISION = "mixed_bfloat16"
 
 def measure(report: Report, effort: Effort) -> None:
     """How many times as fast 8 replicas are as one."""
-    commands = {f"replicas {count}": effort.run("trainer_side", PRECISION, f"replicas={count}") for count in (1, 8)}
+    commands = {
+        f"replicas {count}": effort.run("trainer_side", PRECISION, f"replicas={count}") for count in (1, 8)
+    }
     with child_sides(commands) as sides:
         turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
     for name, found in turns.items():

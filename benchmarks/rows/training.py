@@ -18,13 +18,17 @@ from benchmarks.turns import Turn, alternate, child_sides
 
 WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
 MODULES = {"keras": "keras_loop", "ours": "trainer_side", "torch": "torch_loop"}
-INSTALL_TORCH = "PyTorch is not installed: `.venv/bin/python -m pip install -r requirements-bench.txt` adds it."
+INSTALL_TORCH = (
+    "PyTorch is not installed: `.venv/bin/python -m pip install -r requirements-bench.txt` adds it."
+)
 
 
 def measure(report: Report, effort: Effort) -> None:
     """Rates of all sides, and the ratios that have targets."""
     peers = [who for who in MODULES if who != "torch" or importlib.util.find_spec("torch")]
-    commands = {_side(who, precision): _command(effort, who, precision) for precision in PRECISIONS for who in peers}
+    commands = {
+        _side(who, precision): _command(effort, who, precision) for precision in PRECISIONS for who in peers
+    }
     if "torch" not in peers:
         print(INSTALL_TORCH, file=sys.stderr)
     with child_sides(commands) as sides:

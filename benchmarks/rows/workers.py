@@ -19,10 +19,22 @@ def measure(report: Report, effort: Effort) -> None:
     turns: dict[int, list[Turn]] = {1: [], 2: []}
     for number in range(1, effort.rounds + 1):
         for workers, found in turns.items():
-            options = ["--batch", str(effort.batch), "--steps", str(effort.steps), "--set", f"workers={workers}"]
+            options = [
+                "--batch",
+                str(effort.batch),
+                "--steps",
+                str(effort.steps),
+                "--set",
+                f"workers={workers}",
+            ]
             step_s = answer_of(["-m", "benchmarks.ours", *options])["step_s"]
             found.append(Turn(effort.steps, effort.steps * step_s))
             report.turn(number, f"workers {workers}", found[-1])
     for workers, found in turns.items():
-        report.spread("rate", f"workers {workers}", spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
+        report.spread(
+            "rate",
+            f"workers {workers}",
+            spread([effort.batch / turn.step_s for turn in found]),
+            unit="images/s",
+        )
     report.spread("figure", FIGURE, spread(speed_ratios(turns[2], turns[1])))

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import re
 
-from gan_runtime import commands, journal, pictures
 from gan_runtime.errors import JournalError, RunStateError, SpecError
 from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
-from gan_runtime.journal import ENDED
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 
 EXAMPLES = REPOSITORY / "examples" / "paper.zip"
 MANIFEST = "bundle.json"
 FORMAT = 1  # raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
 MAX_MEMBERS = 100_000
-_FILES = re.compile(r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>epoch-[0-9]{5,9}\.png)")
+_FILES = re.compile(
+    r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>epoch-[0-9]{5,9}\.png)"
+)
 _MAX_BYTES_OF = {"manifest": 10_000, "spec": 100_000, "journal": 1_000_000_000, "picture": pictures.MAX_BYTES}
 
 

@@ -12,13 +12,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, commands, pictures, targets
+from gan_runtime import __version__, targets
 from gan_runtime.bundles.layout import FORMAT, MANIFEST, is_whole, most_bytes
 from gan_runtime.bundles.privacy import Privacy, records_of
 from gan_runtime.errors import BundleError, PictureError, RunStateError, quoted
 from gan_runtime.home import SUBMITTED_NAME
-from gan_runtime.journal import ENDED
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 
 
 def pack(runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = False) -> int:
@@ -39,7 +41,9 @@ def pack(runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = F
                     _pack_run(bundle, run, prefix)
             size = aside.stat().st_size
     except OSError as error:
-        raise BundleError(f"{target} cannot be written ({error.strerror}): choose another file with --to.") from None
+        raise BundleError(
+            f"{target} cannot be written ({error.strerror}): choose another file with --to."
+        ) from None
     return size
 
 
@@ -59,15 +63,21 @@ def _check(run: RunDir, prefix: str) -> None:
 def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
     folder = f"{prefix}{run.run_id}"
     journals = {path.name: records_of(path.read_bytes().splitlines()) for path in run.journals()}
-    privacy = Privacy(run, [record for records in journals.values() for record in records if isinstance(record, dict)])
+    privacy = Privacy(
+        run, [record for records in journals.values() for record in records if isinstance(record, dict)]
+    )
     bundle.writestr(f"{folder}/spec.json", json.dumps(privacy.spec(run.spec().model_dump()), indent=2))
     for name, records in journals.items():
         lines = [_line(privacy, record, prefix) for record in records]
         bundle.writestr(f"{folder}/{name}", b"".join(line + b"\n" for line in lines))
     for path in sorted(run.samples.glob("epoch-*.png")):
         if most_bytes(f"{folder}/samples/{path.name}"):
-            with contextlib.suppress(PictureError):  # a damaged grid: its event says so, and nobody could load the bundle
-                bundle.writestr(f"{folder}/samples/{path.name}", pictures.read(run, f"{run.samples.name}/{path.name}"))
+            with contextlib.suppress(
+                PictureError
+            ):  # a damaged grid: its event says so, and nobody could load the bundle
+                bundle.writestr(
+                    f"{folder}/samples/{path.name}", pictures.read(run, f"{run.samples.name}/{path.name}")
+                )
 
 
 def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> bytes:

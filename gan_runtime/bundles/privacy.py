@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.home import REPOSITORY
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
 _FOLDERS = re.compile(r"(?:file://|(?<![\w:/]))/(?=\S)(?:[^/\n:;,]+/)+")
@@ -26,9 +26,14 @@ class Privacy:
         facts = [record["facts"] for record in records if isinstance(record.get("facts"), dict)]
         hosts = {str(fact.get("hostname", "")) for fact in facts} - set(_WORDS_NOBODY_OWNS)
         origins = {str(Path(str(fact.get("data_origin", ""))).parent) for fact in facts} - {".", "/"}
-        known = {*origins, str(run.path), str(run.path.parent.parent), str(REPOSITORY), str(Path.home())} - {"/"}
+        known = {*origins, str(run.path), str(run.path.parent.parent), str(REPOSITORY), str(Path.home())} - {
+            "/"
+        }
         self._folders = sorted(known, key=len, reverse=True)
-        self._hosts = [re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])") for host in sorted(hosts, key=len, reverse=True)]
+        self._hosts = [
+            re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
+            for host in sorted(hosts, key=len, reverse=True)
+        ]
 
     def spec(self, options: dict[str, Any]) -> dict[str, Any]:
         """Options without the address of a TPU."""
@@ -40,8 +45,14 @@ class Privacy:
         if isinstance(public.get("spec"), dict):
             public["spec"] = self.spec(public["spec"])
         if isinstance(public.get("facts"), dict):
-            public["facts"] = {name: value for name, value in public["facts"].items() if name not in _PRIVATE_FACTS}
-        for name in public.keys() & {"facts", "message", "reason"}:  # not "kind" and the like: a host may be called so
+            public["facts"] = {
+                name: value for name, value in public["facts"].items() if name not in _PRIVATE_FACTS
+            }
+        for name in public.keys() & {
+            "facts",
+            "message",
+            "reason",
+        }:  # not "kind" and the like: a host may be called so
             public[name] = _mapped(self._without_hosts, public[name])
         return public
 

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, disk, pictures
+from gan_runtime import __version__, disk
 from gan_runtime.bundles.layout import FORMAT, MANIFEST, MAX_BYTES, MAX_MEMBERS, is_whole, most_bytes
 from gan_runtime.errors import BundleError, HomeError, PictureError, quoted
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.rundir import RunDir
 
 CHUNK_BYTES = 1_000_000
 _ENCRYPTED = 0x1  # of the flags of a member
@@ -89,12 +90,19 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
         most = most_bytes(member.filename)
         if most is None or member.orig_filename != member.filename:  # zipfile cuts a name at a NUL
             name = quoted(member.orig_filename)
-            raise BundleError(f"{source} holds {name}, which belongs into no bundle: give a file made by `bundle`.")
+            raise BundleError(
+                f"{source} holds {name}, which belongs into no bundle: give a file made by `bundle`."
+            )
         if member.file_size > most:
             size = f"{member.file_size / 1e6:,.0f} MB, more than the {most / 1e6:g} MB that a bundle may have there"
             raise BundleError(f"{member.filename} in {source} has {size}: give a file made by `bundle`.")
-        if member.flag_bits & _ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BundleError(f"{member.filename} in {source} is encrypted or packed as no bundle is: make the bundle anew.")
+        if member.flag_bits & _ENCRYPTED or member.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):
+            raise BundleError(
+                f"{member.filename} in {source} is encrypted or packed as no bundle is: make the bundle anew."
+            )
     names = [member.filename for member in members]
     twice = [name for name, count in collections.Counter(names).items() if count > 1]
     if twice:
@@ -102,7 +110,9 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
     if set(names) <= {MANIFEST}:
         raise BundleError(f"{source} holds no run: give a file made by `bundle`.")
     if len(names) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_BYTES:
-        raise BundleError(f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a smaller bundle.")
+        raise BundleError(
+            f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a smaller bundle."
+        )
 
 
 def _check_pictures(run: RunDir, source: Path) -> None:
@@ -127,11 +137,17 @@ def _manifest(bundle: zipfile.ZipFile, source: Path) -> dict[str, Any]:
         return {"format": 0, "program": "0.1.0"}
     try:
         member = bundle.getinfo(MANIFEST)
-        text = b"".join(_chunks(bundle, member, source)) if member.file_size <= (most_bytes(MANIFEST) or 0) else b""
+        text = (
+            b"".join(_chunks(bundle, member, source))
+            if member.file_size <= (most_bytes(MANIFEST) or 0)
+            else b""
+        )
         found = json.loads(text)
         return {"format": int(found["format"]), "program": str(found["program"])}
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        raise BundleError(f"{MANIFEST} in {source} says of no format that it has: make the bundle anew.") from None
+        raise BundleError(
+            f"{MANIFEST} in {source} says of no format that it has: make the bundle anew."
+        ) from None
 
 
 def _not_whole(run_id: str, bundle: zipfile.ZipFile, source: Path) -> str:
@@ -157,7 +173,9 @@ def _chunks(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> I
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
     except _NOT_READABLE:
-        raise BundleError(f"{member.filename} in {source} is damaged: get the file again, or make the bundle anew.") from None
+        raise BundleError(
+            f"{member.filename} in {source} is damaged: get the file again, or make the bundle anew."
+        ) from None
 
 
 def _extract(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path, aside: Path, home: Home) -> None:

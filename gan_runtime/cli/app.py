@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gan_runtime import bundles, commands, hosts, presets
+from gan_runtime import bundles, hosts
 from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
 from gan_runtime.cli.arguments import (
     CHANGEABLE,
@@ -28,8 +28,9 @@ from gan_runtime.cli.arguments import (
 )
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.home import Home, command_line
-from gan_runtime.spec import RunSpec
-from gan_runtime.spec_file import read_values
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec, presets
+from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
 from gan_runtime.store import rebuild as rebuilding
@@ -61,16 +62,21 @@ def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # no
     host = hosts.probe()
     if as_json:
         return output.print_json(host.model_dump())
-    output.say(f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow {host.tensorflow}")
+    output.say(
+        f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow {host.tensorflow}"
+    )
     return output.answers().print(tables.devices(host))
 
 
 @app.command(epilog=SETTABLE)
 def train(
-    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "",
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
+    ] = "",
     assignments: AssignmentsOption = None,
     spec_file: Annotated[
-        Path | None, typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json.")
+        Path | None,
+        typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."),
     ] = None,
     detach: DetachOption = False,
     home: HomeOption = None,
@@ -80,7 +86,11 @@ def train(
     chosen = Home.choose(home)
     values = presets.preset(preset).values if preset else {}
     spec = RunSpec.parse(
-        {**values, **(read_values(spec_file) if spec_file else {}), **presets.parse_assignments(assignments or [])}
+        {
+            **values,
+            **(read_values(spec_file) if spec_file else {}),
+            **presets.parse_assignments(assignments or []),
+        }
     )
     with reports.choose(as_json) as report:
         if detach:
@@ -95,12 +105,19 @@ def train(
 def study(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(QUESTIONS)}.")],
     values: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question.")
+        str | None,
+        typer.Option(metavar="A,B,…", help="The values to compare. Default: those of the question."),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(metavar="N", help="Runs of each value, each with another seed. Two give an interval; more narrow it.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Runs of each value, each with another seed. Two give an interval; more narrow it.",
+        ),
     ] = 1,
-    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "",
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
+    ] = "",
     assignments: AssignmentsOption = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="What the study is called in lists.")] = "",
     detach: DetachOption = False,
@@ -109,7 +126,10 @@ def study(
 ) -> None:
     """Train several runs that differ in one thing, interleaved, and follow them. The Studies page shows what they say."""
     chosen = Home.choose(home)
-    base = {**(presets.preset(preset).values if preset else {}), **presets.parse_assignments(assignments or [])}
+    base = {
+        **(presets.preset(preset).values if preset else {}),
+        **presets.parse_assignments(assignments or []),
+    }
     design = StudyDesign.parse(question, base, None if values is None else values.split(","), repeats, title)
     with reports.choose(as_json) as report:
         if detach:
@@ -120,14 +140,19 @@ def study(
             ends = training.train_study(chosen, design, report)
     states = [end.row.status for end in ends]
     if not as_json:
-        output.say(f"study {ends[0].row.study_id}: {', '.join(f'{states.count(one)} {one}' for one in dict.fromkeys(states))}.")
+        output.say(
+            f"study {ends[0].row.study_id}: {', '.join(f'{states.count(one)} {one}' for one in dict.fromkeys(states))}."
+        )
     if {"failed", "lost"} & set(states):
         raise typer.Exit(1)
 
 
 @app.command(epilog=CHANGEABLE)
 def resume(
-    run: RunArgument, assignments: AssignmentsOption = None, home: HomeOption = None, as_json: JsonLinesOption = False
+    run: RunArgument,
+    assignments: AssignmentsOption = None,
+    home: HomeOption = None,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Go on with a stopped, failed or lost run, if need be with other rates, and follow it as `train` does."""
     chosen = Home.choose(home)
@@ -169,15 +194,24 @@ def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
     status = commands.latest_status(run_dir).status
     if as_json:
         return output.print_json({"run_id": run, "status": status, "stop_requested": True})
-    return output.say(f"run {run} is asked to stop: it saves and ends after the steps now under way, or leaves the queue.")
+    return output.say(
+        f"run {run} is asked to stop: it saves and ends after the steps now under way, or leaves the queue."
+    )
 
 
 @app.command()
 def sql(
-    statement: Annotated[str, typer.Argument(metavar="SELECT", help='Such as "SELECT name, status FROM runs".')],
-    seconds: Annotated[float, typer.Option(metavar="S", min=0.1, max=86_400, help="How long it may take.")] = Limits.seconds,
+    statement: Annotated[
+        str, typer.Argument(metavar="SELECT", help='Such as "SELECT name, status FROM runs".')
+    ],
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.1, max=86_400, help="How long it may take.")
+    ] = Limits.seconds,
     max_rows: Annotated[
-        int, typer.Option(metavar="N", min=1, max=10_000_000, help="How many rows are given; a note tells of more.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=10_000_000, help="How many rows are given; a note tells of more."
+        ),
     ] = Limits.rows,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -185,7 +219,9 @@ def sql(
     """Answer one SQL statement that reads, over the views of docs/schema.md. In JSON, columns of equal name are a, a_2, …"""
     found = memory.from_journals(Home.choose(home)).person_answer(statement, Limits(seconds, max_rows))
     if found.cut:
-        output.note(f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give.")
+        output.note(
+            f"only the first {max_rows:,} rows are given: there are more, which --max-rows would give."
+        )
     if as_json:
         return output.print_json(found.records())
     return output.answers().print(tables.answer(found) if found.rows else "no rows")
@@ -195,7 +231,9 @@ def sql(
 def export(
     run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs; `runs` lists them.")],
     to: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if missing.")],
-    form: Annotated[exporting.Format, typer.Option("--format", help="Of the tables; pictures are always PNG.")] = "parquet",
+    form: Annotated[
+        exporting.Format, typer.Option("--format", help="Of the tables; pictures are always PNG.")
+    ] = "parquet",
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -214,7 +252,9 @@ def export(
 def bundle(
     run: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of ended runs; `runs` lists them.")],
     to: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")] = "",
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")
+    ] = "",
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -237,13 +277,19 @@ def import_(
     new = bundles.unpack(file, Home.choose(home))
     if as_json:
         return output.print_json({"runs": new})
-    return output.say(f"{len(new)} new run(s): {', '.join(new)}." if new else "all runs of the bundle are here already.")
+    return output.say(
+        f"{len(new)} new run(s): {', '.join(new)}." if new else "all runs of the bundle are here already."
+    )
 
 
 @app.command("tpu-check", epilog=SETTABLE)
 def tpu_check(
-    topology: Annotated[str, typer.Option(metavar="NAME", help=f"One of: {', '.join(TOPOLOGIES)}.")] = "v3:2x2",
-    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")] = "paper",
+    topology: Annotated[
+        str, typer.Option(metavar="NAME", help=f"One of: {', '.join(TOPOLOGIES)}.")
+    ] = "v3:2x2",
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Start from: {', '.join(presets.PRESETS)}.")
+    ] = "paper",
     assignments: AssignmentsOption = None,
     sweep: Annotated[
         bool, typer.Option(help="Also compile the other precision, the paper's batch sizes and fewer cores.")
@@ -269,7 +315,9 @@ def surface(
     descent.compute(run_dir, size)
     if as_json:
         return output.print_json({"run_id": run, "journal": run_dir.surface_journal})
-    return output.say(f"the loss surfaces of {run} are computed: an open dashboard draws them as Fig. 11 of its Paper page.")
+    return output.say(
+        f"the loss surfaces of {run} are computed: an open dashboard draws them as Fig. 11 of its Paper page."
+    )
 
 
 @app.command()
@@ -278,15 +326,21 @@ def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
     chosen = Home.choose(home)
     rebuilt = rebuilding.rebuild(chosen)
     if as_json:
-        return output.print_json({"database": chosen.database, "rows": rebuilt.rows, "damaged": rebuilt.damaged})
+        return output.print_json(
+            {"database": chosen.database, "rows": rebuilt.rows, "damaged": rebuilt.damaged}
+        )
     output.say(f"{chosen.database} is made anew: {tables.counts(rebuilt.rows)}.")
-    return output.say(f"the unusable old file is kept as {rebuilt.damaged.name}.") if rebuilt.damaged else None
+    return (
+        output.say(f"the unusable old file is kept as {rebuilt.damaged.name}.") if rebuilt.damaged else None
+    )
 
 
 @app.command()
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65_535)] = 8501,
-    address: Annotated[str, typer.Option(help="127.0.0.1 lets only this machine in; 0.0.0.0 lets everyone in.")] = "127.0.0.1",
+    address: Annotated[
+        str, typer.Option(help="127.0.0.1 lets only this machine in; 0.0.0.0 lets everyone in.")
+    ] = "127.0.0.1",
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

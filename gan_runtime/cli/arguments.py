@@ -10,11 +10,15 @@ import typer
 from gan_runtime import __version__
 from gan_runtime.cli import output
 from gan_runtime.home import HOME_VARIABLE
-from gan_runtime.run_options.optimizer import CHANGED_BY_RESUME
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.optimizer import CHANGED_BY_RESUME
 
-SETTABLE = "Options for --set: " + "; ".join(f"{option.name}: {option.allowed}" for option in RunSpec.options().values())
-CHANGEABLE = "Options for --set: " + "; ".join(f"{name}: {RunSpec.options()[name].allowed}" for name in CHANGED_BY_RESUME)
+SETTABLE = "Options for --set: " + "; ".join(
+    f"{option.name}: {option.allowed}" for option in RunSpec.options().values()
+)
+CHANGEABLE = "Options for --set: " + "; ".join(
+    f"{name}: {RunSpec.options()[name].allowed}" for name in CHANGED_BY_RESUME
+)
 
 
 def _version(asked: bool) -> None:
@@ -24,23 +28,41 @@ def _version(asked: bool) -> None:
 
 
 VersionOption = Annotated[
-    bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version of this program, and end.")
+    bool,
+    typer.Option(
+        "--version", callback=_version, is_eager=True, help="Print the version of this program, and end."
+    ),
 ]
 HomeOption = Annotated[
     Path | None,
     typer.Option(
-        "--home", metavar="DIR", help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project."
+        "--home",
+        metavar="DIR",
+        help=f"Folder of results.duckdb and runs/. Default: {HOME_VARIABLE}, else the project.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")
+]
 JsonLinesOption = Annotated[
     bool,
-    typer.Option("--json", help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end."),
+    typer.Option(
+        "--json",
+        help="Print JSON lines on stdout: one per change of state and finished epoch; the last is the end.",
+    ),
 ]
 AssignmentsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One option of the run; may be repeated; wins over the rest. 1_000 is 1000."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="One option of the run; may be repeated; wins over the rest. 1_000 is 1000.",
+    ),
 ]
-DetachOption = Annotated[bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")]
+DetachOption = Annotated[
+    bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, such as quick-0007; `runs` lists them.")
+]

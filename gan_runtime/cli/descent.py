@@ -9,7 +9,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeRemainingColu
 
 from gan_runtime.cli import output
 from gan_runtime.errors import RunStateError, SurfaceError
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.surface import runner
 from gan_runtime.surface.progress import SurfaceProgress
 
@@ -25,8 +25,14 @@ def compute(run: RunDir, size: int) -> None:
     """
     job = runner.start(run, size)
     if job is None:
-        raise RunStateError(f"the loss surfaces of run {run.run_id} are being computed already: wait for that.")
-    columns = (SpinnerColumn(), TextColumn("loss surface, {task.completed} of {task.total} losses"), TimeRemainingColumn())
+        raise RunStateError(
+            f"the loss surfaces of run {run.run_id} are being computed already: wait for that."
+        )
+    columns = (
+        SpinnerColumn(),
+        TextColumn("loss surface, {task.completed} of {task.total} losses"),
+        TimeRemainingColumn(),
+    )
     try:
         with Progress(*columns, console=output.notes(), transient=True) as bar:
             task = bar.add_task("losses", total=None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.queries import Progress, RunRow

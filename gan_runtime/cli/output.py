@@ -59,7 +59,9 @@ def visible(text: str) -> str:
 
 def answers() -> Console:
     """Writes to stdout; no markup, because reasons and SQL may hold brackets."""
-    return _Visible(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False, highlight=False, emoji=False)
+    return _Visible(
+        width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False, highlight=False, emoji=False
+    )
 
 
 def notes() -> Console:

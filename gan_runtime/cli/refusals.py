@@ -41,7 +41,9 @@ class OneSentence(TyperGroup):
             raise _refused(str(error)) from None
         except TyperException as error:
             asked = getattr(error, "ctx", None)
-            raise _refused(_usage(error, asked.info_name if asked and asked.parent else ctx.invoked_subcommand or "")) from None
+            raise _refused(
+                _usage(error, asked.info_name if asked and asked.parent else ctx.invoked_subcommand or "")
+            ) from None
 
 
 def _refused(sentence: str) -> typer.Exit:
@@ -51,7 +53,11 @@ def _refused(sentence: str) -> typer.Exit:
 
 def _usage(error: TyperException, command: str) -> str:
     """The parser's complaint in one sentence, and where to read on."""
-    text = re.sub(r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()).rstrip(".?")
-    text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"  # it quotes what was given
+    text = re.sub(r"[.?] (?=[A-Z])(.)", lambda part: f", {part[1].lower()}", error.format_message()).rstrip(
+        ".?"
+    )
+    text = (
+        text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+    )  # it quotes what was given
     asking = " ".join(part for part in (command_line(), command, "--help") if part)
     return f"{text[:1].lower()}{text[1:]}: see `{asking}`."

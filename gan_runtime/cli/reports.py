@@ -10,10 +10,10 @@ from typing import Protocol
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
-from gan_runtime import owner
 from gan_runtime.cli import output
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.home import Home, command_line
+from gan_runtime.runtime import owner
 
 
 class Report(Protocol):
@@ -83,7 +83,9 @@ def conclude(home: Home, end: Snapshot, as_json: bool) -> None:
         elsewhere = "" if home == Home.choose() else f" --home {home.path}"
         output.say(f"go on with: {command_line()} resume {row.run_id}{elsewhere}")
     if row.status == "queued" and not owner.is_owned(home):
-        output.say("nobody trains in this home now: the run waits until a dashboard or another `train` is started.")
+        output.say(
+            "nobody trains in this home now: the run waits until a dashboard or another `train` is started."
+        )
 
 
 def in_words(snapshot: Snapshot) -> str:
@@ -96,7 +98,9 @@ def numbers(snapshot: Snapshot) -> str:
     progress = snapshot.progress
     if not progress.step:
         return ""
-    generator, discriminator = (progress.newest.get(f"loss_{name}", float("nan")) for name in ("generator", "discriminator"))
+    generator, discriminator = (
+        progress.newest.get(f"loss_{name}", float("nan")) for name in ("generator", "discriminator")
+    )
     parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", f"G {generator:.3f}", f"D {discriminator:.3f}"]
     if progress.images_per_s is not None:
         parts.append(f"{progress.images_per_s:,.0f} images/s")

@@ -36,7 +36,9 @@ def check_port(address: str, port: int) -> None:
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: a port just given up is free
+            listener.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+            )  # as servers do: a port just given up is free
             listener.bind(where)
             listener.listen()
     except (OSError, UnicodeError) as error:
@@ -65,7 +67,9 @@ def danger(address: str, port: int) -> str:
             return ""
     except ValueError:  # the name of a host
         pass
-    elsewhere = f" at http://{platform.node()}:{port} or another name of this machine" if is_wildcard(address) else ""
+    elsewhere = (
+        f" at http://{platform.node()}:{port} or another name of this machine" if is_wildcard(address) else ""
+    )
     return (
         f"Warning: there is no login, so everyone who reaches this machine{elsewhere} can start, stop and delete runs here. "
         f"With --address {LOOPBACK} nobody else can."
@@ -82,7 +86,7 @@ def is_wildcard(address: str) -> bool:
 
 def become_dashboard(home: Home, address: str, port: int, stdout_to_stderr: bool) -> NoReturn:
     """Replaces this process by Streamlit, so that Ctrl-C and signals reach it directly."""
-    command = [sys.executable, "-m", "dashboard.process", str(REPOSITORY / "app.py")]
+    command = [sys.executable, "-m", "dashboard.frame.process", str(REPOSITORY / "app.py")]
     command += ["--server.address", address, "--server.port", str(port), "--server.headless", "true"]
     # Its welcome would ask another host for this machine's address and print that; `serve` has told what to open.
     command += ["--logger.hideWelcomeMessage", "true"]

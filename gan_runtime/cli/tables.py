@@ -18,14 +18,31 @@ def devices(host: Host) -> Table:
     made = table("accelerator", "usable", "devices", "engines", "name")
     for name, device in host.devices.items():
         engines = ", ".join(device.engines) if device.available else ""
-        made.add_row(name, "yes" if device.available else "no", str(device.count), engines, device.name or device.reason)
+        made.add_row(
+            name,
+            "yes" if device.available else "no",
+            str(device.count),
+            engines,
+            device.name or device.reason,
+        )
     return made
 
 
 def runs(frame: pd.DataFrame) -> Table:
     """One row a run of `queries.run_table`."""
     made = table(
-        "run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s", "loss G", "loss D", "created (UTC)"
+        "run",
+        "name",
+        "status",
+        "workload",
+        "dataset",
+        "on",
+        "batch",
+        "epochs",
+        "images/s",
+        "loss G",
+        "loss D",
+        "created (UTC)",
     )
     for row in frame.to_dict("records"):
         rates = (row["images_per_s"], row["loss_generator"], row["loss_discriminator"])
@@ -65,7 +82,13 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
 
 def _profile(rows: list[dict[str, Any]]) -> Table:
     """Where a step's time goes, largest share first."""
-    made = table("network", "category", "seconds per step", "share", title=f"time of a step ({rows[0]['steps']} profiled)")
+    made = table(
+        "network",
+        "category",
+        "seconds per step",
+        "share",
+        title=f"time of a step ({rows[0]['steps']} profiled)",
+    )
     for row in rows:
         made.add_row(row["network"], row["category"], _number(row["seconds_per_step"]), f"{row['share']:.1%}")
     return made

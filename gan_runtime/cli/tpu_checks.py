@@ -51,7 +51,9 @@ def follow(home: Home, plan: Plan) -> Progress:
 def _tell(progress: Progress, told: int) -> int:
     for number, one in enumerate(progress.answers[told:], told + 1):
         what = f"{one.step_s * 1e3:.2f} ms a step" if one.compiled else "refused"
-        output.note(f"{number} of {progress.points}: {in_words(one)}: {what}, compiled in {one.compile_seconds:.0f} s")
+        output.note(
+            f"{number} of {progress.points}: {in_words(one)}: {what}, compiled in {one.compile_seconds:.0f} s"
+        )
     return len(progress.answers)
 
 
@@ -74,7 +76,9 @@ def answer(plan: Plan, progress: Progress) -> list[Table | str]:
 def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
     chip = plan.topology.chip
     found = table("figure", "value", title=title)
-    host = f"NOT on the device: {', '.join(one.host_transfers)}" if one.host_transfers else "all on the device"
+    host = (
+        f"NOT on the device: {', '.join(one.host_transfers)}" if one.host_transfers else "all on the device"
+    )
     rows: dict[str, Any] = {
         "operations": f"{one.operations}, {host}",
         "step": f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)",
@@ -92,13 +96,20 @@ def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
 def _dearest(one: StepEstimate) -> Table:
     found = table("cycles", "share", "layer", "operation", title="most expensive operations")
     for operation in one.dearest:
-        found.add_row(f"{operation.cycles:,.0f}", f"{operation.cycles / one.cycles:.1%}", operation.layer, operation.name)
+        found.add_row(
+            f"{operation.cycles:,.0f}",
+            f"{operation.cycles / one.cycles:.1%}",
+            operation.layer,
+            operation.name,
+        )
     return found
 
 
 def _predictions(plan: Plan, progress: Progress) -> Table:
     overhead = report.HOST_OVERHEAD_S * 1e3
-    found = table("program", "ms a step", "s an epoch", title=f"assumed: {overhead:g} ms overhead for each host call")
+    found = table(
+        "program", "ms a step", "s an epoch", title=f"assumed: {overhead:g} ms overhead for each host call"
+    )
     for one in progress.answers:
         steps = plan.steps_per_epoch(one.point)
         epoch = f"{one.epoch_s(steps, plan.spec.steps_per_loop):.3g}" if one.compiled else "refused"

@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from gan_runtime import commands, hosts, owner
+from gan_runtime import hosts
 from gan_runtime.cli import output
 from gan_runtime.cli.follow import Snapshot, follow
 from gan_runtime.cli.reports import Report
 from gan_runtime.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
-from gan_runtime.runtime import Runtime
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, owner
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
@@ -65,7 +66,9 @@ class StopWish:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def __enter__(self) -> StopWish:
-        self._before = {number: signal.signal(number, self._make) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before = {
+            number: signal.signal(number, self._make) for number in (signal.SIGINT, signal.SIGTERM)
+        }
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,7 +129,12 @@ def resume(home: Home, run_id: str, changes: Mapping[str, Any], report: Report) 
 
 
 def _to_the_end(
-    home: Home, run: RunDir, supervision: Supervision, stop_wish: StopWish, report: Report, waiting: Sequence[RunDir] = ()
+    home: Home,
+    run: RunDir,
+    supervision: Supervision,
+    stop_wish: StopWish,
+    report: Report,
+    waiting: Sequence[RunDir] = (),
 ) -> Snapshot:
     """Follows a run. A wish to stop is also one of the runs that wait behind it: they go first, so that none starts meanwhile."""
     asked, trouble = False, ""

@@ -23,8 +23,14 @@ def load() -> ImageSet:
     Reads the file alone: importing scikit-learn takes a second.
     """
     (file,) = (path for path in importlib.metadata.files("scikit-learn") or () if path.name == FILE)
-    small = (np.loadtxt(file.locate(), delimiter=",")[:, :-1].reshape(-1, 8, 8) * (255.0 / 16.0)).round().astype(np.uint8)
-    return ImageSet("digits", np.stack([_enlarge(image) for image in small])[..., None], "embedded in scikit-learn")
+    small = (
+        (np.loadtxt(file.locate(), delimiter=",")[:, :-1].reshape(-1, 8, 8) * (255.0 / 16.0))
+        .round()
+        .astype(np.uint8)
+    )
+    return ImageSet(
+        "digits", np.stack([_enlarge(image) for image in small])[..., None], "embedded in scikit-learn"
+    )
 
 
 def _enlarge(image: np.ndarray) -> np.ndarray:

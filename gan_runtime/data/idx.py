@@ -90,13 +90,16 @@ def _shape(path: Path, file: BinaryIO) -> tuple[int, int, int]:
         raise _unreadable(path, "it does not start like an IDX file of images")
     if count * height * width > MAX_BYTES:
         raise _unreadable(
-            path, f"its header promises {count * height * width / 1e9:,.0f} GB of pixels, more than fit into memory"
+            path,
+            f"its header promises {count * height * width / 1e9:,.0f} GB of pixels, more than fit into memory",
         )
     return count, height, width
 
 
 def _not_as_promised(path: Path, expected: int, found: int) -> DatasetError:
-    follow = "more" if path.suffix == ".gz" and found > expected else str(found)  # a compressed file is not read to its end
+    follow = (
+        "more" if path.suffix == ".gz" and found > expected else str(found)
+    )  # a compressed file is not read to its end
     return _unreadable(path, f"its header promises {expected} bytes of pixels, but {follow} follow")
 
 

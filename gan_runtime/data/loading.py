@@ -24,7 +24,7 @@ def load(name: str) -> ImageSet:
 def availability(name: str) -> Availability:
     """Whether the images are at hand, and how many, without reading them. Raises DatasetError for a damaged folder."""
     if name == "digits":
-        return Availability(True, catalog.DATASETS["digits"].images, "embedded")
+        return Availability(True, catalog.DATASETS["digits"].rows, "embedded")
     return mnist.availability(name)
 
 

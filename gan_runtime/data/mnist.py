@@ -68,7 +68,12 @@ def _in_folder(name: str) -> _Found | None:
             for path in (folder / f"{stem}{ending}" for ending in ENDINGS):
                 if path.is_file():
                     reduced = stem == "t10k-images"
-                    return _Found(path, f"{folder} has only the test files: training on these 10,000 images." if reduced else "")
+                    return _Found(
+                        path,
+                        f"{folder} has only the test files: training on these 10,000 images."
+                        if reduced
+                        else "",
+                    )
     raise DatasetError(
         f"{DATA_VARIABLE} is {given!r}, but no {name} images are there: put train-images-idx3-ubyte (.gz or not) into "
         f"{root / name}, or unset {DATA_VARIABLE} to use Keras' cache or its download."
@@ -82,7 +87,9 @@ def _folder(given: str) -> Path:
             return root
     except (OSError, RuntimeError, ValueError):  # a name too long, or of a user whom nobody knows
         given = given[:QUOTED_CHARACTERS]
-    raise DatasetError(f"{DATA_VARIABLE} is {given!r}, which is not a folder: set it to a folder of IDX files, or unset it.")
+    raise DatasetError(
+        f"{DATA_VARIABLE} is {given!r}, which is not a folder: set it to a folder of IDX files, or unset it."
+    )
 
 
 def _candidate_folders(root: Path, name: str) -> list[Path]:

@@ -17,4 +17,6 @@ def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
         )
     for name, shape in shapes.items():
         if tuple(arrays[name].shape) != shape:
-            raise CheckpointError(f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {shape}: start a new run.")
+            raise CheckpointError(
+                f"the checkpoint's {name} has shape {arrays[name].shape}, the run's {shape}: start a new run."
+            )

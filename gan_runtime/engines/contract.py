@@ -67,7 +67,14 @@ class ProbeResult:
 
 # What the time of a step goes to; see `engines.step_profile`.
 Category = Literal[
-    "forward", "backward", "optimizer", "gradient_all_reduce", "batch_norm_all_reduce", "input", "idle", "unattributed"
+    "forward",
+    "backward",
+    "optimizer",
+    "gradient_all_reduce",
+    "batch_norm_all_reduce",
+    "input",
+    "idle",
+    "unattributed",
 ]
 
 

@@ -19,7 +19,16 @@ _CALLED = re.compile(
 )
 _CALLS = {"call", "while", "conditional", "async-start"}
 # They name values or places and compute nothing.
-_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id", "replica-id"}
+_FREE = {
+    "parameter",
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "bitcast",
+    "after-all",
+    "partition-id",
+    "replica-id",
+}
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,11 @@ class ImageOrder:
     def _step(self, number: int) -> NDArray[np.int32]:
         epoch, step = divmod(number, self._steps)
         if epoch != self._epoch:
-            order = epoch_order(self._spec.seed, epoch, self._images)[: self._steps * self._spec.images_per_step]
-            self._rows = order.reshape(self._steps, self._spec.discriminator_steps, self._spec.batch_size_global)
+            order = epoch_order(self._spec.seed, epoch, self._images)[
+                : self._steps * self._spec.images_per_step
+            ]
+            self._rows = order.reshape(
+                self._steps, self._spec.discriminator_steps, self._spec.batch_size_global
+            )
             self._epoch = epoch
         return self._rows[step]

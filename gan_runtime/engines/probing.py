@@ -15,7 +15,9 @@ WEIGHT_BINS = 60
 SCORE_RANGE = (0.0, 1.0)
 UNDECIDED = 0.5  # D's score between "fake" and "real"
 NORM = "gradient_norm_"  # of a network, by its name
-Counts = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by name: int (bins,), and the lowest and highest value, float (2,)
+Counts = Mapping[
+    str, tuple[np.ndarray, np.ndarray]
+]  # by name: int (bins,), and the lowest and highest value, float (2,)
 
 
 def parts(name: str, network: Any) -> dict[str, list[int]]:
@@ -24,7 +26,10 @@ def parts(name: str, network: Any) -> dict[str, list[int]]:
     Layers without any are left out.
     """
     order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
-    layers = {f"{name}/{layer.name}": [order[id(one)] for one in layer.trainable_variables] for layer in network.layers}
+    layers = {
+        f"{name}/{layer.name}": [order[id(one)] for one in layer.trainable_variables]
+        for layer in network.layers
+    }
     return {name: list(order.values()), **{layer: places for layer, places in layers.items() if places}}
 
 
@@ -35,8 +40,16 @@ def probed(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> 
     of the weights, so its norm is left out. Every other number that is not finite stays, and is an alarm.
     """
     numbers = {name: float(scores[name]) for name in sorted(scores)}
-    drawn = [_bin_counts(name, *histograms[name]) for name in sorted(histograms) if _has_bins(name, histograms, numbers)]
-    told = {name: value for name, value in numbers.items() if np.isfinite(value) or not (loss_scaled and name.startswith(NORM))}
+    drawn = [
+        _bin_counts(name, *histograms[name])
+        for name in sorted(histograms)
+        if _has_bins(name, histograms, numbers)
+    ]
+    told = {
+        name: value
+        for name, value in numbers.items()
+        if np.isfinite(value) or not (loss_scaled and name.startswith(NORM))
+    }
     return ProbeResult(drawn, told)
 
 

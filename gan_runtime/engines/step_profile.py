@@ -87,7 +87,10 @@ class Classifier:
     def __init__(self, networks: Sequence[str]) -> None:
         names = "|".join(map(re.escape, networks))
         network = rf"(?:{names})(?:_\d+)*"
-        self._rules = [(re.compile(kind), re.compile(path.replace("{network}", network)), place) for kind, path, place in _RULES]
+        self._rules = [
+            (re.compile(kind), re.compile(path.replace("{network}", network)), place)
+            for kind, path, place in _RULES
+        ]
         self._network = re.compile(rf"/(?:[a-z_]+_)?({names})(?:_\d+)*/")
         self._known: dict[tuple[str, str], Place] = {}
 
@@ -99,14 +102,18 @@ class Classifier:
         return self._known[key]
 
     def _find(self, path: str, kind: str) -> Place:
-        category = next((place for kinds, paths, place in self._rules if kinds.search(kind) and paths.search(path)), None)
+        category = next(
+            (place for kinds, paths, place in self._rules if kinds.search(kind) and paths.search(path)), None
+        )
         if category is None:
             return "", "unattributed"
         found = self._network.search(path)
         return (found[1] if found and category != "input" else ""), category
 
 
-def shares(devices: Sequence[Iterable[Op]], window: Window, networks: Sequence[str]) -> tuple[ProfileShare, ...]:
+def shares(
+    devices: Sequence[Iterable[Op]], window: Window, networks: Sequence[str]
+) -> tuple[ProfileShare, ...]:
     """Seconds and share of each network and category that occurs, the mean over the devices, largest first.
 
     `devices`: the operations of each device; simulated cores are one device, because they share the same threads. Only
@@ -153,7 +160,9 @@ def _takers(running: Running) -> dict[Place, float]:
     return {place: count / sum(active.values()) for place, count in active.items()}
 
 
-def _changes(ops: Iterable[Op], window: Window, classifier: Classifier) -> Iterable[tuple[float, tuple[int, Place], int]]:
+def _changes(
+    ops: Iterable[Op], window: Window, classifier: Classifier
+) -> Iterable[tuple[float, tuple[int, Place], int]]:
     """(moment, (level, place), +1 or −1) at the begin and end of every stretch in which an operation ran innermost."""
     lines: dict[str, list[Op]] = defaultdict(list)
     for index, op in enumerate(ops):

@@ -20,12 +20,25 @@ from gan_runtime.errors import ExportError
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
-VIEWS = ("runs", "scalars", "epochs", "histograms", "profiles", "memory", "phases", "kernels", "surfaces", "events")
+VIEWS = (
+    "runs",
+    "scalars",
+    "epochs",
+    "histograms",
+    "profiles",
+    "memory",
+    "phases",
+    "kernels",
+    "surfaces",
+    "events",
+)
 Format = Literal["csv", "parquet"]
 Writer = Callable[[Path], None]  # writes one file to the path that it is given
 
 
-def export(store: Store, run_ids: list[str], folder: Path, form: Format, overwrite: bool = False) -> list[Path]:
+def export(
+    store: Store, run_ids: list[str], folder: Path, form: Format, overwrite: bool = False
+) -> list[Path]:
     """Writes the files and returns their paths.
 
     Raises:
@@ -35,7 +48,11 @@ def export(store: Store, run_ids: list[str], folder: Path, form: Format, overwri
     """
     for run_id in run_ids:
         queries.run(store, run_id)
-    writers = {**_views(store, run_ids, folder, form), **_samples(store, run_ids, folder), **_specs(store, run_ids, folder)}
+    writers = {
+        **_views(store, run_ids, folder, form),
+        **_samples(store, run_ids, folder),
+        **_specs(store, run_ids, folder),
+    }
     try:
         targets.check(writers, overwrite)
         for path, write in writers.items():
@@ -45,7 +62,9 @@ def export(store: Store, run_ids: list[str], folder: Path, form: Format, overwri
         return list(writers)
     except (OSError, duckdb.IOException) as error:
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
-        raise ExportError(f"{folder} cannot be written ({reason}): choose another folder with --to DIR.") from None
+        raise ExportError(
+            f"{folder} cannot be written ({reason}): choose another folder with --to DIR."
+        ) from None
 
 
 def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict[Path, Writer]:
@@ -54,7 +73,8 @@ def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict
 
 def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
     rows = store.rows(
-        "SELECT run_id, epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY run_id, epoch", [run_ids]
+        "SELECT run_id, epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY run_id, epoch",
+        [run_ids],
     )
     return {
         folder / "samples" / run_id / f"epoch-{epoch:05d}.png": partial(_write_png, store, run_id, epoch)
@@ -63,7 +83,9 @@ def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Write
 
 
 def _write_png(store: Store, run_id: str, epoch: int, path: Path) -> None:
-    rows = store.rows("SELECT png FROM samples WHERE run_id = ? AND epoch = ? AND png IS NOT NULL", [run_id, epoch])
+    rows = store.rows(
+        "SELECT png FROM samples WHERE run_id = ? AND epoch = ? AND png IS NOT NULL", [run_id, epoch]
+    )
     path.write_bytes(rows[-1][0])
 
 

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 
-from gan_runtime import journal
 from gan_runtime.home import Home, is_run_name
-from gan_runtime.journal import ENDED
-from gan_runtime.rundir import RunDir, Stamp
+from gan_runtime.records import journal
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store import reasons
 from gan_runtime.store.intake import STEPPED, Intake, Marks, write_rows
 from gan_runtime.store.store import Store, is_trouble_of_the_store
@@ -37,7 +37,9 @@ _ALL = (
     ),
     *STEPPED,
 )
-BATCH_ROWS = 200_000  # of small runs that are committed together: a transaction takes longer than reading one of them
+BATCH_ROWS = (
+    200_000  # of small runs that are committed together: a transaction takes longer than reading one of them
+)
 BATCH_RUNS = 500
 log = logging.getLogger("gan_runtime")
 
@@ -53,10 +55,14 @@ class Ingestor:
             self._offsets.setdefault(run_id, {})[name] = next_byte
         self._created: dict[str, datetime] = dict(store.rows("SELECT run_id, created_at FROM ingest.created"))  # type: ignore[arg-type]
         self._newest: dict[str, tuple[journal.Standing, journal.Status]] = {}
-        for run_id, status, *standing in store.rows("SELECT run_id, status, attempt, stage, source, place FROM ingest.newest"):
+        for run_id, status, *standing in store.rows(
+            "SELECT run_id, status, attempt, stage, source, place FROM ingest.newest"
+        ):
             self._newest[run_id] = ((standing[0], standing[1], standing[2], standing[3]), status)
         self._marks: dict[str, Marks] = {}  # of runs that are being read
-        self._stamps: dict[str, dict[str, Stamp]] = {}  # run id → its journals when they were last read to their ends
+        self._stamps: dict[
+            str, dict[str, Stamp]
+        ] = {}  # run id → its journals when they were last read to their ends
         self._aside: dict[str, str] = dict(store.rows("SELECT run_id, reason FROM ingest.set_aside"))  # type: ignore[arg-type]
         self._waiting: list[Intake] = []  # read, not yet committed
         self._listings = 0  # of the watch, when it was last asked which folders are gone
@@ -93,7 +99,10 @@ class Ingestor:
             news = sum(self._let_go(name) for name in self._gone())
             for name in sorted(names):
                 news += self._look_at(RunDir(self._home.runs / name))
-                if len(self._waiting) >= BATCH_RUNS or sum(intake.size for intake in self._waiting) >= BATCH_ROWS:
+                if (
+                    len(self._waiting) >= BATCH_RUNS
+                    or sum(intake.size for intake in self._waiting) >= BATCH_ROWS
+                ):
                     news += self._commit()
             return news + self._commit()
         except BaseException:
@@ -172,7 +181,9 @@ class Ingestor:
         offsets, supervisor = self._offsets.get(run.run_id, {}), run.supervisor_journal.name
         if any(name not in stamps or stamps[name][1] < offset for name, offset in offsets.items()):
             return True
-        if supervisor not in offsets or stamps[supervisor] == self._stamps.get(run.run_id, {}).get(supervisor):
+        if supervisor not in offsets or stamps[supervisor] == self._stamps.get(run.run_id, {}).get(
+            supervisor
+        ):
             return False
         first = journal.first(run.supervisor_journal)
         return not isinstance(first, journal.Created) or first.at != self._created.get(run.run_id)
@@ -226,7 +237,9 @@ class Ingestor:
         if intake.stamps is None:
             return intake.count  # there is more of it
         if run_id not in self._newest:
-            return intake.count + self._set_aside(run_id, "no line of its journals says in what state it is", intake.stamps)
+            return intake.count + self._set_aside(
+                run_id, "no line of its journals says in what state it is", intake.stamps
+            )
         self._stamps[run_id] = intake.stamps
         is_live = self._newest[run_id][1] not in ENDED
         if intake.count:

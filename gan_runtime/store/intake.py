@@ -6,17 +6,26 @@ import contextlib
 import re
 from datetime import UTC, datetime
 
-from gan_runtime import journal, pictures
-from gan_runtime.columns import YEARS
 from gan_runtime.errors import PictureError
-from gan_runtime.journal import Record
-from gan_runtime.rundir import RunDir, Stamp
+from gan_runtime.records import journal
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.columns import YEARS
+from gan_runtime.records.journal import Record
+from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store import rows
 from gan_runtime.store.rows import Row
 from gan_runtime.store.store import Store, Writer
 
 # Tables whose rows are void beyond the step from which a later attempt goes on, with the column that holds the step.
-STEPPED = {"scalars": 2, "arrivals": 2, "epochs": 3, "histograms": 2, "samples": 2, "profiles": 2, "memory": 2}
+STEPPED = {
+    "scalars": 2,
+    "arrivals": 2,
+    "epochs": 3,
+    "histograms": 2,
+    "samples": 2,
+    "profiles": 2,
+    "memory": 2,
+}
 MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when they cannot be read
 _ONLY_FIRST_WORKER = "only the first worker measures this"
 
@@ -79,7 +88,11 @@ class Intake:
             if reason:
                 self._tell(record.at, f"A line of {name} was skipped: {reason}.")
         for line in chunk.skipped:
-            reason = f"was skipped: {line.reason.rstrip('.')}." if line.reason else "cannot be read and was skipped."
+            reason = (
+                f"was skipped: {line.reason.rstrip('.')}."
+                if line.reason
+                else "cannot be read and was skipped."
+            )
             self._tell(_written_at(line.line) or self.created_at, f"A line of {name} {reason}")
         self.offsets[name] = chunk.end
         self.count += len(chunk.records)
@@ -90,10 +103,14 @@ class Intake:
         for rank, step in self._kept_steps.items():
             for table in STEPPED if rank == 0 else ():
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ? AND step > ?", [run_id, step])
-            writer.execute("DELETE FROM ingest.worker_times WHERE run_id = ? AND rank = ? AND step > ?", [run_id, rank, step])
+            writer.execute(
+                "DELETE FROM ingest.worker_times WHERE run_id = ? AND rank = ? AND step > ?",
+                [run_id, rank, step],
+            )
         if not self.is_new:
             writer.execute(
-                "DELETE FROM ingest.offsets WHERE run_id = ? AND list_contains(?, journal)", [run_id, list(self.offsets)]
+                "DELETE FROM ingest.offsets WHERE run_id = ? AND list_contains(?, journal)",
+                [run_id, list(self.offsets)],
             )
 
     def _take(self, name: str, record: Record, place: int) -> str:
@@ -152,7 +169,9 @@ class Intake:
                 if self.marks.advance("samples", record.sample_kind, last):
                     self._add("samples", rows.sample(run_id, record, self._png(record)))
                     added += 1
-        is_repeat = added == 0 and not (isinstance(record, journal.Scalars | journal.EpochScores) and not record.values)
+        is_repeat = added == 0 and not (
+            isinstance(record, journal.Scalars | journal.EpochScores) and not record.values
+        )
         return f"step {last} is stored already" if is_repeat else ""
 
     def _png(self, grid: journal.Sample) -> bytes | None:
@@ -190,10 +209,14 @@ def write_rows(writer: Writer, intakes: list[Intake]) -> None:
     tables = dict.fromkeys(table for intake in intakes for table, found in intake.rows.items() if found)
     for table in tables:
         writer.append(table, [row for intake in intakes for row in intake.rows.get(table, ())])
-    writer.append("offsets", [(intake.run.run_id, *item) for intake in intakes for item in intake.offsets.items()])
+    writer.append(
+        "offsets", [(intake.run.run_id, *item) for intake in intakes for item in intake.offsets.items()]
+    )
 
 
-def _series(record: journal.EpochDone | journal.Histogram | journal.Profile | journal.Memory) -> tuple[str, str]:
+def _series(
+    record: journal.EpochDone | journal.Histogram | journal.Profile | journal.Memory,
+) -> tuple[str, str]:
     """Table, and the name under which steps come in it in order."""
     match record:
         case journal.EpochDone():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gan_runtime import disk
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 

@@ -11,10 +11,10 @@ import duckdb
 
 from gan_runtime.errors import QueryError
 
-READING = {duckdb.StatementType.SELECT}  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
-_READS = (
-    'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
-)
+READING = {
+    duckdb.StatementType.SELECT
+}  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
+_READS = 'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
 # Of the whole store and for good: no file, no other database, no Python variable, and no way to change that.
 _SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
 
@@ -60,12 +60,16 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
         return found.result(limits.seconds)
     except TimeoutError:
         cursor.interrupt()
-        raise QueryError(f"the statement has no answer after {limits.seconds:g} s: ask for less, or give --seconds.") from None
+        raise QueryError(
+            f"the statement has no answer after {limits.seconds:g} s: ask for less, or give --seconds."
+        ) from None
     except KeyboardInterrupt:
         cursor.interrupt()
         raise
     except duckdb.Error as error:
-        raise QueryError(f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md.") from None
+        raise QueryError(
+            f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
+        ) from None
 
 
 def _work(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, found: Future[Answer]) -> None:

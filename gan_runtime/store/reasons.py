@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gan_runtime import journal
 from gan_runtime.errors import GanRuntimeError
-from gan_runtime.rundir import RunDir, Stamp
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir, Stamp
 
 
 def unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:

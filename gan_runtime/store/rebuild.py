@@ -10,13 +10,25 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime import disk, owner, targets
+from gan_runtime import disk, targets
 from gan_runtime.errors import StoreError, StoreLockedError
 from gan_runtime.home import Home
+from gan_runtime.runtime import owner
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
-VIEWS = ("runs", "scalars", "epochs", "histograms", "samples", "profiles", "memory", "phases", "kernels", "events")
+VIEWS = (
+    "runs",
+    "scalars",
+    "epochs",
+    "histograms",
+    "samples",
+    "profiles",
+    "memory",
+    "phases",
+    "kernels",
+    "events",
+)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gan_runtime import journal
-from gan_runtime.journal import Record
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Record
 
 Row = tuple[Any, ...]
 
@@ -18,7 +18,9 @@ def rows(run_id: str, record: Record) -> list[tuple[str, Row]]:
         case journal.Created():
             study = record.study.model_dump_json() if record.study else None
             spec = json.dumps(record.spec)
-            return [("created", (run_id, record.at, spec, record.accelerator, record.color, record.preset, study))]
+            return [
+                ("created", (run_id, record.at, spec, record.accelerator, record.color, record.preset, study))
+            ]
         case journal.Changed():
             return [("changes", (run_id, attempt, json.dumps(record.spec)))]
         case journal.HostFacts():
@@ -30,17 +32,45 @@ def rows(run_id: str, record: Record) -> list[tuple[str, Row]]:
             times = (record.steps, record.step_s, record.compute_s, record.wait_s)
             return [("worker_times", (run_id, attempt, record.rank, last, record.epoch, *times))]
         case journal.EpochDone():
-            return [("epochs", (run_id, attempt, record.epoch, record.step, record.seconds, record.images, record.images_per_s))]
+            return [
+                (
+                    "epochs",
+                    (
+                        run_id,
+                        attempt,
+                        record.epoch,
+                        record.step,
+                        record.seconds,
+                        record.images,
+                        record.images_per_s,
+                    ),
+                )
+            ]
         case journal.Histogram():
             bins = (record.bin_left, record.bin_right, record.count)
             return [("histograms", (run_id, attempt, record.step, record.epoch, record.name, *bins))]
         case journal.Profile():
             return [
-                ("profiles", (run_id, attempt, record.step, record.steps, item.network, item.category, item.seconds, item.share))
+                (
+                    "profiles",
+                    (
+                        run_id,
+                        attempt,
+                        record.step,
+                        record.steps,
+                        item.network,
+                        item.category,
+                        item.seconds,
+                        item.share,
+                    ),
+                )
                 for item in record.shares
             ]
         case journal.Memory():
-            process, device = (record.process_bytes, record.process_peak_bytes), (record.device_bytes, record.device_peak_bytes)
+            process, device = (
+                (record.process_bytes, record.process_peak_bytes),
+                (record.device_bytes, record.device_peak_bytes),
+            )
             return [("memory", (run_id, attempt, record.step, record.epoch, *process, *device))]
         case journal.Phase():
             return [("phases", (run_id, attempt, record.phase, record.seconds))]

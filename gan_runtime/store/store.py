@@ -83,7 +83,9 @@ class Store:
         answer = self._answer(sql, parameters)
         return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
 
-    def rows(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def rows(
+        self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
         """The rows of a SELECT as tuples."""
         with self._cursor() as cursor:
             return cursor.execute(sql, parameters).fetchall()
@@ -107,7 +109,8 @@ class Store:
             columns = "*" if target.suffix == ".parquet" else _harmless_columns(cursor, view)
             form = "PARQUET" if target.suffix == ".parquet" else "CSV, HEADER"
             cursor.execute(
-                f"COPY (SELECT {columns} FROM {view} WHERE run_id IN ({marks})) TO '{_quoted(target)}' (FORMAT {form})", run_ids
+                f"COPY (SELECT {columns} FROM {view} WHERE run_id IN ({marks})) TO '{_quoted(target)}' (FORMAT {form})",
+                run_ids,
             )
 
     @contextmanager
@@ -162,7 +165,9 @@ class Store:
     def _check_layout(self, found: dict[str, list[str]]) -> None:
         for table, columns in _wanted_layout().items():
             if found.get(table) != columns:
-                raise StoreDamagedError(_changed(self.path, f"the table ingest.{table} is missing or has other columns"))
+                raise StoreDamagedError(
+                    _changed(self.path, f"the table ingest.{table} is missing or has other columns")
+                )
 
 
 def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
@@ -201,8 +206,14 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
         # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
         # current one. A person's SQL may read in it, so nothing else lies there.
-        spill = f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}" if path is None else f"{path}.tmp"
-        return duckdb.connect(MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill})
+        spill = (
+            f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
+            if path is None
+            else f"{path}.tmp"
+        )
+        return duckdb.connect(
+            MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill}
+        )
     except duckdb.IOException as error:
         text = str(error)
         if "Could not set lock" in text:
@@ -214,7 +225,9 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
         if "not a valid DuckDB" in text:
             raise StoreDamagedError(_damaged(path, error)) from None
         if "ermission" in text or "Read-only" in text:
-            raise HomeError(f"{path} cannot be written: change its rights, or choose another folder with --home DIR.") from None
+            raise HomeError(
+                f"{path} cannot be written: change its rights, or choose another folder with --home DIR."
+            ) from None
         raise StoreError(f"{path} cannot be opened: {text.splitlines()[0]}") from None
     except duckdb.Error as error:
         raise StoreDamagedError(_damaged(path, error)) from None

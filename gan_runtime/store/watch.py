@@ -60,7 +60,9 @@ class Watch:
         touched = self._new(before)
         if now - self._round_begin >= ROUND_SECONDS:
             left = set(self._round[self._round_done :])
-            touched |= {name for name in self.everything() if name in left or before.get(name) != self._folders[name]}
+            touched |= {
+                name for name in self.everything() if name in left or before.get(name) != self._folders[name]
+            }
         self._restless = {name: until for name, until in self._restless.items() if until > now}
         return touched | (self._restless.keys() & self._folders.keys()) | self._turn(now)
 

@@ -38,7 +38,12 @@ class StudyDesign:
 
     @classmethod
     def parse(
-        cls, question: str, base: dict[str, Any], values: list[Any] | None = None, repeats: int = 1, title: str = ""
+        cls,
+        question: str,
+        base: dict[str, Any],
+        values: list[Any] | None = None,
+        repeats: int = 1,
+        title: str = "",
     ) -> StudyDesign:
         """The study of `question` over `values` (None: the question's own) around the options `base`.
 
@@ -54,7 +59,9 @@ class StudyDesign:
         labels = [_label(asked, variant[0]) for variant in specs]
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
-            raise SpecError([FieldError("values", f"values has {', '.join(twice)} twice: give each value once.")])
+            raise SpecError(
+                [FieldError("values", f"values has {', '.join(twice)} twice: give each value once.")]
+            )
         planned = [
             PlannedRun(spec, labels[index], index, repeat)
             for repeat, row in enumerate(zip(*specs, strict=True), 1)
@@ -67,7 +74,12 @@ class StudyDesign:
 def _question(name: str) -> Question:
     if name not in QUESTIONS:
         raise SpecError(
-            [FieldError("question", f"question is {quoted(name)}, but allowed is {', '.join(QUESTIONS)}: pick one of them.")]
+            [
+                FieldError(
+                    "question",
+                    f"question is {quoted(name)}, but allowed is {', '.join(QUESTIONS)}: pick one of them.",
+                )
+            ]
         )
     return QUESTIONS[name]
 
@@ -77,15 +89,25 @@ def _check_size(values: list[str], repeats: int, question: Question) -> None:
     if len(values) < 2:
         example = ",".join(str(value) for value in question.values)
         problems.append(
-            FieldError("values", f"values has {len(values)} value(s), but a study compares at least 2: try {example}.")
+            FieldError(
+                "values",
+                f"values has {len(values)} value(s), but a study compares at least 2: try {example}.",
+            )
         )
     if not 1 <= repeats <= MAX_REPEATS:
-        problems.append(FieldError("repeats", f"repeats is {repeats}, but allowed is 1 to {MAX_REPEATS}: {REPEATS_HELP}"))
+        problems.append(
+            FieldError("repeats", f"repeats is {repeats}, but allowed is 1 to {MAX_REPEATS}: {REPEATS_HELP}")
+        )
     elif repeats > 1 and "seed" in question.options:
-        problems.append(FieldError("repeats", f"repeats is {repeats}, but each seed is a repeat already: use repeats=1."))
+        problems.append(
+            FieldError("repeats", f"repeats is {repeats}, but each seed is a repeat already: use repeats=1.")
+        )
     elif len(values) * repeats > MAX_RUNS:
         problems.append(
-            FieldError("values", f"that makes {len(values) * repeats} runs, but allowed are {MAX_RUNS}: leave some out.")
+            FieldError(
+                "values",
+                f"that makes {len(values) * repeats} runs, but allowed are {MAX_RUNS}: leave some out.",
+            )
         )
     if problems:
         raise SpecError(problems)
@@ -109,7 +131,10 @@ def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats
             [FieldError("values" if one.field in changed else one.field, one.message) for one in error.errors]
         ) from None
     name = _label(question, first)
-    return [spec.model_copy(update={"name": f"{name} seed {spec.seed}" if repeats > 1 else name}) for spec in specs]
+    return [
+        spec.model_copy(update={"name": f"{name} seed {spec.seed}" if repeats > 1 else name})
+        for spec in specs
+    ]
 
 
 def _label(question: Question, spec: RunSpec) -> str:

@@ -11,15 +11,24 @@ from typing import Any
 
 from gan_runtime import catalog
 from gan_runtime.hosts import ACCELERATORS, Host
-from gan_runtime.presets import preset
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import preset
 from gan_runtime.studies import references
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
 
 COMPARED_BATCH = 256  # of the XLA and precision studies; the paper does not say its own
 # Not compared with the paper: what it says nothing about, or leaves to chance.
-UNSAID = {"name", "seed", "batch_size_global", "restart_epochs", "weight_snapshots", "accelerator", "dataset", "engine"}
+UNSAID = {
+    "name",
+    "seed",
+    "batch_size_global",
+    "restart_epochs",
+    "weight_snapshots",
+    "accelerator",
+    "dataset",
+    "engine",
+}
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,10 @@ def _best(host: Host) -> str:
 
 def _restarts(base: dict[str, Any], size: Size) -> StudyDesign:
     """Three cycles in a run, or as many as it has epochs."""
-    changed = {"batch_size_global": references.PAPER_RESTARTS_BATCH, "restart_epochs": max(1, size.epochs // 3)}
+    changed = {
+        "batch_size_global": references.PAPER_RESTARTS_BATCH,
+        "restart_epochs": max(1, size.epochs // 3),
+    }
     return StudyDesign.parse("schedule", {**base, **changed}, None, 1, "Paper - rate schedule")
 
 
@@ -121,12 +133,18 @@ def _devices(host: Host, base: dict[str, Any], size: Size) -> tuple[StudyDesign 
     kinds = [name for name in ("cpu", "gpu", "tpu") if host.devices[name].available]
     values = [f"{name}:1" for name in kinds]
     best = kinds[-1]
-    most = references.PAPER_REPLICAS if best == "cpu" else min(references.PAPER_REPLICAS, host.devices[best].count)
+    most = (
+        references.PAPER_REPLICAS
+        if best == "cpu"
+        else min(references.PAPER_REPLICAS, host.devices[best].count)
+    )
     if most > 1:
         values.append(f"{best}:{most}")
     absent = " and ".join(name.upper() for name in ("gpu", "tpu") if name not in kinds)
     missing = (
-        [f"Fig. 13 (CPU, GPU, TPU): this host has no {absent.replace(' and ', ' and no ')}, so it compares less."]
+        [
+            f"Fig. 13 (CPU, GPU, TPU): this host has no {absent.replace(' and ', ' and no ')}, so it compares less."
+        ]
         if absent
         else []
     )
@@ -152,27 +170,43 @@ def deviations(studies: tuple[StudyDesign, ...], host: Host, images: int) -> lis
     return [Deviation(*found, tuple(names)) for found, names in titles.items()]
 
 
-def _differences(spec: RunSpec, study: StudyDesign, host: Host, images: int) -> Iterator[tuple[str, str, str]]:
+def _differences(
+    spec: RunSpec, study: StudyDesign, host: Host, images: int
+) -> Iterator[tuple[str, str, str]]:
     """What, here, in the paper."""
     varied = set(QUESTIONS[study.question].options)
     if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
-        theirs = f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)} images"
+        theirs = (
+            f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)} images"
+        )
         yield "Data", f"{catalog.DATASETS[spec.dataset].title}, {_count(images)} images", theirs
     if "accelerator" not in varied:
         kind, device = spec.accelerator.upper(), host.devices[spec.accelerator].name
         yield "Device", kind if device in ("", kind) else f"{kind} ({device})", references.PAPER_MACHINE
     if spec.accelerator == "cpu" and spec.replicas > 1:
-        yield "Replicas", f"{spec.replicas} simulated on the same processor", f"{references.PAPER_REPLICAS} TPU cores"
+        yield (
+            "Replicas",
+            f"{spec.replicas} simulated on the same processor",
+            f"{references.PAPER_REPLICAS} TPU cores",
+        )
     if host.engine(spec) != "tensorflow":
         yield "Engine", catalog.engine(host.engine(spec)).title, catalog.engine("tensorflow").title
-    if "xla" not in varied and spec.accelerator != "tpu" and spec.xla == "off" and host.engine(spec) == "tensorflow":
+    if (
+        "xla" not in varied
+        and spec.accelerator != "tpu"
+        and spec.xla == "off"
+        and host.engine(spec) == "tensorflow"
+    ):
         yield "Compiler", "XLA off", "XLA, as in every program of a TPU"
     theirs_spec = RunSpec.parse({**preset("paper").values, "accelerator": "tpu"})
     for name, option in RunSpec.options().items():
         here, theirs_value = getattr(spec, name), getattr(theirs_spec, name)
         if here != theirs_value and name not in varied and name not in UNSAID:
             yield option.label, str(here), str(theirs_value)
-    steps, paper_steps = _steps(spec, images, spec.epochs), _steps(spec, references.PAPER_IMAGES, references.PAPER_EPOCHS)
+    steps, paper_steps = (
+        _steps(spec, images, spec.epochs),
+        _steps(spec, references.PAPER_IMAGES, references.PAPER_EPOCHS),
+    )
     if steps != paper_steps and not varied & {"xla", "precision", "accelerator"}:
         yield f"Training steps at batch {spec.batch_size_global}", _count(steps), _count(paper_steps)
 

@@ -19,7 +19,11 @@ PAPER_DEVICES_BATCH = 32  # of the comparison of accelerators, Fig. 13
 # The paper, abstract and sections 5.3 and 5.4. It gives these numbers in its text; its figures have no tables.
 PAPER_TIME_SAVED = 0.79  # of the training time, batch 512 against 64
 PAPER_XLA_SPEEDUP = 1.15
-PAPER_FASTER_THAN = {"CPU": 0.562, "GPU": 0.197, "TPU, serial": 0.246}  # eight TPU cores at batch 32, share of time
+PAPER_FASTER_THAN = {
+    "CPU": 0.562,
+    "GPU": 0.197,
+    "TPU, serial": 0.246,
+}  # eight TPU cores at batch 32, share of time
 
 
 @dataclass(frozen=True)

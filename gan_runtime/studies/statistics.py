@@ -89,7 +89,9 @@ def geometric_interval(numbers: Iterable[float], level: float = LEVEL) -> Interv
     return Difference(tuple(math.log(number) for number in positive), level).ratio if positive else None
 
 
-def difference(variant: dict[int, float], reference: dict[int, float], comparisons: int = 1) -> Difference | None:
+def difference(
+    variant: dict[int, float], reference: dict[int, float], comparisons: int = 1
+) -> Difference | None:
     """Repeat → positive number of the variant and of the reference. Only repeats that both have count, since neighbours in
     time and equal in seed belong together; None when there are none.
 

@@ -21,13 +21,14 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from gan_runtime import catalog, journal
+from gan_runtime import catalog
 from gan_runtime.data import loading
-from gan_runtime.engines import tf_flags
+from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import GanRuntimeError
-from gan_runtime.journal import Surface
 from gan_runtime.kept_out import keep_scikit_learn_out
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Surface
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.surface import plane, snapshots
 from gan_runtime.surface.progress import SurfaceProgress
 from gan_runtime.surface.runner import SIZE
@@ -63,7 +64,9 @@ def _compute(run: RunDir, size: int) -> int:
         images = loading.load(spec.dataset).images
         from gan_runtime.surface.landscape import IMAGES, Landscape
 
-        landscape = Landscape(importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD, images)
+        landscape = Landscape(
+            importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD, images
+        )
         progress.total = len(landscape.networks) * (size * size + len(states))
         last_note = 0.0
 
@@ -75,7 +78,8 @@ def _compute(run: RunDir, size: int) -> int:
                 last_note = time.monotonic()
 
         surfaces = [
-            surface(landscape, network, states, size, min(IMAGES, len(images)), advance) for network in landscape.networks
+            surface(landscape, network, states, size, min(IMAGES, len(images)), advance)
+            for network in landscape.networks
         ]
         journal.append(run.surface_journal, 1, *surfaces)
         run.announce()
@@ -89,7 +93,9 @@ def _compute(run: RunDir, size: int) -> int:
     return 1
 
 
-def surface(landscape: Landscape, network: str, states: dict[int, Weights], size: int, images: int, advance: Advance) -> Surface:
+def surface(
+    landscape: Landscape, network: str, states: dict[int, Weights], size: int, images: int, advance: Advance
+) -> Surface:
     """The loss of one network on the plane of its own path, all other networks as they were at the end."""
     epochs, arrays = list(states), list(states.values())
     found = plane.through(arrays, landscape.filter_axes(network))

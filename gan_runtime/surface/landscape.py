@@ -30,14 +30,18 @@ class Landscape:
         real = images[:IMAGES].astype(np.float32) / 127.5 - 1.0
         self._batch = {"images": ops.convert_to_tensor(real)}
         self._latents = ops.convert_to_tensor(sample_latents(workload.latent_size, len(real)))
-        self._generated: Any = None  # what G makes of them where it stands now; on D's surface it is the same everywhere
+        self._generated: Any = (
+            None  # what G makes of them where it stands now; on D's surface it is the same everywhere
+        )
 
     def filter_axes(self, network: str) -> dict[str, int]:
         """Name of each kernel of a network → its axis of output channels."""
         found: dict[str, int] = {}
         for layer in self.networks[network].layers:
             kernels = [variable for variable in layer.trainable_variables if len(variable.shape) > 1]
-            axis = -2 if isinstance(layer, (keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose)) else -1
+            axis = (
+                -2 if isinstance(layer, (keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose)) else -1
+            )
             found |= {f"{network}/{kernel.path}": axis for kernel in kernels}
         return found
 
@@ -57,7 +61,8 @@ class Landscape:
         networks = {**self.networks, "generator": lambda *_, **__: self._generated}
         scores = self._workload.scores(networks, self._batch, self._latents)
         real, fake = (
-            np.clip(ops.convert_to_numpy(scores[kind]).astype(np.float64), _SURE, 1.0 - _SURE) for kind in ("real", "fake")
+            np.clip(ops.convert_to_numpy(scores[kind]).astype(np.float64), _SURE, 1.0 - _SURE)
+            for kind in ("real", "fake")
         )
         if network == "generator":
             return float(-np.log(fake).mean())

@@ -33,7 +33,10 @@ class Plane:
     def at(self, x: float, y: float) -> Kernels:
         """The kernels at a point of the plane, by name."""
         first, second = self.steps
-        return {name: kernel + np.float32(x) * first[name] + np.float32(y) * second[name] for name, kernel in self.centre.items()}
+        return {
+            name: kernel + np.float32(x) * first[name] + np.float32(y) * second[name]
+            for name, kernel in self.centre.items()
+        }
 
 
 def through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) -> Plane:
@@ -47,7 +50,12 @@ def through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) -> Pla
     last = snapshots[-1]
     norms = {name: _filter_norms(last[name], axis) for name, axis in filter_axes.items()}
     filters = sum(int(np.count_nonzero(norm)) for norm in norms.values())
-    ways = np.stack([_flat({name: _over(one[name] - last[name], norms[name]) for name in norms}) for one in snapshots[:-1]])
+    ways = np.stack(
+        [
+            _flat({name: _over(one[name] - last[name], norms[name]) for name in norms})
+            for one in snapshots[:-1]
+        ]
+    )
     # The directions come from the small matrix of inner products: there are far fewer snapshots than weights.
     values, vectors = np.linalg.eigh((ways @ ways.T).astype(np.float64))
     values, vectors = values[::-1], vectors[:, ::-1]
@@ -58,7 +66,12 @@ def through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) -> Pla
     steps = tuple(_unflat(direction * unit, norms, last) for direction in directions)
     path = np.vstack([vectors[:, :2] * np.sqrt(values[:2]), np.zeros(2)]) / unit
     total = float(values.clip(min=0).sum())
-    return Plane({name: last[name] for name in norms}, (steps[0], steps[1]), path, (values[0] / total, values[1] / total))
+    return Plane(
+        {name: last[name] for name in norms},
+        (steps[0], steps[1]),
+        path,
+        (values[0] / total, values[1] / total),
+    )
 
 
 def _filter_norms(kernel: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
@@ -79,4 +92,6 @@ def _unflat(flat: NDArray[np.floating], norms: Kernels, like: Kernels) -> Kernel
     """Back into kernels, in units of weights."""
     ends = np.cumsum([like[name].size for name in norms])[:-1]
     parts = np.split(flat.astype(np.float32), ends)
-    return {name: part.reshape(like[name].shape) * norms[name] for name, part in zip(norms, parts, strict=True)}
+    return {
+        name: part.reshape(like[name].shape) * norms[name] for name, part in zip(norms, parts, strict=True)
+    }

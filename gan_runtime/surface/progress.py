@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from gan_runtime import processes
-from gan_runtime.rundir import RunDir, write_json
+from gan_runtime.records.rundir import RunDir, write_json
 
 
 @dataclass

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 
-from gan_runtime import commands, processes
+from gan_runtime import processes
 from gan_runtime.errors import RunStateError
-from gan_runtime.journal import ENDED
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.surface import snapshots
 from gan_runtime.surface.progress import SurfaceProgress
 
@@ -24,7 +25,9 @@ def start(run: RunDir, size: int = SIZE) -> subprocess.Popen[bytes] | None:
     """
     status = commands.latest_status(run).status
     if status not in ENDED:
-        raise RunStateError(f"run {run.run_id} is {status}: its loss surface can be computed once it has ended.")
+        raise RunStateError(
+            f"run {run.run_id} is {status}: its loss surface can be computed once it has ended."
+        )
     kept = len(snapshots.epochs(run.snapshots))
     if kept < snapshots.FEWEST:
         raise RunStateError(

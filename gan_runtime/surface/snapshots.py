@@ -23,7 +23,11 @@ def save(folder: Path, state: Arrays, epoch: int) -> Path:
     """Writes `epoch-00003.safetensors` from an engine's state; epoch 0 is the untrained network."""
     folder.mkdir(exist_ok=True)
     path = folder / f"epoch-{epoch:05d}.safetensors"
-    weights = {name: array.astype(np.float16) for name, array in state.items() if array.ndim and not name.startswith(_NO_WEIGHTS)}
+    weights = {
+        name: array.astype(np.float16)
+        for name, array in state.items()
+        if array.ndim and not name.startswith(_NO_WEIGHTS)
+    }
     aside = path.with_suffix(".part")
     save_file(weights, aside)
     aside.replace(path)

@@ -27,7 +27,12 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
         "kernel too), and try again",
     ),
     Advice(
-        ("failed to open libtpu.so", "libtpu.so: cannot open", "could not find libtpu", "libtpu is not installed"),
+        (
+            "failed to open libtpu.so",
+            "libtpu.so: cannot open",
+            "could not find libtpu",
+            "libtpu is not installed",
+        ),
         "libtpu is not installed in this environment: run `make clean setup` on the TPU host",
     ),
     Advice(
@@ -39,7 +44,12 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
         "this user may not open the TPU: run as the user who owns /dev/accel0 or /dev/vfio, or start the container with --privileged",
     ),
     Advice(
-        ("failed to get tpu metadata", "failed to fetch url", "agent-worker-number", "could not determine tpu accelerator type"),
+        (
+            "failed to get tpu metadata",
+            "failed to fetch url",
+            "agent-worker-number",
+            "could not determine tpu accelerator type",
+        ),
         "libtpu asks the cloud's metadata server what TPU this is and gets no answer: inside a container use the host's network; where "
         "there is no such server, set TPU_SKIP_MDS_QUERY=1, TPU_ACCELERATOR_TYPE (such as v3-8) and TPU_WORKER_HOSTNAMES=localhost",
     ),
@@ -48,11 +58,21 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
         "libtpu does not suit this framework: install the versions that requirements-tpu.txt pins (`make clean setup`)",
     ),
     Advice(
-        ("no tpu platform", "no tpu devices found", "no tpu cores available", "failed to get global tpu topology"),
+        (
+            "no tpu platform",
+            "no tpu devices found",
+            "no tpu cores available",
+            "failed to get global tpu topology",
+        ),
         "libtpu is there but finds no TPU: see that no other process holds it, and that libtpu suits the framework (docs/tpu.md)",
     ),
     Advice(
-        ("not in the list of known backends", "unknown backend", "unable to initialize backend 'tpu'", "libtpu"),
+        (
+            "not in the list of known backends",
+            "unknown backend",
+            "unable to initialize backend 'tpu'",
+            "libtpu",
+        ),
         "the framework cannot start the TPU: run `make clean setup` on the TPU host, and see that no other process holds it",
     ),
 )
@@ -66,4 +86,6 @@ def advice(message: str) -> str:
 
 def cause(message: str) -> str:
     """The advice, or the first line of an unusual message; "no message" when it is empty."""
-    return advice(message) or next((line.strip()[:160] for line in message.splitlines() if line.strip()), "no message")
+    return advice(message) or next(
+        (line.strip()[:160] for line in message.splitlines() if line.strip()), "no message"
+    )

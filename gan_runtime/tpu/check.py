@@ -18,7 +18,7 @@ from typing import Any
 
 from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
-from gan_runtime.rundir import write_json
+from gan_runtime.records.rundir import write_json
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.advice import advice
@@ -111,7 +111,9 @@ class Check:
         """Ends the child; what it has answered stays."""
         if self._child is not None and self._child.poll() is None:
             self._trouble = "cancelled; what was compiled by then is kept."
-            os.killpg(self._child.pid, signal.SIGKILL)  # it leads its own group, and holds nothing that could be lost
+            os.killpg(
+                self._child.pid, signal.SIGKILL
+            )  # it leads its own group, and holds nothing that could be lost
             self._child.wait()
 
     def _unknown(self) -> list[Point]:
@@ -121,7 +123,9 @@ class Check:
         return len(answers) == len(self.plan.points)
 
     def _last_words(self, log: Path) -> str:
-        last = ([line for line in log.read_text(errors="replace").splitlines() if line.strip()] or ["no message"])[-1]
+        last = (
+            [line for line in log.read_text(errors="replace").splitlines() if line.strip()] or ["no message"]
+        )[-1]
         code = self._child.returncode if self._child else None
         return f"the compiler's process ended with {code}: {advice(last) or last[:300]}"
 
@@ -157,7 +161,9 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
                 "exchange_s": one.exchange_s,
                 "share_of_peak": one.share_of_peak,
                 "share_of_memory": one.share_of_memory,
-                "epoch_s": one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop) if one.compiled else None,
+                "epoch_s": one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop)
+                if one.compiled
+                else None,
                 "assumed_overhead_per_call_s": report.HOST_OVERHEAD_S,
             }
             for one in progress.answers

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 GIB = 2**30
 DOCS = "Google Cloud TPU documentation, page TPU"
-SUPERCOMPUTER = "Norrie et al. 2021, The Design Process for Google's Training Chips: TPUv2 and TPUv3, IEEE Micro 41(2)"
+SUPERCOMPUTER = (
+    "Norrie et al. 2021, The Design Process for Google's Training Chips: TPUv2 and TPUv3, IEEE Micro 41(2)"
+)
 RECONFIGURABLE = "Jouppi et al. 2023, TPU v4, arXiv:2304.01433"
 FROM_PEAK = "derived: peak rate / (4 matrix units of 128² × 2 operations a cycle and core)"
 # The compiler (libtpu 0.0.42.1) reckons 369,000 (v6e) and 422,000 (TPU7x) operations a cycle for a product of 8192² matrices:

@@ -15,8 +15,8 @@ from jax.experimental import topologies
 from jax.sharding import Mesh
 
 from gan_runtime import catalog
-from gan_runtime.engines.jax_call import most_steps, training_call
-from gan_runtime.engines.jax_step import AXIS
+from gan_runtime.engines.jax.call import most_steps, training_call
+from gan_runtime.engines.jax.step import AXIS
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import hlo_cost
 from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
@@ -40,14 +40,16 @@ def estimate(spec: RunSpec, point: Point) -> StepEstimate:
 
 def described(point: Point) -> list[Any]:
     """The devices of a point, which are not there."""
-    return list(topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[: point.devices])
+    return list(
+        topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[: point.devices]
+    )
 
 
 def compile_call(spec: RunSpec, point: Point, devices: list[Any] | None = None) -> Any:
     """The program of a host call of `spec` on `devices` (None: those of the point)."""
     mesh = Mesh(np.array(devices or described(point)), (AXIS,))
     workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
-    images_shape = (catalog.DATASETS[spec.dataset].images, *workload.image_shape)
+    images_shape = (catalog.DATASETS[spec.dataset].rows, *workload.image_shape)
     call = training_call(spec, workload, mesh, images_shape)
     return jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
 
@@ -75,11 +77,15 @@ def read(compiled: Any, spec: RunSpec, point: Point, seconds: float) -> StepEsti
         exchanges=sum(one.times for one in exchanges),
         # A gathering or a scattering sends half of what a sum does.
         exchange_bytes=round(
-            sum(one.payload_bytes * one.times * (1.0 if one.kind == "all-reduce" else 0.5) for one in exchanges)
+            sum(
+                one.payload_bytes * one.times * (1.0 if one.kind == "all-reduce" else 0.5)
+                for one in exchanges
+            )
         ),
         without_estimate=cost.silent,
         dearest=tuple(
-            DearOperation(one.name, one.opcode, hlo_cost.source_layer(one.source), one.cycles or 0.0) for one in cost.dearest()
+            DearOperation(one.name, one.opcode, hlo_cost.source_layer(one.source), one.cycles or 0.0)
+            for one in cost.dearest()
         ),
     )
 

@@ -13,19 +13,28 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<opcode>[a-z][a-z0-9\-]*)\((?P<rest>.*)$")
+_INSTRUCTION = re.compile(
+    r"^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<opcode>[a-z][a-z0-9\-]*)\((?P<rest>.*)$"
+)
 _CYCLES = re.compile(r'"estimated_cycles":"?(\d+)')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
 _SOURCE = re.compile(r'op_name="([^"]*)"')
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
-_CALLED = re.compile(r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:, ?%[^,}]+)*)")
+_CALLED = re.compile(
+    r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:, ?%[^,}]+)*)"
+)
 _ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
 _CALLS = {"while", "call", "conditional", "async-start"}
 _HOST = {"infeed", "outfeed", "send", "recv"}
 _HOST_TARGETS = ("callback", "host")  # parts of the names of custom calls that leave the device
 _EXCHANGES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 _SILENT = ("rng-bit-generator", "custom-call", "sort")  # do work, but may come without an estimate
-_MARKS = ("AssumeGatherIndicesInBound", "X64Combine", "X64SplitLow", "X64SplitHigh")  # custom calls that do no work
+_MARKS = (
+    "AssumeGatherIndicesInBound",
+    "X64Combine",
+    "X64SplitLow",
+    "X64SplitHigh",
+)  # custom calls that do no work
 _BITS = {"pred": 8, "bf16": 16}  # other types end in their number of bits
 
 
@@ -174,7 +183,9 @@ def _leaves_device(line: _Line) -> bool:
     target = _TARGET.search(line.text)
     called = target is not None and any(part in target[1].lower() for part in _HOST_TARGETS)
     # Sends between devices carry no mark; those to the host do.
-    return (line.opcode in _HOST and ("feed" in line.opcode or "is_host_transfer=true" in line.text)) or called
+    return (
+        line.opcode in _HOST and ("feed" in line.opcode or "is_host_transfer=true" in line.text)
+    ) or called
 
 
 # ---- where an operation comes from ----------------------------------------------------------------------------------

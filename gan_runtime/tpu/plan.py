@@ -27,17 +27,29 @@ THERE = {
     "xla": "off",
 }  # what a check takes for granted
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = (
-    "tpu",
-    "workloads",
-    "engines",
-    "training/rates.py",
-    "training/schedules.py",
-)  # what decides over a program and its reading
+CODE = ("tpu", "workloads", "engines")  # what decides over a program and its reading
 # Options that change nothing about the program of a step.
 WITHOUT_EFFECT = frozenset(
-    {"name", "engine", "accelerator", "tpu_address", "xla", "seed", "workers", "epochs", "samples_from", "alarm_action"}
-    | {"collapse_share", "d_wins_score", "keep_checkpoints", "count_kernels", "all_reduce_pack_mb", "weight_snapshots"}
+    {
+        "name",
+        "engine",
+        "accelerator",
+        "tpu_address",
+        "xla",
+        "seed",
+        "workers",
+        "epochs",
+        "samples_from",
+        "alarm_action",
+    }
+    | {
+        "collapse_share",
+        "d_wins_score",
+        "keep_checkpoints",
+        "count_kernels",
+        "all_reduce_pack_mb",
+        "weight_snapshots",
+    }
 )
 
 
@@ -61,7 +73,7 @@ class Plan:
     @property
     def images(self) -> int:
         """Images of one epoch."""
-        return catalog.DATASETS[self.spec.dataset].images
+        return catalog.DATASETS[self.spec.dataset].rows
 
     def steps_per_epoch(self, point: Point) -> int:
         """Steps of one epoch with the batch of a point."""
@@ -70,7 +82,11 @@ class Plan:
 
 def at(spec: RunSpec, point: Point) -> RunSpec:
     """`spec` on the devices of a point. Raises SpecError."""
-    here = {"batch_size_global": point.batch_size_global, "precision": point.precision, "replicas": point.devices}
+    here = {
+        "batch_size_global": point.batch_size_global,
+        "precision": point.precision,
+        "replicas": point.devices,
+    }
     return RunSpec.parse({**spec.model_dump(), **here, **THERE})
 
 
@@ -84,7 +100,9 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
     """
     if topology not in TOPOLOGIES:
-        raise AcceleratorError(f"topology is {quoted(topology)}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them.")
+        raise AcceleratorError(
+            f"topology is {quoted(topology)}, but allowed is {', '.join(TOPOLOGIES)}: pick one of them."
+        )
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**values, "replicas": devices, **THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
@@ -136,7 +154,9 @@ def _version(name: str) -> str:
 
 def key(spec: RunSpec, point: Point) -> str:
     """The same for the same program: options that matter, point, versions of the libraries and of our own code."""
-    matters = {name: value for name, value in at(spec, point).model_dump().items() if name not in WITHOUT_EFFECT}
+    matters = {
+        name: value for name, value in at(spec, point).model_dump().items() if name not in WITHOUT_EFFECT
+    }
     text = json.dumps([matters, asdict(point), versions(), code_version()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -146,8 +166,7 @@ def code_version() -> str:
     """Of the files that decide over a program and over how it is read, as they were when this process first asked."""
     digest = hashlib.sha256()
     for place in CODE:
-        path = PACKAGE / place
-        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
-            if not file.name.startswith("tf_"):
+        for file in sorted((PACKAGE / place).rglob("*.py")):
+            if file.parent.name != "tf":
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

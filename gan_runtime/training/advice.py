@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from gan_runtime.home import Home, command_line
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 
 RATES = ("learning_rate_generator", "learning_rate_discriminator")

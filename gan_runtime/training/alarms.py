@@ -26,7 +26,9 @@ def raised(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> list[Alarm
     """The alarms of one epoch; empty when all is well."""
     if epoch <= FIRST_EPOCH:
         return []
-    return [alarm for alarm in (_collapse(spec, scores, epoch), _d_wins(spec, scores, epoch)) if alarm is not None]
+    return [
+        alarm for alarm in (_collapse(spec, scores, epoch), _d_wins(spec, scores, epoch)) if alarm is not None
+    ]
 
 
 def _collapse(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:

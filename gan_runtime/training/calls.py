@@ -28,5 +28,9 @@ def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> lis
     """
     for index in range(len(lengths)):
         if steps_done + sum(lengths[:index]) > WARM_STEPS:
-            return [*plain_calls(lengths[:index]), Call(profile_steps, profiled=True), *plain_calls(lengths[index:])]
+            return [
+                *plain_calls(lengths[:index]),
+                Call(profile_steps, profiled=True),
+                *plain_calls(lengths[index:]),
+            ]
     return None

@@ -84,9 +84,13 @@ def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
         if bad is None and (below is None or found.step < below):
             return found
         if bad is not None:
-            warnings.append(f"checkpoint {path.name} holds NaN or infinite numbers ({bad}); taking the one before it.")
+            warnings.append(
+                f"checkpoint {path.name} holds NaN or infinite numbers ({bad}); taking the one before it."
+            )
     if warnings and below is None:
-        raise CheckpointError(f"none of the {len(warnings)} checkpoints in {folder} can be used: start a new run.")
+        raise CheckpointError(
+            f"none of the {len(warnings)} checkpoints in {folder} can be used: start a new run."
+        )
     return None
 
 

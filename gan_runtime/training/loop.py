@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.errors import NonFiniteError
-from gan_runtime.journal import JournalWriter
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.calls import Call, plain_calls, with_profile
 from gan_runtime.training.recorder import Recorder
@@ -58,7 +58,9 @@ def train(
     step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
     watch = Watch(spec, engine, run, writer, rank, resumed.step if resumed else None)
     if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes"):
-        watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)  # to roll back to, and where the descent begins
+        watch.save(
+            watch.state(step, epoch=1), step, wall_s, {}, epoch=0
+        )  # to roll back to, and where the descent begins
     writer.write(
         journal.AttemptStart(resume_step=step),
         journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
@@ -83,7 +85,11 @@ def train(
                 while True:
                     numbers = pending.result()
                     if not compiled:
-                        writer.write(journal.StatusChange(status="running", reason=f"training towards step {last_step}"))
+                        writer.write(
+                            journal.StatusChange(
+                                status="running", reason=f"training towards step {last_step}"
+                            )
+                        )
                         compiled = True
                     more = bool(calls) and not _must_stop(numbers, stop_requested)
                     if more:
@@ -106,15 +112,23 @@ def train(
             watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
             if alarm and spec.alarm_action == "stop":
                 record.summary()
-                return Outcome("stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}")
+                return Outcome(
+                    "stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}"
+                )
             if record.step < last_step and _must_stop(numbers, stop_requested):
                 record.summary()
                 return Outcome(
-                    "stopped", record.step, f"stopped on request after step {record.step} of {last_step}; saved, can be resumed"
+                    "stopped",
+                    record.step,
+                    f"stopped on request after step {record.step} of {last_step}; saved, can be resumed",
                 )
 
     record.summary()
-    return Outcome("finished", record.step, "its one epoch is done" if spec.epochs == 1 else f"all {spec.epochs} epochs done")
+    return Outcome(
+        "finished",
+        record.step,
+        "its one epoch is done" if spec.epochs == 1 else f"all {spec.epochs} epochs done",
+    )
 
 
 def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:

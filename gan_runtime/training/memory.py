@@ -29,7 +29,11 @@ def process_memory() -> ProcessMemory:
 def _peak_bytes() -> int:
     """VmHWM where there is one: getrusage also remembers the process from which this one was started."""
     if STATUS.exists():
-        found = [line.split()[1] for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:")]
+        found = [
+            line.split()[1]
+            for line in STATUS.read_text(encoding="utf-8").splitlines()
+            if line.startswith("VmHWM:")
+        ]
         if found:
             return int(found[0]) * 1024
     unit = 1 if sys.platform == "darwin" else 1024

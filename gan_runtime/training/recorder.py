@@ -9,12 +9,12 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
 from gan_runtime.engines.sample_latents import SHARED
 from gan_runtime.errors import NonFiniteError
-from gan_runtime.journal import JournalWriter
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.calls import WARM_STEPS
 from gan_runtime.training.grids import write_grid
@@ -29,7 +29,13 @@ class Recorder:
     """
 
     def __init__(
-        self, writer: JournalWriter, spec: RunSpec, steps_per_epoch: int, step: int, wall_s: float, rank: int = 0
+        self,
+        writer: JournalWriter,
+        spec: RunSpec,
+        steps_per_epoch: int,
+        step: int,
+        wall_s: float,
+        rank: int = 0,
     ) -> None:
         self._writer, self._spec, self._steps_per_epoch, self._rank = writer, spec, steps_per_epoch, rank
         self._workers = WorkerLog(writer, rank)
@@ -80,7 +86,9 @@ class Recorder:
                 epoch=self.epoch,
                 first_step=self.step + 1,
                 wall_s=list(accumulate([seconds / steps] * steps, initial=self.wall_s))[1:],
-                values={metric: [float(value) for value in values] for metric, values in numbers.values.items()},
+                values={
+                    metric: [float(value) for value in values] for metric, values in numbers.values.items()
+                },
             )
         )
         self._raise_if_not_finite(numbers)
@@ -121,7 +129,11 @@ class Recorder:
         images = (self.step - begin_step - self._untimed_steps) * self._spec.images_per_step
         self._writer.write(
             journal.EpochDone(
-                epoch=self.epochs_done, step=self.step, seconds=seconds, images=images, images_per_s=images / seconds
+                epoch=self.epochs_done,
+                step=self.step,
+                seconds=seconds,
+                images=images,
+                images_per_s=images / seconds,
             )
         )
         self._epoch_begin, self._untimed_steps = (self.step, self.wall_s), 0
@@ -149,18 +161,26 @@ class Recorder:
             write_grid(images, path)
         meta = {"latents": SHARED, "columns": 8}
         file = str(path.relative_to(run.path))
-        sample = journal.Sample(epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta)
+        sample = journal.Sample(
+            epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta
+        )
         scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=found.scores)
-        self._writer.write(scores, *histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin))
+        self._writer.write(
+            scores, *histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
+        )
         return found.scores
 
     def summary(self) -> None:
         """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""
         self._compile_time()
         if self._calls:
-            self._writer.write(*(journal.Phase(phase=phase, seconds=seconds) for phase, seconds in self._steady().items()))
+            self._writer.write(
+                *(journal.Phase(phase=phase, seconds=seconds) for phase, seconds in self._steady().items())
+            )
         if self._spec.profile_steps and not self.has_profile:
-            self._writer.write(journal.Event(level="warning", topic="profile", message=self._why_no_profile()))
+            self._writer.write(
+                journal.Event(level="warning", topic="profile", message=self._why_no_profile())
+            )
 
     def _steady(self) -> dict[str, float]:
         """Seconds per step over the calls after the first: the typical one, and how far they scatter."""
@@ -195,7 +215,9 @@ class Recorder:
         offset = int(np.argmin(np.isfinite(bad[metric])))
         value = "NaN" if np.isnan(bad[metric][offset]) else "infinite"
         step = self.step + 1 + offset
-        raise NonFiniteError(f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1}).")
+        raise NonFiniteError(
+            f"{metric} became {value} at step {step} (epoch {(step - 1) // self._steps_per_epoch + 1})."
+        )
 
 
 def _memory(engine: Engine, epoch: int, step: int) -> journal.Memory:

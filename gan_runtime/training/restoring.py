@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import Engine
 from gan_runtime.errors import CheckpointError
-from gan_runtime.journal import JournalWriter
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 

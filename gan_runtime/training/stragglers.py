@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from statistics import median
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import WorkerSeconds
-from gan_runtime.journal import JournalWriter
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
 
-STRAGGLER_FACTOR = 1.5  # times the median of the others: well above the scatter of equal workers on one busy host (1.2)
+STRAGGLER_FACTOR = (
+    1.5  # times the median of the others: well above the scatter of equal workers on one busy host (1.2)
+)
 
 
 class WorkerLog:
@@ -44,7 +46,9 @@ class WorkerLog:
         by_rank = [median(of_rank) for of_rank in zip(*calls, strict=True)]
         slowest = straggler(by_rank)
         if slowest is not None:
-            self._writer.write(journal.Event(level="warning", topic="straggler", message=_in_words(epoch, slowest, by_rank)))
+            self._writer.write(
+                journal.Event(level="warning", topic="straggler", message=_in_words(epoch, slowest, by_rank))
+            )
 
 
 def straggler(compute_s: list[float]) -> int | None:

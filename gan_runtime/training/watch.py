@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import Arrays, Engine
 from gan_runtime.errors import AlarmError, NonFiniteError
-from gan_runtime.journal import JournalWriter
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.surface import snapshots
 from gan_runtime.training import advice, alarms, checkpoints, finite
@@ -23,10 +23,18 @@ class Watch:
     """
 
     def __init__(
-        self, spec: RunSpec, engine: Engine, run: RunDir, writer: JournalWriter, rank: int = 0, resumed: int | None = None
+        self,
+        spec: RunSpec,
+        engine: Engine,
+        run: RunDir,
+        writer: JournalWriter,
+        rank: int = 0,
+        resumed: int | None = None,
     ) -> None:
         self._spec, self._engine, self._run, self._writer, self._rank = spec, engine, run, writer, rank
-        self._present: set[str] = set()  # topics that were raised in the epoch before: said once, not every epoch
+        self._present: set[str] = (
+            set()
+        )  # topics that were raised in the epoch before: said once, not every epoch
         self._roll_backs = self._since_save = 0
         self._newest = resumed  # step of the checkpoint that was saved or loaded last
 
@@ -64,8 +72,12 @@ class Watch:
         """From where it would go on, and the command for it."""
         if self._rank != 0:
             return ""  # the first worker tells it
-        older = None if self._newest is None else checkpoints.note_failure(self._run.checkpoints, self._newest)
-        from_older = f"It has failed twice from step {self._newest}, so it goes on from step {older} next time. "
+        older = (
+            None if self._newest is None else checkpoints.note_failure(self._run.checkpoints, self._newest)
+        )
+        from_older = (
+            f"It has failed twice from step {self._newest}, so it goes on from step {older} next time. "
+        )
         command = advice.with_lower_rates(self._run, self._spec, SLOWER, resumable=self._newest is not None)
         return f"{'' if older is None else from_older}{command}"
 
@@ -79,7 +91,11 @@ class Watch:
             AlarmError: so many roll-backs have not helped.
         """
         folder = self._run.checkpoints
-        older = checkpoints.load_newest(folder, below=self._newest) if self._since_save and self._newest is not None else None
+        older = (
+            checkpoints.load_newest(folder, below=self._newest)
+            if self._since_save and self._newest is not None
+            else None
+        )
         checkpoint = older or checkpoints.load_newest(folder)
         if self._roll_backs == MOST_ROLL_BACKS or checkpoint is None:
             raise AlarmError(
@@ -93,13 +109,13 @@ class Watch:
         self._present, self._newest = set(), checkpoint.step
         self._engine.load(checkpoint.arrays)
         self._engine.slow_down(SLOWER**self._since_save)
-        message = (
-            f"Rolled back to step {checkpoint.step}; the learning rates are {SLOWER**self._since_save:g} of what they were then."
-        )
+        message = f"Rolled back to step {checkpoint.step}; the learning rates are {SLOWER**self._since_save:g} of what they were then."
         self._writer.write(journal.Event(level="warning", topic="roll_back", message=message))
         return checkpoint.step, checkpoint.wall_s
 
-    def save(self, state: Arrays, step: int, wall_s: float, scores: dict[str, float], epoch: int | None = None) -> None:
+    def save(
+        self, state: Arrays, step: int, wall_s: float, scores: dict[str, float], epoch: int | None = None
+    ) -> None:
         """Saves a state that is good. `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its
         number, 0 before training, None within one."""
         gap = abs(scores["probe_score_real"] - scores["probe_score_fake"]) if scores else None

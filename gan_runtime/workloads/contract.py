@@ -35,7 +35,7 @@ class Noise(Protocol):
 
 @dataclass(frozen=True)
 class Objective:
-    """What the networks are trained towards, as the options of the run say (gan_runtime/run_options/objective.py).
+    """What the networks are trained towards, as the options of the run say (gan_runtime/spec/objective.py).
 
     `real_target`: D's target for real images, 1 minus the label smoothing. `r1_weight`: gamma of the R1 penalty, 0 for none.
     `loss_scaling`: the engine multiplies each network's loss by a factor of its own, as float16 needs.

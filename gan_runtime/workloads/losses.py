@@ -10,7 +10,9 @@ from keras import ops
 
 from gan_runtime.workloads.contract import Tensor
 
-REMAINDER = 1e-20  # of D's gradient where D is sure: G's can still be made from it, and no sum in float32 notices
+REMAINDER = (
+    1e-20  # of D's gradient where D is sure: G's can still be made from it, and no sum in float32 notices
+)
 
 
 def bce_real(logits: Tensor, target: float = 1.0) -> Tensor:

@@ -20,7 +20,9 @@ from gan_runtime.workloads.losses import (
 
 GENERATOR = Update("generator", "loss_generator")
 DISCRIMINATOR = Update("discriminator", "loss_discriminator")
-OPPONENT = Update("generator", "loss_discriminator")  # whose gradient has become that of the generator's loss on its way back
+OPPONENT = Update(
+    "generator", "loss_discriminator"
+)  # whose gradient has become that of the generator's loss on its way back
 
 
 def pair_phases(latent_size: int, objective: Objective, each_image_alone: bool = False) -> tuple[Phase, ...]:
@@ -31,9 +33,14 @@ def pair_phases(latent_size: int, objective: Objective, each_image_alone: bool =
     """
     if objective.updates == "together":
         one_way_back = each_image_alone and not objective.loss_scaling
-        return (_opposed_phase(latent_size, objective) if one_way_back else _joint_phase(latent_size, objective),)
+        return (
+            _opposed_phase(latent_size, objective) if one_way_back else _joint_phase(latent_size, objective),
+        )
     steps = range(objective.discriminator_steps)
-    return (*(_discriminator_phase(latent_size, objective, batch) for batch in steps), _generator_phase(latent_size, objective))
+    return (
+        *(_discriminator_phase(latent_size, objective, batch) for batch in steps),
+        _generator_phase(latent_size, objective),
+    )
 
 
 def _joint_phase(latent_size: int, objective: Objective) -> Phase:
@@ -61,7 +68,9 @@ def _opposed_phase(latent_size: int, objective: Objective) -> Phase:
 def _discriminator_phase(latent_size: int, objective: Objective, real_batch: int) -> Phase:
     def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
         fake_images = ops.stop_gradient(_generated(networks, batch, noise, latent_size))
-        return _critic(networks, batch["images"], networks["discriminator"](fake_images, training=True), objective)
+        return _critic(
+            networks, batch["images"], networks["discriminator"](fake_images, training=True), objective
+        )
 
     return Phase(forward, (DISCRIMINATOR,), real_batch)
 
@@ -75,7 +84,11 @@ def _generator_phase(latent_size: int, objective: Objective) -> Phase:
 
 
 def _critic(
-    networks: Networks, images: Tensor, fake: Tensor, objective: Objective, fake_loss: Callable[[Tensor], Tensor] = bce_fake
+    networks: Networks,
+    images: Tensor,
+    fake: Tensor,
+    objective: Objective,
+    fake_loss: Callable[[Tensor], Tensor] = bce_fake,
 ) -> Forward:
     """D's loss and mean scores, from its logits of the generated images and a pass over the real ones."""
     discriminator = networks["discriminator"]
@@ -84,7 +97,9 @@ def _critic(
     scalars = {"d_real": ops.mean(probability_real(real)), "d_fake": ops.mean(probability_real(fake))}
     if objective.r1_weight > 0.0:
         # Without dropout: the penalty is about the slope of D itself, not of one random thinning of it.
-        slope = step_context.current().input_gradient(lambda inputs: discriminator(inputs, training=False), images)
+        slope = step_context.current().input_gradient(
+            lambda inputs: discriminator(inputs, training=False), images
+        )
         scalars["r1_penalty"] = r1_penalty(slope)
         loss = loss + objective.r1_weight * scalars["r1_penalty"]
     return Forward({"loss_discriminator": loss}, scalars)
@@ -95,7 +110,11 @@ def _generated(networks: Networks, batch: Batch, noise: Noise, latent_size: int)
 
 
 def _generator_loss(logits_fake: Tensor, objective: Objective) -> Tensor:
-    return bce_real(logits_fake) if objective.generator_loss == "non_saturating" else minimax_generator(logits_fake)
+    return (
+        bce_real(logits_fake)
+        if objective.generator_loss == "non_saturating"
+        else minimax_generator(logits_fake)
+    )
 
 
 def pair_scores(networks: Networks, batch: Batch, latents: Tensor) -> dict[str, Tensor]:

@@ -27,7 +27,9 @@ class Kernels(Protocol):
         """Padding "same", output `stride` times as large. `kernel`: (k, k, channels out, channels in)."""
         ...
 
-    def batch_norm(self, values: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    def batch_norm(
+        self, values: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised over all axes but the last, in training mode: (values, batch mean, biased batch variance)."""
         ...
 
@@ -46,7 +48,9 @@ class StepContext:
     weighted_gradient: Callable[[Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Tensor]], Tensor]
 
 
-_current: ContextVar[StepContext] = ContextVar("what the engine offers to the present step on the present replica")
+_current: ContextVar[StepContext] = ContextVar(
+    "what the engine offers to the present step on the present replica"
+)
 
 
 @contextmanager

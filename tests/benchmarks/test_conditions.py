@@ -22,7 +22,11 @@ def test_a_machine_that_stays_busy_is_measured_in_the_end_and_its_load_told() ->
 
 
 def test_only_files_other_than_the_results_count_as_changed(tmp_path: Path) -> None:
-    files = [tmp_path / "engine.py", tmp_path / "benchmarks" / "results" / "latest.jsonl", tmp_path / "docs" / "benchmarks.md"]
+    files = [
+        tmp_path / "engine.py",
+        tmp_path / "benchmarks" / "results" / "latest.jsonl",
+        tmp_path / "docs" / "benchmarks.md",
+    ]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("before")

@@ -30,7 +30,12 @@ def test_neighbours_change_places_and_annotations_are_left_alone() -> None:
     ]
     annotations = [changes._span(node, SOURCE) for node in changes._annotations(changes.ast.parse(SOURCE))]
     assert annotations == [((1, 9), (1, 24))]
-    assert [changes._is_within(place, annotations) for place in ((1, 8), (1, 9), (1, 23), (1, 24))] == [False, True, True, False]
+    assert [changes._is_within(place, annotations) for place in ((1, 8), (1, 9), (1, 23), (1, 24))] == [
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_change_is_made_where_its_lines_stand_nearest_and_nowhere_else() -> None:
@@ -56,7 +61,12 @@ def test_every_named_change_still_has_its_place_and_its_test(named: Named) -> No
 
 def test_every_file_that_is_changed_has_tests_that_exist() -> None:
     assert [path for path in subjects.TESTS if not (REPOSITORY / "gan_runtime" / path).exists()] == []
-    assert {test for path in subjects.TESTS for test in subjects.tests_of(f"gan_runtime/{path}") if not stands(test)} == set()
+    assert {
+        test
+        for path in subjects.TESTS
+        for test in subjects.tests_of(f"gan_runtime/{path}")
+        if not stands(test)
+    } == set()
 
 
 def stands(node: str) -> bool:
@@ -72,7 +82,16 @@ def record(outcome: str, **values: Any) -> dict[str, Any]:
         "after": "b | a",
         "operator": "SwapNeighbours",
     }
-    return {"kind": "mutant", **place, "outcome": outcome, "killed_by": "", "seconds": 1.0, "name": "", "words": "", **values}
+    return {
+        "kind": "mutant",
+        **place,
+        "outcome": outcome,
+        "killed_by": "",
+        "seconds": 1.0,
+        "name": "",
+        "words": "",
+        **values,
+    }
 
 
 def test_the_page_counts_what_was_noticed_and_says_what_was_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +107,8 @@ def test_the_page_counts_what_was_noticed_and_says_what_was_not(monkeypatch: pyt
     text = page.text(records)
     assert "**6 of 7 killed (86%; target 85%).** 8 were tried, of which 1 are equivalent" in text
     assert (
-        "so 75% of all; 1 of the killed survived at first, until a test was written; 1 of the killed without a test that" in text
+        "so 75% of all; 1 of the killed survived at first, until a test was written; 1 of the killed without a test that"
+        in text
     )
     assert "| workloads/pair.py | 8 | 6 | 1 | 1 |" in text
     assert "| workloads/pair.py:3 | `a \\| b` → `b \\| a` | nobody looks |" in text

@@ -10,7 +10,14 @@ from benchmarks.turns import Turn
 
 def test_a_spread_is_median_quartiles_and_extremes() -> None:
     found = spread([1.0, 5.0, 3.0, 2.0, 4.0])
-    assert (found.value, found.quartile_1, found.quartile_3, found.lowest, found.highest, found.count) == (3, 2, 4, 1, 5, 5)
+    assert (found.value, found.quartile_1, found.quartile_3, found.lowest, found.highest, found.count) == (
+        3,
+        2,
+        4,
+        1,
+        5,
+        5,
+    )
 
 
 def test_one_value_is_its_own_spread() -> None:
@@ -37,7 +44,12 @@ def test_sides_with_another_number_of_turns_cannot_be_compared() -> None:
 
 def test_overhead_is_the_streaming_and_the_ends_of_epochs() -> None:
     bare = [Turn(10, 10.0)] * 4  # 1 s per step
-    full = [Turn(10, 10.1), Turn(10, 10.1), Turn(10, 10.1), Turn(10, 12.1)]  # 1 % slower, and 2 s at the end of the epoch
+    full = [
+        Turn(10, 10.1),
+        Turn(10, 10.1),
+        Turn(10, 10.1),
+        Turn(10, 12.1),
+    ]  # 1 % slower, and 2 s at the end of the epoch
     found = overhead(full, bare, [False, False, False, True], steps_per_epoch=200)
     assert found.streaming.value == pytest.approx(0.01)
     assert found.epoch_end_s == pytest.approx(2.0)

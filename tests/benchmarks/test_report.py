@@ -27,7 +27,9 @@ def machine(row: str, load_before: float = 0.1, changed: bool = False) -> Record
 
 
 def test_a_figure_stands_beside_its_target() -> None:
-    text = figures([figure("training", "over_keras_mixed_bfloat16", 1.25, of_totals=1.23), machine("training")])
+    text = figures(
+        [figure("training", "over_keras_mixed_bfloat16", 1.25, of_totals=1.23), machine("training")]
+    )
     assert line_of(text, "times the plain Keras loop, bfloat16") == (
         "| times the plain Keras loop, bfloat16 | **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | 1.23 | at least 1.20 | yes | idle |"
     )
@@ -44,8 +46,12 @@ def test_all_seconds_decide_whether_a_target_is_met_and_not_the_median() -> None
 
 
 def test_a_row_taken_beside_other_work_or_from_changed_files_says_so() -> None:
-    busy = figures([figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.51, changed=True)])
-    assert line_of(busy, "8 simulated replicas").endswith("| yes | load 0.51, files changed since the commit |")
+    busy = figures(
+        [figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.51, changed=True)]
+    )
+    assert line_of(busy, "8 simulated replicas").endswith(
+        "| yes | load 0.51, files changed since the commit |"
+    )
     quiet = figures([figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.5)])
     assert line_of(quiet, "8 simulated replicas").endswith("| yes | idle |")
 
@@ -60,14 +66,18 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
         ]
     )
     assert line_of(text, "share of input").endswith("| **0.4 %** |  |  | 1 |  | at most 1.0 % | yes | – |")
-    assert line_of(text, "resident memory").endswith("| **331 MB** |  |  | 1 |  | at most 300 MB | **no** | – |")
+    assert line_of(text, "resident memory").endswith(
+        "| **331 MB** |  |  | 1 |  | at most 300 MB | **no** | – |"
+    )
     assert line_of(text, "slowest page of a large store, first visit").endswith(
         "| **0.98 s** |  |  | 1 |  | at most 1.00 s | yes | – |"
     )
 
 
 def test_what_could_not_be_measured_says_why_and_what_never_ran_says_so() -> None:
-    text = figures([{"row": "training", "kind": "not_measured", "name": "over_torch_float32", "reason": "No PyTorch."}])
+    text = figures(
+        [{"row": "training", "kind": "not_measured", "name": "over_torch_float32", "reason": "No PyTorch."}]
+    )
     assert "| not measured: No PyTorch | " in line_of(text, "times PyTorch, float32")
     assert "| not measured: no result in benchmarks/results/ | " in line_of(text, "times PyTorch, bfloat16")
 
@@ -76,7 +86,9 @@ def test_a_referee_is_told_by_its_digest() -> None:
     facts: Record = {"row": "referee", "kind": "facts", "sha256": "abc"}
     text = referee([facts, figure("referee", "over referee tf float32", 1.25), machine("referee")])
     assert "SHA-256 is `abc`" in text
-    assert line_of(text, "over referee tf float32").endswith("| **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | idle |")
+    assert line_of(text, "over referee tf float32").endswith(
+        "| **1.25** | 1.20 to 1.30 | 1.10 to 1.40 | 24 | idle |"
+    )
     assert referee([]) == "Not measured.\n"
 
 
@@ -89,7 +101,9 @@ def test_the_yardsticks_of_the_machine_are_named_with_size_and_type() -> None:
 
 
 def test_a_row_that_failed_gives_its_reason_for_all_its_figures() -> None:
-    text = figures([{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}])
+    text = figures(
+        [{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}]
+    )
     assert text.count("not measured: a side broke |") == sum(target.row == "training" for target in TARGETS)
 
 
@@ -109,8 +123,18 @@ def test_growth_is_a_table_of_batches_and_replicas() -> None:
 
 def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
     record: Record = {
-        **{"row": "input", "kind": "machine", "cpu_model": "Some CPU", "cores": 2, "cpu_flags": ["avx2", "avx512_bf16"]},
-        **{"memory_bytes": 25_300_000_000, "python": "3.11.7", "versions": {"tensorflow": "2.21.0", "torch": ""}},
+        **{
+            "row": "input",
+            "kind": "machine",
+            "cpu_model": "Some CPU",
+            "cores": 2,
+            "cpu_flags": ["avx2", "avx512_bf16"],
+        },
+        **{
+            "memory_bytes": 25_300_000_000,
+            "python": "3.11.7",
+            "versions": {"tensorflow": "2.21.0", "torch": ""},
+        },
         **{"date": "2026-01-02T03:04:05+00:00", "commit": "abc1234", "command": "bench", "load_before": 0.1},
         **{"seconds": 300, "uncommitted_changes": False},
     }
@@ -125,13 +149,23 @@ def test_a_page_without_any_result_is_whole() -> None:
 
 
 def test_the_page_in_the_documents_is_the_one_that_the_results_give() -> None:
-    assert report.PAGE.read_text(encoding="utf-8") == report.text(results.latest()), "run python -m benchmarks.report"
+    assert report.PAGE.read_text(encoding="utf-8") == report.text(results.latest()), (
+        "run python -m benchmarks.report"
+    )
 
 
 def test_a_new_result_replaces_its_row_in_latest_and_no_older_file(tmp_path: Path) -> None:
-    first, second, other = ([{"row": row, "kind": "facts", "n": n}] for row, n in (("growth", 1), ("growth", 2), ("input", 3)))
-    kept = [results.keep(records, records[0]["row"], "2026-01-02", tmp_path) for records in (first, other, second)]  # type: ignore[arg-type]
-    assert [path.name for path in kept] == ["2026-01-02-growth.jsonl", "2026-01-02-input.jsonl", "2026-01-02-growth-2.jsonl"]
+    first, second, other = (
+        [{"row": row, "kind": "facts", "n": n}] for row, n in (("growth", 1), ("growth", 2), ("input", 3))
+    )
+    kept = [
+        results.keep(records, records[0]["row"], "2026-01-02", tmp_path) for records in (first, other, second)
+    ]  # type: ignore[arg-type]
+    assert [path.name for path in kept] == [
+        "2026-01-02-growth.jsonl",
+        "2026-01-02-input.jsonl",
+        "2026-01-02-growth-2.jsonl",
+    ]
     assert '"n": 1' in kept[0].read_text(encoding="utf-8")
     assert results.latest(tmp_path) == [*other, *second]
 
@@ -150,7 +184,14 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
         "precision": "mixed_bfloat16",
         "cycles": 1_278_400.0,
     }
-    row |= {"step_ms": 1.36, "floor_ms": 0.3468, "share_of_peak": 0.255, "exchanges": 1.1, "exchange_mb": 10.1, "operations": 115}
+    row |= {
+        "step_ms": 1.36,
+        "floor_ms": 0.3468,
+        "share_of_peak": 0.255,
+        "exchanges": 1.1,
+        "exchange_mb": 10.1,
+        "operations": 115,
+    }
     facts: Record = {
         "row": "cycles",
         "kind": "facts",
@@ -158,7 +199,14 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
         "versions": {"libtpu": "0.0.42.1"},
         "label": "an estimate",
     }
-    dear: Record = {"row": "cycles", "kind": "operation", "side": "keras", "layer": "", "name": "fusion.1", "cycles": 91_987.0}
+    dear: Record = {
+        "row": "cycles",
+        "kind": "operation",
+        "side": "keras",
+        "layer": "",
+        "name": "fusion.1",
+        "cycles": 91_987.0,
+    }
     text = report.cycles([facts, row, dear])
     assert "Every number here is an estimate (v3:2x2, libtpu 0.0.42.1)" in text
     assert line_of(text, "ours") == (

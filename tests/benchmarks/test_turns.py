@@ -23,7 +23,12 @@ def test_sides_take_turns_and_what_libraries_print_does_no_harm() -> None:
     seen: list[tuple[int, str, Turn]] = []
     with child_sides({"peer": ["-c", CHILD], "ours": ["-c", CHILD]}) as sides:
         turns = alternate(list(sides.values()), 2, 5, 1, lambda *turn: seen.append(turn))
-    assert [(number, name) for number, name, _ in seen] == [(1, "peer"), (1, "ours"), (2, "peer"), (2, "ours")]
+    assert [(number, name) for number, name, _ in seen] == [
+        (1, "peer"),
+        (1, "ours"),
+        (2, "peer"),
+        (2, "ours"),
+    ]
     assert turns == {"peer": [Turn(5, 0.5)] * 2, "ours": [Turn(5, 0.5)] * 2}
 
 

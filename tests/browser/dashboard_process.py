@@ -57,7 +57,15 @@ class Dashboard:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), "--server.port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "streamlit",
+            "run",
+            str(REPOSITORY / "app.py"),
+            "--server.port",
+            str(self.port),
+        ]
         environment = {**os.environ, HOME_VARIABLE: str(self.home)}
         with self._log.open("ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY)
@@ -88,9 +96,13 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def open_page(browser: Browser, address: str, *, width: int = 1280, height: int = 800, theme: str = "light") -> Page:
+def open_page(
+    browser: Browser, address: str, *, width: int = 1280, height: int = 800, theme: str = "light"
+) -> Page:
     """A new browser window on the address, once the page is drawn."""
-    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light")
+    page = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light"
+    )
     page.goto(address)
     settled(page)
     return page

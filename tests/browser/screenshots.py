@@ -13,11 +13,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
-from gan_runtime.commands import submit
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import probe
-from gan_runtime.presets import PRESETS
+from gan_runtime.runtime.commands import submit
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import PRESETS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
 
 TARGET = REPOSITORY / "docs" / "screenshots"
@@ -36,7 +36,10 @@ def main() -> None:
         quick = PRESETS["quick"].values
         first = submit(home, RunSpec.parse(quick), host, "quick").run_id
         second = submit(
-            home, RunSpec.parse({**quick, "learning_rate_generator": 1e-3, "replicas": 2, "epochs": 10}), host, "quick"
+            home,
+            RunSpec.parse({**quick, "learning_rate_generator": 1e-3, "replicas": 2, "epochs": 10}),
+            host,
+            "quick",
         ).run_id
         dashboard = Dashboard(home.path, Path(folder) / "dashboard.log")
         try:
@@ -75,7 +78,9 @@ def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     both = ("light", "dark")
     checked(browser, dashboard)
     photograph(browser, dashboard, "tpu", "tpu", both, height=2400)
-    compiled, precise = (next(run for run in runs if f"-{question}-" in run) for question in ("xla", "precision"))
+    compiled, precise = (
+        next(run for run in runs if f"-{question}-" in run) for question in ("xla", "precision")
+    )
     photograph(browser, dashboard, "compare-examples", f"compare?runs={','.join(runs[:4])}", both)
     photograph(browser, dashboard, "studies", "studies", both)
     photograph(browser, dashboard, "paper", "paper", both, height=TALL)
@@ -92,7 +97,12 @@ def checked(browser: Browser, dashboard: Dashboard) -> None:
 
 
 def photograph(
-    browser: Browser, dashboard: Dashboard, name: str, path: str, themes: tuple[str, ...], height: int | None = None
+    browser: Browser,
+    dashboard: Dashboard,
+    name: str,
+    path: str,
+    themes: tuple[str, ...],
+    height: int | None = None,
 ) -> None:
     """One page in some themes, wide and narrow. `height`: of the wide window, where the page is to be seen further down."""
     for theme in themes:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from gan_runtime import journal
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from tests.browser.dashboard_process import Dashboard, open_page
 
 STEPS = 200

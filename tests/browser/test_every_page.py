@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Browser, Page, expect
 
-from gan_runtime import journal
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from tests.browser.dashboard_process import Dashboard, settled
 from tests.browser.test_compare_clicks import stored
 from tests.pages.hostile import TEXTS
@@ -22,7 +22,10 @@ def asked_of_others(page: Page, address: str) -> list[str]:
     own = (address, address.replace("http", "ws"), "data:", "blob:")
     page.on("request", lambda request: None if request.url.startswith(own) else found.append(request.url))
     page.on("websocket", lambda socket: None if socket.url.startswith(own) else found.append(socket.url))
-    page.on("console", lambda message: found.append(message.text) if "Content Security Policy" in message.text else None)
+    page.on(
+        "console",
+        lambda message: found.append(message.text) if "Content Security Policy" in message.text else None,
+    )
     return found
 
 

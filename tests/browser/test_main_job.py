@@ -106,7 +106,9 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     drawing = losses.locator("svg").first.element_handle()
     before = step(page)
     wait_until(lambda: step(page) > before + 8, "the step moves on")
-    assert drawing.evaluate("node => node.isConnected"), "the loss chart was made anew: it flickers and loses its zoom"
+    assert drawing.evaluate("node => node.isConnected"), (
+        "the loss chart was made anew: it flickers and loses its zoom"
+    )
     zoomed = zoomed_in(page, losses, wait_until)
     before = step(page)
     wait_until(lambda: step(page) > before + 8, "the step moves on under the zoom")
@@ -148,7 +150,9 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     expect(page.get_by_text("All 3 epochs done ·")).to_be_visible(timeout=120_000)
     page.goto(f"{dashboard.address}/compare?runs={run_id},{other}")
     settled(page)
-    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas")).to_have_count(4)  # two losses, a result, the options
+    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas")).to_have_count(
+        4
+    )  # two losses, a result, the options
     expect(page.get_by_text("What differs")).to_be_visible()
     expect(page.get_by_test_id("stImage")).to_have_count(2)
     page.close()
@@ -167,7 +171,9 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     dashboard.kill()
     assert psutil.pid_exists(identity["pid"]), "the trainer must outlive the dashboard"
     size = run.trainer_journal().stat().st_size
-    wait_until(lambda: run.trainer_journal().stat().st_size > size, "the trainer writes on without a dashboard")
+    wait_until(
+        lambda: run.trainer_journal().stat().st_size > size, "the trainer writes on without a dashboard"
+    )
     dashboard.start_again()
 
     page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
@@ -179,7 +185,9 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     dashboard.stop()
 
     store = Store(Home(dashboard.home).database)
-    counts = store.rows("SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY metric")
+    counts = store.rows(
+        "SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY metric"
+    )
     last = 2 * STEPS_PER_EPOCH
     each_step = {metric: counted for metric, *counted in counts if counted[2] == 1}
     assert {"d_fake", "d_real", "loss_discriminator", "loss_generator"} <= set(each_step)
@@ -190,10 +198,14 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     store.close()
 
 
-def test_a_wrong_option_is_told_at_its_field_and_cannot_be_started(browser: Browser, dashboard: Dashboard) -> None:
+def test_a_wrong_option_is_told_at_its_field_and_cannot_be_started(
+    browser: Browser, dashboard: Dashboard
+) -> None:
     page = open_page(browser, f"{dashboard.address}/launch")
     fill(page, "textbox", "Replicas (devices)", "3")
-    message = page.get_by_text("Global batch (batch_size_global) is 32, but 3 replicas need a multiple of 3: use 30 or 33.")
+    message = page.get_by_text(
+        "Global batch (batch_size_global) is 32, but 3 replicas need a multiple of 3: use 30 or 33."
+    )
     expect(message).to_have_count(2)  # below its field, and beside the form
     expect(page.get_by_role("button", name="Start run")).to_be_disabled()
     fill(page, "textbox", "Global batch (images per step)", "33")

@@ -10,7 +10,9 @@ from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.tpu.examples import keep_all
 
 
-def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(browser: Browser, dashboard: Dashboard) -> None:
+def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(
+    browser: Browser, dashboard: Dashboard
+) -> None:
     keep_all(
         Home(dashboard.home),
         planning.make({"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"),
@@ -33,7 +35,9 @@ def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(browser: Browser
     settled(page)
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.get_by_text("programs compiled · now")).to_be_visible()
-    expect(page.get_by_test_id("stMetric").filter(has_text="Compiles")).to_contain_text("yes", timeout=200_000)
+    expect(page.get_by_test_id("stMetric").filter(has_text="Compiles")).to_contain_text(
+        "yes", timeout=200_000
+    )
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("The check ended early: cancelled")).to_be_visible()
     expect(page.get_by_role("button", name="Compile the missing")).to_be_enabled()

@@ -18,7 +18,7 @@ from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images
 
 if TYPE_CHECKING:
-    from gan_runtime.engines.tf_distribute import TfEngine
+    from gan_runtime.engines.tf.distribute import TfEngine
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def as_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulated cores exchange by collectives, and each replica updates its own copy."""
     import tensorflow as tf
 
-    from gan_runtime.engines import tf_devices
+    from gan_runtime.engines.tf import devices as tf_devices
 
     monkeypatch.setattr(tf_devices, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
 
@@ -53,14 +53,20 @@ def exchange(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def make(new_group: Callable[[], None]) -> MakeEngine:
     """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch."""
-    from gan_runtime.engines.tf_distribute import TfEngine
+    from gan_runtime.engines.tf.distribute import TfEngine
     from gan_runtime.workloads.mlp_gan import MlpGan
 
-    def call(replicas: int, workload: Workload | None = None, images: np.ndarray | None = None, **options: Any) -> TfEngine:
+    def call(
+        replicas: int, workload: Workload | None = None, images: np.ndarray | None = None, **options: Any
+    ) -> TfEngine:
         new_group()
-        spec = RunSpec.parse({"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options})
+        spec = RunSpec.parse(
+            {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options}
+        )
         chosen = workload or MlpGan()
-        data = ImageSet("random", random_images(40, chosen.image_shape[0]) if images is None else images, "test")
+        data = ImageSet(
+            "random", random_images(40, chosen.image_shape[0]) if images is None else images, "test"
+        )
         return kept(TfEngine(spec, chosen, data, "cpu"))
 
     return call

@@ -6,13 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gan_runtime.engines import jax_kernels, jax_probes
-from gan_runtime.engines.jax_noise import StepNoise
+from gan_runtime.engines.jax import kernels as jax_kernels
+from gan_runtime.engines.jax import probes as jax_probes
+from gan_runtime.engines.jax.noise import StepNoise
 
 
 def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Values after dropout, and the gradient that comes back for `upstream`."""
-    outputs, back = jax.vjp(lambda inputs: StepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate), jnp.asarray(values))
+    outputs, back = jax.vjp(
+        lambda inputs: StepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate), jnp.asarray(values)
+    )
     [gradient] = back(jnp.asarray(upstream))
     return np.asarray(outputs), np.asarray(gradient)
 
@@ -31,4 +34,7 @@ def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:
     """Values, mean and variance."""
-    return [np.asarray(one) for one in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)]
+    return [
+        np.asarray(one)
+        for one in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
+    ]

@@ -14,11 +14,12 @@ import numpy as np
 
 from gan_runtime import catalog
 from gan_runtime.data.contract import ImageSet
-from gan_runtime.engines import jax_probes, jax_step
 from gan_runtime.engines.contract import Arrays, ProbeResult
-from gan_runtime.engines.jax_kernels import CpuKernels, JaxKernels
-from gan_runtime.engines.jax_noise import StepNoise
-from gan_runtime.engines.jax_spmd import JaxEngine
+from gan_runtime.engines.jax import probes as jax_probes
+from gan_runtime.engines.jax import step as jax_step
+from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
+from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.engines import same_noise
 from tests.engines.overflowing import Overflowing
@@ -42,7 +43,9 @@ class SameNoise:
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:
         self._stream += 1
-        kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[self._step, self._share]
+        kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[
+            self._step, self._share
+        ]
         return values * (kept / (1.0 - rate)).astype(values.dtype)
 
 
@@ -59,7 +62,9 @@ NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
 
 def _engine(workload: str, images: np.ndarray, noise: str, **options: Any) -> JaxEngine:
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
-    spec = RunSpec.parse({"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options})
+    spec = RunSpec.parse(
+        {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options}
+    )
     chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
     return JaxEngine(spec, chosen, ImageSet("random", images, "test"), "cpu")
 
@@ -67,7 +72,10 @@ def _engine(workload: str, images: np.ndarray, noise: str, **options: Any) -> Ja
 def _trained(engine: JaxEngine, *calls: int) -> Numbers:
     engine.trace()
     numbers = [engine.run(steps).values for steps in calls]
-    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in (numbers[0] if numbers else {})}
+    return {
+        metric: np.concatenate([call[metric] for call in numbers])
+        for metric in (numbers[0] if numbers else {})
+    }
 
 
 def trained_from(
@@ -84,7 +92,9 @@ def trained_from(
     return [first, second], [between, engine.state()], probe, samples
 
 
-def trained(workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]) -> tuple[Numbers, Arrays]:
+def trained(
+    workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays]:
     """Numbers and state of a new engine after some calls."""
     engine = _engine(workload, images, "own", **options)
     return _trained(engine, *calls), engine.state()
@@ -95,7 +105,12 @@ def trained_without_dropout(
 ) -> tuple[Numbers, Arrays, dict[str, float], float]:
     """Numbers, state and probe scores of a new engine after some calls, and the spread of its images worked out by NumPy."""
     engine = _engine(workload, images, "no_dropout", **options)
-    return _trained(engine, *calls), engine.state(), engine.probe().scores, _spread_of_generated(engine, len(images))
+    return (
+        _trained(engine, *calls),
+        engine.state(),
+        engine.probe().scores,
+        _spread_of_generated(engine, len(images)),
+    )
 
 
 def _spread_of_generated(engine: JaxEngine, images: int) -> float:
@@ -110,7 +125,9 @@ def _spread_of_generated(engine: JaxEngine, images: int) -> float:
     return float(np.concatenate(shares).var(axis=0).mean())
 
 
-def resumed(workload: str, images: np.ndarray, options: dict[str, Any], before: int, after: int) -> tuple[Arrays, Arrays]:
+def resumed(
+    workload: str, images: np.ndarray, options: dict[str, Any], before: int, after: int
+) -> tuple[Arrays, Arrays]:
     """States of a run of `before` + `after` steps, and of one that another engine takes up between them."""
     straight, first, second = (_engine(workload, images, "own", **options) for _ in range(3))
     _trained(straight, before, after)
@@ -122,7 +139,9 @@ def resumed(workload: str, images: np.ndarray, options: dict[str, Any], before: 
 
 def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays]:
     """States before and after a float16 step whose networks have loss scales of their own."""
-    engine = _engine("mlp_gan", images, "own", precision="mixed_float16", optimizer="sgd", **dict.fromkeys(RATES, 1.0))
+    engine = _engine(
+        "mlp_gan", images, "own", precision="mixed_float16", optimizer="sgd", **dict.fromkeys(RATES, 1.0)
+    )
     engine.load({**engine.state(), **_loss_scales(engine, scales)})
     before = engine.state()
     _trained(engine, 1)
@@ -142,7 +161,12 @@ def overflowed(images: np.ndarray, seed: int) -> tuple[Numbers, list[Arrays]]:
 
 def _loss_scales(engine: JaxEngine, scales: dict[str, float]) -> Arrays:
     names = [name for name in engine.state() if name.endswith("dynamic_scale")]
-    return {name: np.float32(scales[network]) for name in names for network in scales if f"optimizer_{network}/" in name}
+    return {
+        name: np.float32(scales[network])
+        for name in names
+        for network in scales
+        if f"optimizer_{network}/" in name
+    }
 
 
 def slowed(images: np.ndarray) -> Numbers:
@@ -168,7 +192,11 @@ def kernels(images: np.ndarray, options: dict[str, Any]) -> dict[str, int | None
     engine = _engine("dcgan_mnist", images, "own", **options)
     engine.trace()
     text = engine._lowered.compile().as_text()
-    return {**asdict(engine.kernels()), "exchanges": text.count(" all-reduce("), "hands_over": text.count("input_output_alias")}
+    return {
+        **asdict(engine.kernels()),
+        "exchanges": text.count(" all-reduce("),
+        "hands_over": text.count("input_output_alias"),
+    }
 
 
 def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
@@ -176,15 +204,22 @@ def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
     rows = 8 // replicas
     normals = [OWN_NOISE(1, jnp.int32(5), jnp.int32(share)).normal(rows, 3) for share in range(replicas)]
     masks = {
-        f"mask {step} {share}": OWN_NOISE(1, jnp.int32(step), jnp.int32(share)).dropout(jnp.ones((100, 100)), rate)
+        f"mask {step} {share}": OWN_NOISE(1, jnp.int32(step), jnp.int32(share)).dropout(
+            jnp.ones((100, 100)), rate
+        )
         for step in (1, 2)
         for share in (0, 1)
     }
     many = OWN_NOISE(1, jnp.int32(6), jnp.int32(0)).normal(1000, 100)
-    return {name: np.asarray(value) for name, value in {"normal": jnp.concatenate(normals), "many": many, **masks}.items()}
+    return {
+        name: np.asarray(value)
+        for name, value in {"normal": jnp.concatenate(normals), "many": many, **masks}.items()
+    }
 
 
-def layers_and_kernels(kind: str, shape: tuple[int, int, int], stride: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def layers_and_kernels(
+    kind: str, shape: tuple[int, int, int], stride: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
     size, channels, filters = shape
     random = np.random.default_rng(0)

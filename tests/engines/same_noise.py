@@ -12,9 +12,13 @@ SHARES = 8  # replicas times accumulation steps
 
 def latents(seed: int, stream: int, columns: int) -> np.ndarray:
     """float32 (steps, 64, columns), of which each share of a batch takes its rows."""
-    return np.random.RandomState([seed, stream]).standard_normal((STEPS, MOST_ROWS, columns)).astype(np.float32)
+    return (
+        np.random.RandomState([seed, stream]).standard_normal((STEPS, MOST_ROWS, columns)).astype(np.float32)
+    )
 
 
 def kept(seed: int, stream: int, shape: tuple[int, ...], rate: float) -> np.ndarray:
     """uint8 (steps, shares, …): 1 for the units of a layer that stay."""
-    return (np.random.RandomState([seed, stream]).random_sample((STEPS, SHARES, *shape)) >= rate).astype(np.uint8)
+    return (np.random.RandomState([seed, stream]).random_sample((STEPS, SHARES, *shape)) >= rate).astype(
+        np.uint8
+    )

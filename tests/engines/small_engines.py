@@ -13,7 +13,7 @@ from gan_runtime.engines.image_order import ImageOrder
 from gan_runtime.spec import RunSpec
 
 if TYPE_CHECKING:
-    from gan_runtime.engines.tf_distribute import TfEngine
+    from gan_runtime.engines.tf.distribute import TfEngine
 
 BATCH = 8
 MakeEngine = Callable[..., "TfEngine"]
@@ -27,8 +27,12 @@ def random_images(count: int, size: int = 28) -> np.ndarray:
 
 def seed_of(replica: int, step: int, batch: int, images: int) -> int:
     """A seed with which this one of two replicas sees image 0 in this step, from 0, of the first epoch."""
-    specs = (RunSpec.parse({"replicas": 2, "batch_size_global": batch, "seed": seed}) for seed in range(1, 200))
-    return next(spec.seed for spec in specs if 0 in np.split(ImageOrder(spec, images).rows(step, 1)[0, 0], 2)[replica])
+    specs = (
+        RunSpec.parse({"replicas": 2, "batch_size_global": batch, "seed": seed}) for seed in range(1, 200)
+    )
+    return next(
+        spec.seed for spec in specs if 0 in np.split(ImageOrder(spec, images).rows(step, 1)[0, 0], 2)[replica]
+    )
 
 
 def kept(thing: Any) -> Any:
@@ -51,7 +55,7 @@ def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
 
 def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
-    from gan_runtime.engines.tf_devices import SharedMemoryMirroredStrategy
+    from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
 
     shared = isinstance(engine._strategy, SharedMemoryMirroredStrategy)
     return {
@@ -108,7 +112,12 @@ def assert_counts_alike(found: BinCounts, expected: BinCounts, share: float) -> 
     assert np.abs(found.edges - expected.edges).max() <= 0.01 * span, found.name
     assert found.counts.sum() == expected.counts.sum(), found.name
     others = np.abs(found.counts - expected.counts).sum() / 2
-    assert others <= max(1, share * expected.counts.sum()), (found.name, others, found.counts, expected.counts)
+    assert others <= max(1, share * expected.counts.sum()), (
+        found.name,
+        others,
+        found.counts,
+        expected.counts,
+    )
 
 
 def _length(one: np.ndarray, other: np.ndarray) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines import tf_histograms
 from gan_runtime.engines.probing import parts, probed
+from gan_runtime.engines.tf import histograms as tf_histograms
 from tests.engines.tiny_gan import TinyGan
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -34,7 +34,11 @@ def test_equal_values_are_counted_in_one_bin_of_some_width(value: float) -> None
 def test_stored_counts_have_equal_bins_between_their_ends() -> None:
     counted = np.array([1, 0, 2, 4], np.int32), np.array([-1.0, 3.0], np.float32)
     [found] = probed({"weight/generator": counted}, {}, loss_scaled=False).histograms
-    assert (found.name, found.edges.tolist(), found.counts.tolist()) == ("weight/generator", [-1, 0, 1, 2, 3], [1, 0, 2, 4])
+    assert (found.name, found.edges.tolist(), found.counts.tolist()) == (
+        "weight/generator",
+        [-1, 0, 1, 2, 3],
+        [1, 0, 2, 4],
+    )
     assert found.counts.dtype == np.int64
 
 

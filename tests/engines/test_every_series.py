@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard import histogram_words
+from dashboard.histograms import words as histogram_words
 from dashboard.metric_words import METRICS
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from tests.engines.small_engines import MakeEngine, trained
@@ -22,4 +22,7 @@ def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> Non
     histograms, metrics = [item.name for item in probe.histograms], [*metrics, *probe.scores]
     assert (len(histograms), len(metrics)) == (26, 19)
     assert without_a_panel(histograms, metrics) == set()
-    assert without_a_panel([*histograms, "activation/generator"], [*metrics, "fid"]) == {"activation/generator", "fid"}
+    assert without_a_panel([*histograms, "activation/generator"], [*metrics, "fid"]) == {
+        "activation/generator",
+        "fid",
+    }

@@ -24,7 +24,9 @@ def without_overflow(names: list[str], scores: dict[str, float]) -> None:
 def test_on_tensorflow(make: MakeEngine) -> None:
     engine = make(1, precision="mixed_float16")
     arrays = engine.state()
-    scales = {name: np.full_like(array, SCALE) for name, array in arrays.items() if name.endswith("dynamic_scale")}
+    scales = {
+        name: np.full_like(array, SCALE) for name, array in arrays.items() if name.endswith("dynamic_scale")
+    }
     assert scales
     engine.load({**arrays, **scales})
     found = engine.probe()

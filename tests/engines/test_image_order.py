@@ -16,14 +16,23 @@ pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its de
 
 def test_random_words_are_those_of_the_published_test_vectors() -> None:
     zeros, ones = np.zeros((4, 1), np.uint64), np.full((4, 1), 0xFFFFFFFF, np.uint64)
-    assert [hex(word) for word in philox(zeros, (0, 0))[:, 0]] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]
+    assert [hex(word) for word in philox(zeros, (0, 0))[:, 0]] == [
+        "0x6627e8d5",
+        "0xe169c58d",
+        "0xbc57ac4c",
+        "0x9b00dbd8",
+    ]
     found = philox(ones, (0xFFFFFFFF, 0xFFFFFFFF))[:, 0]
     assert [hex(word) for word in found] == ["0x408f276d", "0x41c83b0e", "0xa20bc7c6", "0x6d5451fd"]
 
 
-@pytest.mark.parametrize(("seed", "epoch", "count"), [(1, 0, 10), (7, 3, 1797), (2**31 - 1, 9_999, 1001), (1, 0, 1)])
+@pytest.mark.parametrize(
+    ("seed", "epoch", "count"), [(1, 0, 10), (7, 3, 1797), (2**31 - 1, 9_999, 1001), (1, 0, 1)]
+)
 def test_the_order_is_the_one_that_tensorflow_shuffles(seed: int, epoch: int, count: int) -> None:
-    wanted = tf.random.experimental.stateless_shuffle(tf.range(count), seed=tf.constant([seed, epoch], tf.int64))
+    wanted = tf.random.experimental.stateless_shuffle(
+        tf.range(count), seed=tf.constant([seed, epoch], tf.int64)
+    )
     assert epoch_order(seed, epoch, count).tolist() == wanted.numpy().tolist()
 
 
@@ -34,7 +43,9 @@ def test_an_order_of_mnist_is_made_in_a_moment() -> None:
 
 
 def test_each_step_takes_the_next_images_and_an_epoch_drops_the_rest() -> None:
-    order = ImageOrder(RunSpec.parse({"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}), 20)
+    order = ImageOrder(
+        RunSpec.parse({"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}), 20
+    )
     rows = order.rows(first_step=1, steps=2)
     assert rows.shape == (2, 2, 4)
     assert rows[0].ravel().tolist() == epoch_order(1, 0, 20)[8:16].tolist()

@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines import tf_probes, tf_step
+from gan_runtime.engines.tf import probes as tf_probes
+from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads.contract import Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
 from tests.engines import same_noise
 from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import MakeEngine, assert_close, assert_counts_alike, assert_moves_alike, random_images
+from tests.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    assert_counts_alike,
+    assert_moves_alike,
+    random_images,
+)
 from tests.engines.tiny_gan import TinyGan
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
@@ -28,7 +35,13 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "one replica, in turn, with all that a loss can have": (
         "tiny",
         {
-            **{**SLOWLY, "momentum": 0.5, "updates": "in_turn", "discriminator_steps": 2, "generator_loss": "minimax"},
+            **{
+                **SLOWLY,
+                "momentum": 0.5,
+                "updates": "in_turn",
+                "discriminator_steps": 2,
+                "generator_loss": "minimax",
+            },
             **{"r1_weight": 1.0, "label_smoothing": 0.1, "accumulation_steps": 2},
         },
         3,
@@ -43,8 +56,19 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "adam, schedule, clipping, average": (
         "mlp_gan",
         {
-            **{"learning_rate_schedule": "cosine_restarts", "restart_epochs": 1, "warmup_epochs": 1, "adam_beta_1": 0.5},
-            **{"learning_rate_scaling": "sqrt", "clip_norm": 0.1, "ema_decay": 0.9, "samples_from": "ema", "replicas": 2},
+            **{
+                "learning_rate_schedule": "cosine_restarts",
+                "restart_epochs": 1,
+                "warmup_epochs": 1,
+                "adam_beta_1": 0.5,
+            },
+            **{
+                "learning_rate_scaling": "sqrt",
+                "clip_norm": 0.1,
+                "ema_decay": 0.9,
+                "samples_from": "ema",
+                "replicas": 2,
+            },
         },
         7,
     ),
@@ -80,7 +104,9 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
     images = random_images(40, WORKLOADS[workload].image_shape[0])
     engine = make(workload=WORKLOADS[workload](), images=images, **{"replicas": 1, "seed": 3, **options})
     begin = engine.state()
-    numbers, states, probe, samples = jax("trained_from", workload, images, {"seed": 3, **options}, begin, steps)
+    numbers, states, probe, samples = jax(
+        "trained_from", workload, images, {"seed": 3, **options}, begin, steps
+    )
 
     engine.trace()
     engine.mark()
@@ -100,7 +126,9 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
 
 def test_a_checkpoint_of_another_workload_is_refused(make: MakeEngine, jax: JaxProcess) -> None:
     why = jax("refused", random_images(40), make(1, DcganMnist()).state())
-    assert why.startswith("CheckpointError: the checkpoint does not fit this run's networks and optimizers (differs in ")
+    assert why.startswith(
+        "CheckpointError: the checkpoint does not fit this run's networks and optimizers (differs in "
+    )
 
 
 def test_the_process_with_jax_holds_no_tensorflow(jax: JaxProcess) -> None:

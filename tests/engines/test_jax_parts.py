@@ -15,7 +15,9 @@ def test_latents_do_not_depend_on_the_replicas_and_masks_do(jax: JaxProcess) -> 
     assert abs(one["many"].mean()) < 0.02
     assert abs(one["many"].std() - 1.0) < 0.02
     masks = [one[f"mask {step} {share}"] for step in (1, 2) for share in (0, 1)]
-    assert all(np.isclose(np.unique(mask), [0.0, 256 / 179]).all() for mask in masks), "what is kept is scaled up"
+    assert all(np.isclose(np.unique(mask), [0.0, 256 / 179]).all() for mask in masks), (
+        "what is kept is scaled up"
+    )
     assert all(abs((mask > 0).mean() - 179 / 256) < 0.02 for mask in masks)
     assert len({mask.tobytes() for mask in masks}) == 4
 
@@ -47,7 +49,9 @@ def test_values_are_counted_in_sixty_bins_from_the_lowest_to_the_highest(jax: Ja
     values = np.random.default_rng(1).gamma(2.0, size=4000).astype(np.float32)
     _, counts, low_high = jax("counted", values)
     assert low_high.tolist() == [values.min(), values.max()]
-    assert np.abs(counts - np.histogram(values, np.linspace(*low_high, 61))[0]).max() <= 1  # rounding at the edges
+    assert (
+        np.abs(counts - np.histogram(values, np.linspace(*low_high, 61))[0]).max() <= 1
+    )  # rounding at the edges
     _, counts, low_high = jax("counted", np.full(10, -3.0, np.float32))
     assert (counts[0], counts.sum()) == (10, 10), "equal values"
     assert low_high[1] > low_high[0]

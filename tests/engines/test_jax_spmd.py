@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import assert_close, assert_equal, assert_moves_alike, cosine, moved, random_images, seed_of
+from tests.engines.small_engines import (
+    assert_close,
+    assert_equal,
+    assert_moves_alike,
+    cosine,
+    moved,
+    random_images,
+    seed_of,
+)
 
 RATES = ("learning_rate_generator", "learning_rate_discriminator")
 MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
@@ -21,7 +29,9 @@ MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
         ("tiny", {**MLP, "batch_norm": "synchronised"}),
     ],
 )
-def test_eight_devices_compute_what_one_computes(workload: str, options: dict[str, Any], jax: JaxProcess) -> None:
+def test_eight_devices_compute_what_one_computes(
+    workload: str, options: dict[str, Any], jax: JaxProcess
+) -> None:
     # One batch: with more images, each device's gradients at the end of an epoch are of images of its own share.
     images = random_images(16, 8 if workload == "tiny" else 28)
     options = {**options, "batch_size_global": 16}
@@ -54,14 +64,18 @@ def test_the_length_of_a_call_changes_no_number(jax: JaxProcess) -> None:
 
 def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
     options = {"replicas": 2, "ema_decay": 0.9}
-    straight, resumed = jax("resumed", "tiny", random_images(24, 8), options, 2, 3)  # over the end of an epoch of 3 steps
+    straight, resumed = jax(
+        "resumed", "tiny", random_images(24, 8), options, 2, 3
+    )  # over the end of an epoch of 3 steps
     assert straight["step"] == 5
     assert_equal(resumed, straight)
 
 
 def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(jax: JaxProcess) -> None:
     options = {**MLP, "ema_decay": 0.9, "replicas": 2}
-    (_, begin), (_, state) = (jax("trained", "tiny", random_images(24, 8), calls, options) for calls in ((), (2,)))
+    (_, begin), (_, state) = (
+        jax("trained", "tiny", random_images(24, 8), calls, options) for calls in ((), (2,))
+    )
     statistics = [name for name in state if name.startswith("average/") and "moving_" in name]
     assert len(statistics) == 2
     for name in statistics:
@@ -82,9 +96,14 @@ def test_kernels_compute_what_the_layers_of_keras_compute(
 def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None:
     images = random_images(40)
     _, before = jax("trained", "mlp_gan", images, (), MLP)
-    wide, narrow = (jax("trained", "mlp_gan", images, (2,), {**MLP, "precision": name}) for name in ("float32", "mixed_bfloat16"))
+    wide, narrow = (
+        jax("trained", "mlp_gan", images, (2,), {**MLP, "precision": name})
+        for name in ("float32", "mixed_bfloat16")
+    )
     assert_close(narrow[0], wide[0], 0.02)
-    assert {array.dtype.name for name, array in narrow[1].items() if name.startswith("generator/")} == {"float32"}
+    assert {array.dtype.name for name, array in narrow[1].items() if name.startswith("generator/")} == {
+        "float32"
+    }
     for network in ("generator", "discriminator"):
         expected, found = (moved(before, state, network) for _, state in (wide, narrow))
         assert cosine(found, expected) > 0.98
@@ -108,7 +127,9 @@ def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(jax: J
 
 
 @pytest.mark.parametrize("replica", [0, 1])
-def test_an_overflow_on_one_replica_is_skipped_by_all_and_lowers_the_loss_scale(replica: int, jax: JaxProcess) -> None:
+def test_an_overflow_on_one_replica_is_skipped_by_all_and_lowers_the_loss_scale(
+    replica: int, jax: JaxProcess
+) -> None:
     images = random_images(40)
     images[0] = 255
     numbers, (begin, skipped, after) = jax("overflowed", images, seed_of(replica, 0, 8, 40))
@@ -123,7 +144,9 @@ def test_lowered_rates_hold_from_the_next_call_on(jax: JaxProcess) -> None:
 
 
 def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
-    found = jax("kernels", random_images(40), {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"})
+    found = jax(
+        "kernels", random_images(40), {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"}
+    )
     assert found["exchanges"] == 2, "one for all gradients of a step, one for the numbers of the call"
     assert found["hands_over"] == 1
     assert found["kernels_before"] > found["kernels_after"] > found["fusions"] > 0

@@ -15,13 +15,17 @@ BACKWARD_G = "while/body/_1/gradient_tape/while/forward/generator_1/dense_1/MatM
 SUM_G = STEP + "optimizer_generator/all_reduce_generator/CollectiveReduceV2"
 
 
-def op(name: str, start_s: float, seconds: float, kind: str = "MatMul", line: str = "tf_Compute/1", **more: bool) -> Op:
+def op(
+    name: str, start_s: float, seconds: float, kind: str = "MatMul", line: str = "tf_Compute/1", **more: bool
+) -> Op:
     return Op(name, kind, start_s, seconds, line, **more)
 
 
 def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
     """Seconds by network and category of a window from 0 to `seconds` on one device."""
-    return {(item.network, item.category): item.seconds for item in shares([ops], Window(0.0, seconds), NETWORKS)}
+    return {
+        (item.network, item.category): item.seconds for item in shares([ops], Window(0.0, seconds), NETWORKS)
+    }
 
 
 @pytest.mark.parametrize(
@@ -34,14 +38,39 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         ("gradient_tape/discriminator_1/leaky_1_1/LeakyRelu/LeakyReluGrad", "", "discriminator", "backward"),
         (STEP + "gradients/AddN_3", "AddN", "", "backward"),
         (STEP + "optimizer_generator/Sqrt_1", "Sqrt", "generator", "optimizer"),
-        (STEP + "adam_discriminator/update_1/AssignSubVariableOp", "AssignSubVariableOp", "discriminator", "optimizer"),
+        (
+            STEP + "adam_discriminator/update_1/AssignSubVariableOp",
+            "AssignSubVariableOp",
+            "discriminator",
+            "optimizer",
+        ),
         (STEP + "loss_scale_generator/Mul", "Mul", "generator", "optimizer"),
         (SUM_G, "CollectiveReduceV2", "generator", "gradient_all_reduce"),
-        (STEP + "optimizer_generator/all_reduce_generator/concat", "ConcatV2", "generator", "gradient_all_reduce"),
-        (STEP + "optimizer_generator/all_reduce_generator/AddN_1", "AddN", "generator", "gradient_all_reduce"),
+        (
+            STEP + "optimizer_generator/all_reduce_generator/concat",
+            "ConcatV2",
+            "generator",
+            "gradient_all_reduce",
+        ),
+        (
+            STEP + "optimizer_generator/all_reduce_generator/AddN_1",
+            "AddN",
+            "generator",
+            "gradient_all_reduce",
+        ),
         (STEP + "all_reduce_weights/truediv", "RealDiv", "", "gradient_all_reduce"),
-        (STEP + "adam_discriminator/CollectiveReduceV2_1", "CollectiveReduceV2", "discriminator", "gradient_all_reduce"),
-        (STEP + "forward/generator_1/norm_1_1/CollectiveReduceV2", "CollectiveReduceV2", "generator", "batch_norm_all_reduce"),
+        (
+            STEP + "adam_discriminator/CollectiveReduceV2_1",
+            "CollectiveReduceV2",
+            "discriminator",
+            "gradient_all_reduce",
+        ),
+        (
+            STEP + "forward/generator_1/norm_1_1/CollectiveReduceV2",
+            "CollectiveReduceV2",
+            "generator",
+            "batch_norm_all_reduce",
+        ),
         (
             STEP + "forward/generator_1/norm_1_1/all_reduce_batch_norm/truediv",
             "RealDiv",
@@ -63,7 +92,9 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         ("regenerator/dense/MatMul", "MatMul", "", "unattributed"),
     ],
 )
-def test_the_path_and_the_kind_say_what_an_operation_is(name: str, kind: str, network: str, category: str) -> None:
+def test_the_path_and_the_kind_say_what_an_operation_is(
+    name: str, kind: str, network: str, category: str
+) -> None:
     assert Classifier(NETWORKS).place(op(name, 0, 1, kind)) == (network, category)
 
 
@@ -77,13 +108,24 @@ def test_what_no_operation_fills_is_idle() -> None:
 
 
 def test_a_moment_is_divided_evenly_among_what_computes_then() -> None:
-    several = divided(op(FORWARD_G, 0, 10), op(BACKWARD_G, 4, 6, line="tf_Compute/2"), op(BACKWARD_G, 4, 6, line="tf_Compute/3"))
-    assert several == {("generator", "forward"): pytest.approx(6), ("generator", "backward"): pytest.approx(4)}
+    several = divided(
+        op(FORWARD_G, 0, 10),
+        op(BACKWARD_G, 4, 6, line="tf_Compute/2"),
+        op(BACKWARD_G, 4, 6, line="tf_Compute/3"),
+    )
+    assert several == {
+        ("generator", "forward"): pytest.approx(6),
+        ("generator", "backward"): pytest.approx(4),
+    }
 
 
 def test_of_nested_operations_the_inner_one_counts() -> None:
     nested = divided(op(FORWARD_G, 0, 10), op(FORWARD_D, 2, 5), op(BACKWARD_G, 3, 1), op(FORWARD_D, 8, 1))
-    assert nested == {("generator", "forward"): 4, ("discriminator", "forward"): 5, ("generator", "backward"): 1}
+    assert nested == {
+        ("generator", "forward"): 4,
+        ("discriminator", "forward"): 5,
+        ("generator", "backward"): 1,
+    }
 
 
 def test_an_exchange_hidden_behind_computing_costs_nothing() -> None:
@@ -109,7 +151,9 @@ def test_adding_up_in_one_memory_is_computing() -> None:
 
 def test_what_was_handed_over_counts_where_nothing_else_is_seen_computing() -> None:
     found = divided(
-        op(FORWARD_G, 0, 4), op(BACKWARD_G, 1, 8, handed_over=True), op(SUM_G, 0, 10, "CollectiveReduceV2", "collective_ops/1")
+        op(FORWARD_G, 0, 4),
+        op(BACKWARD_G, 1, 8, handed_over=True),
+        op(SUM_G, 0, 10, "CollectiveReduceV2", "collective_ops/1"),
     )
     assert found == {
         ("generator", "forward"): 4,
@@ -119,7 +163,9 @@ def test_what_was_handed_over_counts_where_nothing_else_is_seen_computing() -> N
 
 
 def test_calls_that_wait_for_what_they_called_do_not_count() -> None:
-    assert divided(op("cluster_1/xla_run", 0, 10, "_XlaRun"), op(FORWARD_G, 2, 3, line="tf_numa_-1_Eigen/1")) == {
+    assert divided(
+        op("cluster_1/xla_run", 0, 10, "_XlaRun"), op(FORWARD_G, 2, 3, line="tf_numa_-1_Eigen/1")
+    ) == {
         ("generator", "forward"): 3,
         ("", "idle"): 7,
     }
@@ -134,7 +180,9 @@ def test_only_what_lies_in_the_window_counts() -> None:
 
 
 def test_shares_add_up_to_1_and_are_the_mean_over_the_devices() -> None:
-    found = shares([[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]], Window(0.0, 4.0), NETWORKS)
+    found = shares(
+        [[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]], Window(0.0, 4.0), NETWORKS
+    )
     assert found == (
         ProfileShare("generator", "forward", 3.0, 0.75),
         ProfileShare("generator", "backward", 1.0, 0.25),

@@ -11,22 +11,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.data import loading
-from gan_runtime.engines import tf_flags
-from gan_runtime.rundir import RunDir
+from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from tests.engines.small_engines import MakeEngine, Numbers, assert_close, assert_moves_alike, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
-OF_THE_STEP = ("Softplus", "gradient_tape/", "optimizer_generator/", "optimizer_discriminator/")  # losses, gradients, updates
+OF_THE_STEP = (
+    "Softplus",
+    "gradient_tape/",
+    "optimizer_generator/",
+    "optimizer_discriminator/",
+)  # losses, gradients, updates
 
 
 def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngine) -> None:
     """Dropout noise included: it is made so that XLA draws the same numbers. At rate 1 the weights move by the gradient itself."""
     options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
-    off, jit = (make(1, DcganMnist(), xla=xla, r1_weight=1.0, accumulation_steps=2, **options) for xla in ("off", "jit"))
+    off, jit = (
+        make(1, DcganMnist(), xla=xla, r1_weight=1.0, accumulation_steps=2, **options)
+        for xla in ("off", "jit")
+    )
     before = off.state()
     assert_close(trained(jit, 1), trained(off, 1), 1e-4)
     assert_moves_alike(before, jit.state(), off.state(), 1e-3)
@@ -35,7 +43,9 @@ def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngin
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
-def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: MakeEngine, replicas: int, parts: int) -> None:
+def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(
+    make: MakeEngine, replicas: int, parts: int
+) -> None:
     engine = make(replicas, xla="jit", count_kernels="yes", accumulation_steps=parts)
     engine.trace()
     found = engine.kernels()
@@ -49,7 +59,8 @@ def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: M
 
 def test_the_phases_of_a_step_add_up(make: MakeEngine) -> None:
     together, in_turn = (
-        make(1, xla="jit", count_kernels="yes", updates=updates).kernels() for updates in ("together", "in_turn")
+        make(1, xla="jit", count_kernels="yes", updates=updates).kernels()
+        for updates in ("together", "in_turn")
     )
     assert (in_turn.kernels_before or 0) > (together.kernels_before or 0)
 
@@ -87,7 +98,11 @@ def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
 
 def recorded(run: RunDir) -> Numbers:
     """Every metric of every step in the trainer's journal."""
-    calls = [record.values for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)]
+    calls = [
+        record.values
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.Scalars)
+    ]
     return {metric: np.concatenate([call[metric] for call in calls]) for metric in calls[0]}
 
 
@@ -95,7 +110,11 @@ def recorded(run: RunDir) -> Numbers:
     ("xla", "given", "flags"),
     [
         ("autocluster", None, "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"),
-        ("autocluster", "--tf_xla_min_cluster_size=9", "--tf_xla_min_cluster_size=9 --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"),
+        (
+            "autocluster",
+            "--tf_xla_min_cluster_size=9",
+            "--tf_xla_min_cluster_size=9 --tf_xla_auto_jit=2 --tf_xla_cpu_global_jit",
+        ),
         ("jit", None, None),
         ("off", "--tf_xla_min_cluster_size=9", "--tf_xla_min_cluster_size=9"),
     ],
@@ -120,7 +139,10 @@ def test_flags_are_set_for_autocluster_alone(
     ],
 )
 def test_as_many_replicas_as_cores_get_one_thread_an_operation(
-    monkeypatch: pytest.MonkeyPatch, options: dict[str, int], accelerator: str, threads: tuple[str | None, str | None]
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, int],
+    accelerator: str,
+    threads: tuple[str | None, str | None],
 ) -> None:
     monkeypatch.setattr(os, "environ", {})
     monkeypatch.setattr(os, "cpu_count", lambda: 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tf_devices import make_strategy, tpu_advice
+from gan_runtime.engines.tf.devices import make_strategy, tpu_advice
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import (
@@ -21,11 +21,20 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replicas", [2, 4])
-def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(make: MakeEngine, replicas: int) -> None:
+def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(
+    make: MakeEngine, replicas: int
+) -> None:
     one, several = make(1), make(replicas)
     expected, found = trained(one, 1, 6), trained(several, 1, 6)
     assert {metric: len(values) for metric, values in found.items()} == dict.fromkeys(
-        ("d_fake", "d_real", "learning_rate_discriminator", "learning_rate_generator", "loss_discriminator", "loss_generator"),
+        (
+            "d_fake",
+            "d_real",
+            "learning_rate_discriminator",
+            "learning_rate_generator",
+            "loss_discriminator",
+            "loss_generator",
+        ),
         7,
     )
     assert_close(found, expected, 1e-5)
@@ -37,7 +46,9 @@ def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
     before = engine.state()
     numbers = trained(engine, 7)
     after = engine.state()
-    assert [name for name in before if np.array_equal(before[name], after[name]) and name != "rate_factor"] == []
+    assert [
+        name for name in before if np.array_equal(before[name], after[name]) and name != "rate_factor"
+    ] == []
     assert np.isfinite(numbers["loss_discriminator"]).all()
     assert after["step"] == 7
 
@@ -71,7 +82,9 @@ def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
 # ---- devices ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("replicas", "strategy"), [(1, "OneDeviceStrategy"), (8, "SharedMemoryMirroredStrategy")])
+@pytest.mark.parametrize(
+    ("replicas", "strategy"), [(1, "OneDeviceStrategy"), (8, "SharedMemoryMirroredStrategy")]
+)
 def test_the_engine_describes_its_devices(make: MakeEngine, replicas: int, strategy: str) -> None:
     found = make(replicas).describe()
     assert found["strategy"] == strategy
@@ -89,7 +102,8 @@ def test_more_replicas_than_simulated_cores_are_refused() -> None:
 
 def test_more_replicas_than_gpus_are_refused() -> None:
     with pytest.raises(
-        AcceleratorError, match=r"the run wants 1024 GPU\(s\), but TensorFlow sees \d+: lower replicas, use accelerator=cpu"
+        AcceleratorError,
+        match=r"the run wants 1024 GPU\(s\), but TensorFlow sees \d+: lower replicas, use accelerator=cpu",
     ):
         make_strategy(RunSpec.parse({"replicas": 1_024, "batch_size_global": 1_024}), "gpu")
 
@@ -107,7 +121,10 @@ def test_more_replicas_than_gpus_are_refused() -> None:
             "the TPU at 'local' cannot be used (libtpu is there but finds no TPU: see that no other process holds it, and that libtpu "
             "suits the framework (docs/tpu.md)); or choose accelerator=cpu or gpu.",
         ),
-        ("first line\nsecond", "the TPU at 'local' cannot be used (first line); or choose accelerator=cpu or gpu."),
+        (
+            "first line\nsecond",
+            "the TPU at 'local' cannot be used (first line); or choose accelerator=cpu or gpu.",
+        ),
         ("", "the TPU at 'local' cannot be used (ValueError); or choose accelerator=cpu or gpu."),
     ],
 )
@@ -125,7 +142,11 @@ def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> Non
     assert found.numbers.values["loss_generator"].shape == (5,)
     assert sum(item.share for item in found.shares) == pytest.approx(1.0)
     assert sum(item.seconds for item in found.shares) == pytest.approx(found.numbers.seconds, rel=0.1)
-    work = {(name, part) for name in ("generator", "discriminator") for part in ("forward", "backward", "optimizer")}
+    work = {
+        (name, part)
+        for name in ("generator", "discriminator")
+        for part in ("forward", "backward", "optimizer")
+    }
     assert work <= {(item.network, item.category) for item in found.shares}
     assert engine.state()["step"] == 9
 

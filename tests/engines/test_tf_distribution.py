@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines.contract import Arrays
-from gan_runtime.engines.tf_distribute import TfEngine
-from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.layers import ReplicaDropout
 from tests.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
@@ -72,13 +72,18 @@ def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngin
     engine = make(2)
     engine.trace()
     sent = [node.name for node in operations(engine) if node.op == "CollectiveReduceV2"]
-    assert [sum(network in name for name in sent) for network in ("generator", "discriminator")] == [2, 2], "of each replica"
+    assert [sum(network in name for name in sent) for network in ("generator", "discriminator")] == [2, 2], (
+        "of each replica"
+    )
     assert len(sent) == 4
 
 
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
     options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
-    one, two = make(1, WithoutDropout(), **options), make(2, WithoutDropout(), batch_norm="synchronised", **options)
+    one, two = (
+        make(1, WithoutDropout(), **options),
+        make(2, WithoutDropout(), batch_norm="synchronised", **options),
+    )
     alone = make(2, WithoutDropout(), **options)
     start = one.state()
     assert_close(trained(two, 1), trained(one, 1), 1e-4)
@@ -90,11 +95,17 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
     assert sum("moving_" in name for name in copied) == 6
     assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
     # Beside the length of each weight's own step, which is its gradient: a gradient that misses the exchange is off by more.
-    moved, expected = ({name: engine.state()[name] - start[name] for name in floats(start)} for engine in (two, one))
-    assert [name for name in expected if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])] == []
+    moved, expected = (
+        {name: engine.state()[name] - start[name] for name in floats(start)} for engine in (two, one)
+    )
+    assert [
+        name for name in expected if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
+    ] == []
     trained(alone, 1)
     gammas = [name for name in expected if name.endswith("gamma")]
-    apart = [norm(alone.state()[name] - start[name] - expected[name]) / norm(expected[name]) for name in gammas]
+    apart = [
+        norm(alone.state()[name] - start[name] - expected[name]) / norm(expected[name]) for name in gammas
+    ]
     assert len(apart) == 3
     assert min(apart) > 0.1
 
@@ -112,10 +123,18 @@ def norm(values: np.ndarray) -> float:
 
 
 @pytest.mark.usefixtures("exchange")
-@pytest.mark.parametrize("options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}])
-def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine, options: dict[str, Any]) -> None:
-    engine = make(2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
-    alone = make(2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options)
+@pytest.mark.parametrize(
+    "options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}]
+)
+def test_replicas_train_alone_and_become_their_mean_every_third_step(
+    make: MakeEngine, options: dict[str, Any]
+) -> None:
+    engine = make(
+        2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
+    )
+    alone = make(
+        2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
+    )
     trained(engine, 2)
     trained(alone, 3)
     for name, (first, second) in copies_by_name(engine).items():

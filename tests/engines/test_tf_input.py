@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tf_devices import make_strategy
-from gan_runtime.engines.tf_input import _pipeline, distributed_batches
+from gan_runtime.engines.tf.devices import make_strategy
+from gan_runtime.engines.tf.input import _pipeline, distributed_batches
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import (
     kept,
@@ -52,7 +52,9 @@ def test_over_many_epochs_every_image_is_seen(batches: Callable[..., list[list[i
 
 
 @pytest.mark.parametrize("replicas", [2, 4])
-def test_the_global_batches_do_not_depend_on_the_replicas(batches: Callable[..., list[list[int]]], replicas: int) -> None:
+def test_the_global_batches_do_not_depend_on_the_replicas(
+    batches: Callable[..., list[list[int]]], replicas: int
+) -> None:
     assert batches(7, replicas) == batches(7)
 
 
@@ -69,7 +71,9 @@ def test_each_worker_reads_its_own_share_of_the_same_batches(batches: Callable[.
     images = np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1)
     options = {"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}
     alone = RunSpec.parse(options)
-    whole = np.stack([rows.numpy().ravel() for rows in _pipeline(alone, images, 1, 1, 0).take(4)]).reshape(4, 2, 4)
+    whole = np.stack([rows.numpy().ravel() for rows in _pipeline(alone, images, 1, 1, 0).take(4)]).reshape(
+        4, 2, 4
+    )
     spec = RunSpec.parse({**options, "workers": 2, "replicas": 2})
     shares = []
     for worker in (0, 1):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines import tf_kernels
-from gan_runtime.engines.tf_devices import make_strategy
-from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
-from gan_runtime.engines.tf_step import replica_id
+from gan_runtime.engines.tf import kernels as tf_kernels
+from gan_runtime.engines.tf.devices import make_strategy
+from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import kept
 
@@ -62,7 +62,10 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
 def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
     size: int, channels_in: int, channels_out: int, kernel: int, stride: int
 ) -> None:
-    images, weights = random(BATCH, size, size, channels_in), random(kernel, kernel, channels_in, channels_out, seed=2)
+    images, weights = (
+        random(BATCH, size, size, channels_in),
+        random(kernel, kernel, channels_in, channels_out, seed=2),
+    )
     found = values_and_gradients(lambda x, w: FAST.convolution(x, w, stride), images, weights)
     assert_same(found, values_and_gradients(lambda x, w: PLAIN.convolution(x, w, stride), images, weights))
 
@@ -80,9 +83,14 @@ def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
 def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
     size: int, channels_in: int, channels_out: int, kernel: int, stride: int
 ) -> None:
-    images, weights = random(BATCH, size, size, channels_in), random(kernel, kernel, channels_out, channels_in, seed=2)
+    images, weights = (
+        random(BATCH, size, size, channels_in),
+        random(kernel, kernel, channels_out, channels_in, seed=2),
+    )
     found = values_and_gradients(lambda x, w: FAST.transposed_convolution(x, w, stride), images, weights)
-    assert_same(found, values_and_gradients(lambda x, w: PLAIN.transposed_convolution(x, w, stride), images, weights))
+    assert_same(
+        found, values_and_gradients(lambda x, w: PLAIN.transposed_convolution(x, w, stride), images, weights)
+    )
 
 
 @pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64)])
@@ -100,13 +108,19 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
         return penalty
 
     weights = 0.01 * random(5, 5, channels_in, 32, seed=2)
-    assert_same(values_and_gradients(slope_norm(FAST), weights), values_and_gradients(slope_norm(PLAIN), weights))
+    assert_same(
+        values_and_gradients(slope_norm(FAST), weights), values_and_gradients(slope_norm(PLAIN), weights)
+    )
 
 
 @pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40)])
 @pytest.mark.parametrize("norm", [tf_kernels.fused_batch_norm, tf_kernels.synchronised_batch_norm])
-def test_a_batch_norm_on_one_replica_is_that_of_keras(shape: tuple[int, ...], norm: Callable[..., Any]) -> None:
-    layer = keras.layers.BatchNormalization(momentum=0.0)  # so that the stored statistics are those of this batch
+def test_a_batch_norm_on_one_replica_is_that_of_keras(
+    shape: tuple[int, ...], norm: Callable[..., Any]
+) -> None:
+    layer = keras.layers.BatchNormalization(
+        momentum=0.0
+    )  # so that the stored statistics are those of this batch
     layer.build(shape)
     values, gamma, beta = 3.0 + 2.0 * random(*shape), random(shape[-1], seed=2), random(shape[-1], seed=3)
     layer.gamma.assign(gamma)
@@ -114,14 +128,23 @@ def test_a_batch_norm_on_one_replica_is_that_of_keras(shape: tuple[int, ...], no
     expected = values_and_gradients(lambda x: layer(x, training=True), values)
     assert_same(values_and_gradients(lambda x: norm(x, gamma, beta, layer.epsilon)[0], values), expected)
     _, mean, variance = norm(values, gamma, beta, layer.epsilon)
-    assert_same([mean.numpy(), variance.numpy()], [np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)])
+    assert_same(
+        [mean.numpy(), variance.numpy()], [np.asarray(layer.moving_mean), np.asarray(layer.moving_variance)]
+    )
 
 
 @pytest.mark.usefixtures("exchange")
-def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(new_group: Callable[[], None]) -> None:
+def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
+    new_group: Callable[[], None],
+) -> None:
     new_group()
     strategy = kept(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
-    values, weights, gamma, beta = random(2, 3, 7, 7, 8), random(2, 3, 7, 7, 8, seed=2), random(8, seed=3), random(8, seed=4)
+    values, weights, gamma, beta = (
+        random(2, 3, 7, 7, 8),
+        random(2, 3, 7, 7, 8, seed=2),
+        random(8, seed=3),
+        random(8, seed=4),
+    )
 
     def on_a_replica() -> list[tf.Tensor]:
         inputs = [values[replica_id()], gamma, beta]
@@ -139,7 +162,10 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(ne
         tape.watch(whole)
         expected = tf_kernels.fused_batch_norm(*whole, 1e-3)[0]
         total = tf.reduce_sum(expected * tf.reshape(weights, expected.shape))
-    assert_same([value.numpy() for value in found], [value.numpy() for value in [expected, *tape.gradient(total, whole)]])
+    assert_same(
+        [value.numpy() for value in found],
+        [value.numpy() for value in [expected, *tape.gradient(total, whole)]],
+    )
 
 
 def test_bfloat16_stays_bfloat16_and_close() -> None:

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads.contract import Forward, Objective, Phase
 from gan_runtime.workloads.mlp_gan import MlpGan
 from gan_runtime.workloads.pair import pair_phases
@@ -27,7 +27,9 @@ def noise(step: int, replica: int, replicas: int, seed: int = 1) -> StepNoise:
 
 
 def global_latents(step: int, replicas: int) -> np.ndarray:
-    return np.concatenate([noise(step, replica, replicas).normal(8 // replicas, 5).numpy() for replica in range(replicas)])
+    return np.concatenate(
+        [noise(step, replica, replicas).normal(8 // replicas, 5).numpy() for replica in range(replicas)]
+    )
 
 
 @pytest.mark.parametrize("replicas", [2, 4, 8])
@@ -73,7 +75,9 @@ def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 0.001])
 def test_dropout_of_next_to_nothing_drops_nothing(rate: float) -> None:
-    assert np.array_equal(noise(1, 0, 1).dropout(tf.fill([64, 64], 2.0), rate).numpy(), np.full((64, 64), 2.0))
+    assert np.array_equal(
+        noise(1, 0, 1).dropout(tf.fill([64, 64], 2.0), rate).numpy(), np.full((64, 64), 2.0)
+    )
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
@@ -110,7 +114,12 @@ def test_the_engine_keys_the_noise_by_step_and_replica(make: MakeEngine) -> None
 
     heard = trained(make(2, Listening()), 1, 2)["heard"]
     expected = [
-        np.mean([np.sum(noise(step, replica, 2).dropout(tf.ones([1_000]), 0.3).numpy() * weights) for replica in (0, 1)])
+        np.mean(
+            [
+                np.sum(noise(step, replica, 2).dropout(tf.ones([1_000]), 0.3).numpy() * weights)
+                for replica in (0, 1)
+            ]
+        )
         for step in range(3)
     ]
     assert heard.tolist() == pytest.approx(expected, abs=1e-3)

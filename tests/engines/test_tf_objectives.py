@@ -11,11 +11,11 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from gan_runtime.engines.tf_distribute import TfEngine
-from gan_runtime.engines.tf_input import distributed_batches
-from gan_runtime.engines.tf_kernels import CpuKernels, PlainKernels
-from gan_runtime.engines.tf_noise import StepNoise
-from gan_runtime.engines.tf_step import input_gradient, weighted_gradient
+from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.input import distributed_batches
+from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
 from gan_runtime.workloads.contract import Objective
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.losses import r1_penalty
@@ -76,7 +76,9 @@ def critic_loss(smoothing: float = 0.0, gamma: float = 0.0) -> Loss:
             logits = networks["discriminator"](real)
         slope = tape.gradient(logits, real)
         fake, log_sigmoid = networks["discriminator"](networks["generator"](latents)), tf.math.log_sigmoid
-        entropy = -(1.0 - smoothing) * log_sigmoid(logits) - smoothing * log_sigmoid(-logits) - log_sigmoid(-fake)
+        entropy = (
+            -(1.0 - smoothing) * log_sigmoid(logits) - smoothing * log_sigmoid(-logits) - log_sigmoid(-fake)
+        )
         return tf.reduce_mean(entropy) + gamma / 2.0 * tf.reduce_mean(tf.reduce_sum(slope**2, axis=[1, 2, 3]))
 
     return loss
@@ -92,7 +94,9 @@ def non_saturating_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.T
     return -tf.reduce_mean(tf.math.log_sigmoid(networks["discriminator"](networks["generator"](latents))))
 
 
-def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(make: MakeEngine) -> None:
+def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(
+    make: MakeEngine,
+) -> None:
     one, two = (make(replicas, updates="in_turn", discriminator_steps=2, **SGD) for replicas in (1, 2))
     plain = PlainStep(one)
     assert not np.array_equal(plain.real[:BATCH], plain.real[BATCH:])
@@ -100,11 +104,15 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
     plain.follow(("discriminator", critic_loss(), 0, 0))
     second = plain.follow(("discriminator", critic_loss(), 1, 1))
     last = plain.follow(("generator", non_saturating_loss, 0, 2))
-    assert numbers["loss_discriminator"] == pytest.approx([second["discriminator"]], abs=1e-6)  # of the last of the k
+    assert numbers["loss_discriminator"] == pytest.approx(
+        [second["discriminator"]], abs=1e-6
+    )  # of the last of the k
     assert numbers["loss_generator"] == pytest.approx([last["generator"]], abs=1e-6)
     state = one.state()
     assert_close({name: state[name] for name in plain.weights()}, plain.weights(), 1e-6)
-    iterations = {name.split("/")[0]: int(value) for name, value in state.items() if name.endswith("iteration")}
+    iterations = {
+        name.split("/")[0]: int(value) for name, value in state.items() if name.endswith("iteration")
+    }
     assert iterations == {"optimizer_generator": 1, "optimizer_discriminator": 2}
     trained(two, 1)
     one.run(3)
@@ -113,12 +121,18 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
 
 
 def test_the_latents_of_every_phase_are_others() -> None:
-    draws = [StepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy() for phase in range(3)]
+    draws = [
+        StepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy() for phase in range(3)
+    ]
     assert not any(np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2)))
 
 
-@pytest.mark.parametrize(("certainty", "xla"), [(-120.0, "off"), (-120.0, "jit"), (-30.0, "off"), (0.0, "off"), (8.0, "off")])
-@pytest.mark.parametrize(("generator_loss", "formula"), [("non_saturating", non_saturating_loss), ("minimax", minimax_loss)])
+@pytest.mark.parametrize(
+    ("certainty", "xla"), [(-120.0, "off"), (-120.0, "jit"), (-30.0, "off"), (0.0, "off"), (8.0, "off")]
+)
+@pytest.mark.parametrize(
+    ("generator_loss", "formula"), [("non_saturating", non_saturating_loss), ("minimax", minimax_loss)]
+)
 def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
     make: MakeEngine, generator_loss: str, formula: Loss, certainty: float, xla: str
 ) -> None:
@@ -132,7 +146,9 @@ def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
     trained(engine, 1)
     plain.follow(("discriminator", critic_loss(), 0, 0), ("generator", formula, 0, 0))
     assert_close({name: engine.state()[name] for name in plain.weights()}, plain.weights(), 1e-6)
-    moved = max(np.abs(plain.weights()[name] - before[name]).max() for name in before if name.startswith("generator/"))
+    moved = max(
+        np.abs(plain.weights()[name] - before[name]).max() for name in before if name.startswith("generator/")
+    )
     assert moved > 1e-2 or (generator_loss == "minimax" and certainty < 0.0) or certainty > 0.0
 
 
@@ -141,7 +157,9 @@ def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: M
     one, two = make(1, **options), make(2, **options)
     plain = PlainStep(one)
     numbers = trained(one, 1)
-    expected = plain.follow(("discriminator", critic_loss(0.1, 10.0), 0, 0), ("generator", minimax_loss, 0, 0))
+    expected = plain.follow(
+        ("discriminator", critic_loss(0.1, 10.0), 0, 0), ("generator", minimax_loss, 0, 0)
+    )
     assert numbers["loss_discriminator"] == pytest.approx([expected["discriminator"]], abs=1e-5)
     assert numbers["loss_generator"] == pytest.approx([expected["generator"]], abs=1e-6)
     assert numbers["loss_generator"][0] < 0.0 < numbers["r1_penalty"][0]
@@ -170,18 +188,24 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
     keras.utils.set_random_seed(1)
     image = (2, 2, 1)
     generator = keras.Sequential([keras.Input((3,)), layers.Dense(4), layers.Reshape(image)])
-    critic = keras.Sequential([keras.Input(image), layers.Flatten(), layers.Dense(5, "tanh"), layers.Dense(1)])
+    critic = keras.Sequential(
+        [keras.Input(image), layers.Flatten(), layers.Dense(5, "tanh"), layers.Dense(1)]
+    )
     images = tf.constant(np.random.default_rng(3).standard_normal((6, *image)), tf.float32)
     found = {}
     for gamma in (0.0, 10.0):
         [phase] = pair_phases(3, Objective(r1_weight=gamma))
         with step_scope(StepContext(Repeated(), None, input_gradient, weighted_gradient)):
-            found[gamma] = phase.forward({"generator": generator, "discriminator": critic}, {"images": images}, Repeated())
+            found[gamma] = phase.forward(
+                {"generator": generator, "discriminator": critic}, {"images": images}, Repeated()
+            )
     small, squares = 1e-2, np.zeros(6)
     for row, column in np.ndindex(2, 2):
         step = np.zeros((1, *image), np.float32)
         step[0, row, column] = small
-        squares += ((np.array(critic(images + step)) - np.array(critic(images - step))).ravel() / (2 * small)) ** 2
+        squares += (
+            (np.array(critic(images + step)) - np.array(critic(images - step))).ravel() / (2 * small)
+        ) ** 2
     penalty = float(found[10.0].scalars["r1_penalty"])
     assert penalty == pytest.approx(0.5 * squares.mean(), rel=1e-3)
     losses = [float(forward.losses["loss_discriminator"]) for forward in found.values()]
@@ -207,7 +231,10 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
 
     @tf.function
     def gradients_of_the_engine() -> list[tf.Tensor]:
-        with step_scope(StepContext(Repeated(), kernels, input_gradient, weighted_gradient)), tf.GradientTape() as tape:
+        with (
+            step_scope(StepContext(Repeated(), kernels, input_gradient, weighted_gradient)),
+            tf.GradientTape() as tape,
+        ):
             penalty = r1_penalty(input_gradient(lambda inputs: critic(inputs, training=False), images))
         return tape.gradient(penalty, weights, unconnected_gradients="zero")
 
@@ -221,7 +248,9 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
 
 
 def generator_weights(engine: TfEngine, prefix: str) -> dict[str, np.ndarray]:
-    return {name.partition("/")[2]: values for name, values in engine.state().items() if name.startswith(prefix)}
+    return {
+        name.partition("/")[2]: values for name, values in engine.state().items() if name.startswith(prefix)
+    }
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -246,11 +275,16 @@ def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: Ma
     state = shown.state()
     statistics = [name for name in state if name.startswith("average/") and "moving" in name]
     assert len(statistics) == 2
-    assert all(np.array_equal(state[name], state[name.replace("average/", "generator/", 1)]) for name in statistics)
+    assert all(
+        np.array_equal(state[name], state[name.replace("average/", "generator/", 1)]) for name in statistics
+    )
     live.load(state)
     assert np.abs(shown.sample() - live.sample()).max() > 1e-3
     as_live = {
-        name: state[name.replace("generator/", "average/", 1)] if name.startswith("generator/") else state[name] for name in state
+        name: state[name.replace("generator/", "average/", 1)]
+        if name.startswith("generator/")
+        else state[name]
+        for name in state
     }
     live.load(as_live)
     assert np.abs(shown.sample() - live.sample()).max() < 1e-6

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf_devices import make_strategy
-from gan_runtime.engines.tf_optimizers import make_optimizer
+from gan_runtime.engines.tf.devices import make_strategy
+from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import MakeEngine, assert_close, kept, trained
 
@@ -27,7 +27,9 @@ class OneWeight:
     """A weight of shape (3, 4) and its optimizer on some replicas, each of which brings its share of the gradient."""
 
     def __init__(self, replicas: int, **options: Any) -> None:
-        spec = RunSpec.parse({"replicas": replicas, "batch_size_global": 8, "precision": "float32", **options})
+        spec = RunSpec.parse(
+            {"replicas": replicas, "batch_size_global": 8, "precision": "float32", **options}
+        )
         self.strategy = kept(make_strategy(spec, "cpu"))
         self.replicas = replicas
         with self.strategy.scope():
@@ -97,7 +99,9 @@ def test_rmsprop_is_the_rmsprop_of_keras(updates: Updates, replicas: int) -> Non
 
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgd_adds_each_gradient_to_the_share_of_the_last_update(updates: Updates, replicas: int, momentum: float) -> None:
+def test_sgd_adds_each_gradient_to_the_share_of_the_last_update(
+    updates: Updates, replicas: int, momentum: float
+) -> None:
     weight, velocity, expected = START, np.zeros_like(START), []
     for gradient in GRADIENTS:
         velocity = momentum * velocity - RATE * gradient
@@ -174,7 +178,9 @@ def test_the_gradients_travel_in_the_type_asked_for(new_group: Callable[[], None
     new_group()
     one = OneWeight(2, all_reduce_type=kind)
     graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
-    sums = [operation for operation in graph.get_operations() if operation.type in ("AddN", "CollectiveReduceV2")]
+    sums = [
+        operation for operation in graph.get_operations() if operation.type in ("AddN", "CollectiveReduceV2")
+    ]
     sent = [term.dtype for operation in sums for term in operation.inputs if term.shape.num_elements() == 12]
     assert sent == [tf.dtypes.as_dtype(kind)] * 2
 
@@ -191,7 +197,9 @@ def test_training_with_a_bfloat16_exchange_stays_close(make: MakeEngine) -> None
     assert max(apart.values()) < 1e-3
 
 
-def test_replicas_in_one_memory_are_updated_once_unless_they_train_alone(new_group: Callable[[], None]) -> None:
+def test_replicas_in_one_memory_are_updated_once_unless_they_train_alone(
+    new_group: Callable[[], None],
+) -> None:
     updates = {}
     for steps in (1, 3):
         new_group()

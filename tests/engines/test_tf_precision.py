@@ -21,7 +21,11 @@ from tests.engines.small_engines import (
 )
 
 pytestmark = pytest.mark.usefixtures("cores")
-MOVE_BY_THE_GRADIENT = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+MOVE_BY_THE_GRADIENT = {
+    "optimizer": "sgd",
+    "learning_rate_generator": 1.0,
+    "learning_rate_discriminator": 1.0,
+}
 
 
 @pytest.mark.usefixtures("exchange")
@@ -41,8 +45,13 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
     for name, (first, *others) in copies_in_use(engine).items():
         assert all(np.array_equal(first, other) for other in others), name
     numbers = engine.run(1).values
-    assert [numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")] == [16_384.0, 16_384.0]
-    assert not np.array_equal(engine.state()["generator/generator/hidden/kernel"], after["generator/generator/hidden/kernel"])
+    assert [numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")] == [
+        16_384.0,
+        16_384.0,
+    ]
+    assert not np.array_equal(
+        engine.state()["generator/generator/hidden/kernel"], after["generator/generator/hidden/kernel"]
+    )
 
 
 def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> None:
@@ -56,10 +65,17 @@ def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> No
 def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: MakeEngine) -> None:
     """Powers of two change no number of float16 while none overflows, so any scales give the same step."""
     after = {}
-    for scales in ({"generator": 2.0**10, "discriminator": 2.0**10}, {"generator": 2.0**8, "discriminator": 2.0**12}):
+    for scales in (
+        {"generator": 2.0**10, "discriminator": 2.0**10},
+        {"generator": 2.0**8, "discriminator": 2.0**12},
+    ):
         engine = make(1, precision="mixed_float16", **MOVE_BY_THE_GRADIENT)
         state = engine.state()
-        wanted = {name: scales[name.split("/")[0].removeprefix("optimizer_")] for name in state if name.endswith("dynamic_scale")}
+        wanted = {
+            name: scales[name.split("/")[0].removeprefix("optimizer_")]
+            for name in state
+            if name.endswith("dynamic_scale")
+        }
         assert len(wanted) == 2
         before = state | {name: np.float32(scale) for name, scale in wanted.items()}
         engine.load(before)

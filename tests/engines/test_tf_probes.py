@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.tf_noise import StepNoise
+from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads.contract import Workload
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from gan_runtime.workloads.mlp_gan import MlpGan
@@ -54,7 +54,9 @@ def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
     engine = make(1)
     trained(engine, 2)
     found = {item.name: item for item in engine.probe().histograms}["weight/generator"]
-    weights = np.concatenate([array.ravel() for name, array in engine.state().items() if name.startswith("generator/")])
+    weights = np.concatenate(
+        [array.ravel() for name, array in engine.state().items() if name.startswith("generator/")]
+    )
     assert (found.edges[0], found.edges[-1]) == (weights.min(), weights.max())
     assert np.abs(found.counts - np.histogram(weights, found.edges)[0]).max() <= 2  # rounding at the edges
 
@@ -80,20 +82,28 @@ def test_scores_are_counted_where_they_lie_between_zero_and_one(make: MakeEngine
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(make: MakeEngine, replicas: int) -> None:
+def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
+    make: MakeEngine, replicas: int
+) -> None:
     engine = make(replicas)
     scores = engine.probe().scores
     latents = StepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, MlpGan.latent_size)
     generated = np.asarray(MlpGan.preview(engine._networks, latents))
-    assert scores["spread_real"] == pytest.approx((random_images(40) / 127.5 - 1.0).var(axis=0).mean(), rel=1e-4)
+    assert scores["spread_real"] == pytest.approx(
+        (random_images(40) / 127.5 - 1.0).var(axis=0).mean(), rel=1e-4
+    )
     assert scores["spread_fake"] == pytest.approx(generated.var(axis=0).mean(), rel=1e-4)
 
 
 @pytest.mark.parametrize(
     "options", [{"replicas": 2}, {"replicas": 2, "precision": "mixed_float16"}, {"replicas": 4, "xla": "jit"}]
 )
-def test_probed_gradients_are_those_of_the_whole_batch_unscaled(make: MakeEngine, options: dict[str, Any]) -> None:
-    images = random_images(BATCH)  # no more than a batch, so that the probe takes the same ones whatever the replicas
+def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
+    make: MakeEngine, options: dict[str, Any]
+) -> None:
+    images = random_images(
+        BATCH
+    )  # no more than a batch, so that the probe takes the same ones whatever the replicas
     one, other = make(1, images=images), make(images=images, **options)
     expected, found = (engine.probe() for engine in (one, other))
     half = options.get("precision") == "mixed_float16"
@@ -105,7 +115,9 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(make: MakeEngine
 
 
 @pytest.mark.parametrize("workload", [MlpGan, DcganMnist])
-def test_samples_are_64_images_in_range_whatever_the_replicas(make: MakeEngine, workload: type[Workload]) -> None:
+def test_samples_are_64_images_in_range_whatever_the_replicas(
+    make: MakeEngine, workload: type[Workload]
+) -> None:
     one = make(1, workload(), batch_size_global=6)
     expected = one.sample()
     assert (expected.shape, expected.dtype) == ((64, 28, 28, 1), np.float32)

@@ -8,7 +8,7 @@ import pytest
 from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from gan_runtime.engines import tf_profile
+from gan_runtime.engines.tf import profile as tf_profile
 
 MILLISECOND_PS = 1_000_000_000
 
@@ -35,7 +35,9 @@ class TracePlane:
         """The text of what XLA compiled."""
         metadata = self.plane.event_metadata[1]
         stat = self._named(self.plane.stat_metadata, "Hlo Proto")
-        metadata.stats.add(metadata_id=stat, bytes_value=hlo_pb2.HloProto(hlo_module=module).SerializeToString())
+        metadata.stats.add(
+            metadata_id=stat, bytes_value=hlo_pb2.HloProto(hlo_module=module).SerializeToString()
+        )
 
     def _named(self, table: Any, name: str) -> int:
         known = next((key for key, value in table.items() if value.name == name), len(table) + 1)
@@ -77,17 +79,26 @@ def test_compiled_instructions_are_traced_back_to_their_operations(space: Any) -
         ("", 0.005),
     ]
     handed_over = [(item.name, round(item.seconds, 6)) for item in devices[0] if item.handed_over]
-    assert handed_over[1] == ("gradient_tape/generator_1/dense_1/add", 0.008), "until it was done on another thread"
+    assert handed_over[1] == ("gradient_tape/generator_1/dense_1/add", 0.008), (
+        "until it was done on another thread"
+    )
 
 
 def test_on_a_host_only_operations_and_waiting_for_input_count(space: Any) -> None:
     host = TracePlane(space, "/host:CPU")
-    for name in ("ExecutorState::Process", "EagerLocalExecute: __inference__train_call_7", "a/b/MatMul:MatMul"):
+    for name in (
+        "ExecutorState::Process",
+        "EagerLocalExecute: __inference__train_call_7",
+        "a/b/MatMul:MatMul",
+    ):
         host.event("tf_Compute/1", name, 0, 5)
     host.event("tf_data_private_threadpool/1", "GatherV2:GatherV2", 0, 5)  # prepares a later batch
     host.event("tf_data_iterator_get_next/1", "IteratorGetNextOp::DoCompute", 5, 5)
     [found], _ = tf_profile.operations(space)
-    assert [(item.name, item.kind) for item in found] == [("a/b/MatMul", "MatMul"), ("", "IteratorGetNextOp::DoCompute")]
+    assert [(item.name, item.kind) for item in found] == [
+        ("a/b/MatMul", "MatMul"),
+        ("", "IteratorGetNextOp::DoCompute"),
+    ]
 
 
 def test_accelerators_have_operations_of_their_own_and_share_the_waiting_for_input(space: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.training.rates import rate_plan
+from gan_runtime.engines.rates import rate_plan
 from tests.engines.small_engines import MakeEngine, Numbers, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -37,7 +37,9 @@ def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
     for network, given in (("generator", 1e-4), ("discriminator", 3e-4)):
         plan = rate_plan(first._spec, network, steps_per_epoch=2)
         planned = plan.rate(np.arange(12.0), np)
-        assert planned[[0, 1, 2, 4, 6]] == pytest.approx(2.0 * given * np.array([0.5, 1.0, 1.0, 0.5, 1.0]), rel=1e-5)
+        assert planned[[0, 1, 2, 4, 6]] == pytest.approx(
+            2.0 * given * np.array([0.5, 1.0, 1.0, 0.5, 1.0]), rel=1e-5
+        )
         recorded = np.concatenate([numbers[f"learning_rate_{network}"] for numbers in found])
         assert recorded == pytest.approx(planned * left, rel=1e-5)
 

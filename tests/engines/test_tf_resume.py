@@ -52,7 +52,9 @@ def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(make
     eight, one, back = (make(replicas, **options) for replicas in (8, 1, 8))
     eight.slow_down(0.5)
     state = eight.state()
-    marked = {name: (array + 1).astype(array.dtype) for name, array in state.items()}  # nothing is what a new engine holds
+    marked = {
+        name: (array + 1).astype(array.dtype) for name, array in state.items()
+    }  # nothing is what a new engine holds
     assert marked["rate_factor"] == 1.5
     assert {name.split("/")[0] for name in marked} == {
         "average",

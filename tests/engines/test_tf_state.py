@@ -53,7 +53,9 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make:
     engine = make(2, TinyGan())
     trained(engine, 2)
     name, variable = next(
-        (name, value) for name, value in engine._state._variables().items() if name.endswith("norm/moving_mean")
+        (name, value)
+        for name, value in engine._state._variables().items()
+        if name.endswith("norm/moving_mean")
     )
     first, second = copies(engine, variable)
     assert not np.array_equal(first, second)
@@ -65,7 +67,9 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make:
 def test_a_state_holds_every_variable(make: MakeEngine) -> None:
     engine = make(2, TinyGan(), precision="mixed_float16")
     owners = [*engine._networks.values(), *engine._optimizers.values()]
-    assert len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2  # the steps done, the rate factor
+    assert (
+        len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2
+    )  # the steps done, the rate factor
 
 
 def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
@@ -84,7 +88,9 @@ def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
 
 def test_of_many_foreign_names_three_are_told() -> None:
     foreign = {f"stranger {number}": np.zeros(1) for number in range(5)}
-    with pytest.raises(CheckpointError, match=r"differs in stranger 0, stranger 1, stranger 2\): start a new run"):
+    with pytest.raises(
+        CheckpointError, match=r"differs in stranger 0, stranger 1, stranger 2\): start a new run"
+    ):
         check_fit(foreign, {})
 
 
@@ -92,6 +98,7 @@ def test_a_state_with_another_shape_is_refused(make: MakeEngine) -> None:
     engine = make(1)
     state = engine.state() | {"generator/generator/hidden/bias": np.zeros(7, np.float32)}
     with pytest.raises(
-        CheckpointError, match=r"generator/generator/hidden/bias has shape \(7,\), the run's \(128,\): start a new run"
+        CheckpointError,
+        match=r"generator/generator/hidden/bias has shape \(7,\), the run's \(128,\): start a new run",
     ):
         engine.load(state)

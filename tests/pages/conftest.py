@@ -10,15 +10,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import places, session
-from gan_runtime import journal
+from dashboard.frame import places, session
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.training.grids import write_grid
 
-SCRIPT = REPOSITORY / "dashboard" / "navigation.py"
+SCRIPT = REPOSITORY / "dashboard" / "frame" / "navigation.py"
 SCORES = {
     "d_accuracy_real": 0.75,
     "d_accuracy_fake": 0.5,
@@ -39,10 +39,12 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
     Waiting runs keep waiting: a trainer would live on after the test and slow down all others.
     """
-    monkeypatch.setattr("gan_runtime.supervisor.Supervisor._start", lambda *_: None)
+    monkeypatch.setattr("gan_runtime.runtime.supervisor.Supervisor._start", lambda *_: None)
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
-    monkeypatch.setattr("dashboard.session.prepare_other_pages", lambda: None)  # its thread would outlive the test
+    monkeypatch.setattr(
+        "dashboard.frame.session.prepare_other_pages", lambda: None
+    )  # its thread would outlive the test
     st.cache_resource.clear()
 
     def draw(page: str, **query: str) -> AppTest:
@@ -84,7 +86,11 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
         names = [
             "score/real",
             "score/fake",
-            *(f"{kind}/{network}" for kind in ("weight", "gradient") for network in ("generator", "discriminator")),
+            *(
+                f"{kind}/{network}"
+                for kind in ("weight", "gradient")
+                for network in ("generator", "discriminator")
+            ),
         ]
         journal.append(
             run.trainer_journal(),
@@ -95,10 +101,15 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
             journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values),
             journal.EpochDone(epoch=1, step=10, seconds=4.0, images=320, images_per_s=80.0),
             *after_epoch_1,
-            *(journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=SCORES) for epoch in (1, 2)),
+            *(
+                journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=SCORES)
+                for epoch in (1, 2)
+            ),
             journal.EpochDone(epoch=2, step=20, seconds=2.0, images=320, images_per_s=160.0),
             *(journal.Histogram(name=name, **bins) for name in names),  # type: ignore[arg-type]
-            journal.Sample(epoch=2, step=20, sample_kind="fixed_latents", file="samples/epoch-00002.png", meta={}),
+            journal.Sample(
+                epoch=2, step=20, sample_kind="fixed_latents", file="samples/epoch-00002.png", meta={}
+            ),
             journal.Phase(phase="trace", seconds=0.9),
             StatusChange(status="finished", reason="all 2 epochs done"),
         )

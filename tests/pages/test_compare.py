@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard import players, session
-from gan_runtime import journal
-from gan_runtime.rundir import RunDir
+from dashboard.frame import session
+from dashboard.samples import players
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.training.grids import write_grid
 from tests.pages.test_pages import texts, titles
@@ -35,7 +36,11 @@ def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
     assert '"title": "Step"' in spec_of(app, "Generator loss")
-    for axis, title in {"images": "Images seen", "wall_s": "Training time (s)", "device_s": "Device time (s)"}.items():
+    for axis, title in {
+        "images": "Images seen",
+        "wall_s": "Training time (s)",
+        "device_s": "Device time (s)",
+    }.items():
         app.session_state["x"] = axis
         app.run()
         assert not app.exception
@@ -72,7 +77,10 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(show: Sho
     app.selectbox(key="by").set_value("over seeds").run()
     assert not app.exception
     spec = json.loads(spec_of(app, "Generator loss"))
-    assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["replicas 1 (2 runs)", "replicas 2 (1 run)"]
+    assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == [
+        "replicas 1 (2 runs)",
+        "replicas 2 (1 run)",
+    ]
     assert "</span>replicas 1 (2 runs)</span>" in texts(app)
     assert "Band: from its lowest to its highest run." in texts(app)
 
@@ -92,7 +100,9 @@ def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> No
     assert [link.proto.query_string for link in app.get("page_link")] == ["run=quick-0001", "run=quick-0002"]
 
 
-def test_compare_shows_the_best_epoch_beside_the_last_and_says_that_losses_have_none(show: Show, trained: Make) -> None:
+def test_compare_shows_the_best_epoch_beside_the_last_and_says_that_losses_have_none(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -155,8 +165,12 @@ def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
 
 def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Make) -> None:
     first = (
-        journal.Sample(epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
-        journal.Histogram(epoch=1, step=10, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
+        journal.Sample(
+            epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}
+        ),
+        journal.Histogram(
+            epoch=1, step=10, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]
+        ),
     )
     for number in (1, 2):
         run = trained(f"quick-000{number}", seconds=float(number), after_epoch_1=first)
@@ -191,6 +205,8 @@ def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, tra
     app = show("compare", runs="quick-0001,quick-0002")
     assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
     store = session.runtime().store
-    film = players.film(store, queries.runs(store), queries.sample_epochs(store, ["quick-0001", "quick-0002"]))
+    film = players.film(
+        store, queries.runs(store), queries.sample_epochs(store, ["quick-0001", "quick-0002"])
+    )
     with Image.open(io.BytesIO(film)) as opened:
         assert (opened.format, opened.n_frames, opened.size) == ("GIF", 1, (988, 544))

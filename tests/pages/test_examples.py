@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime import bundles
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -50,7 +50,9 @@ def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
     assert {"Generator", "Discriminator"} <= set(titles(app))
 
 
-def test_they_are_offered_until_they_are_all_there(show: Show, new_run: Callable[..., RunDir], home: Home) -> None:
+def test_they_are_offered_until_they_are_all_there(
+    show: Show, new_run: Callable[..., RunDir], home: Home
+) -> None:
     new_run("quick-0001")
     app = show("home")
     app.button(key="examples.home").click().run()
@@ -71,7 +73,8 @@ def test_one_press_loads_them(show: Show, home: Home) -> None:
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize(
-    "page", ["home", "live", "runs", "compare", "samples", "histograms", "studies", "xla", "precision", "paper"]
+    "page",
+    ["home", "live", "runs", "compare", "samples", "histograms", "studies", "xla", "precision", "paper"],
 )
 def test_every_page_shows_them(show: Show, home: Home, page: str) -> None:
     some = ",".join(run.run_id for run in home.run_dirs()[:2])

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime import journal
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
@@ -34,7 +34,11 @@ def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(show: Show,
     run = trained("quick-0001")
     bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1]}
     layers = [f"{kind}/generator/up_1" for kind in ("weight", "gradient")]
-    histograms = [journal.Histogram(epoch=epoch, step=10 * epoch, name=name, **bins) for name in layers for epoch in (1, 2)]  # type: ignore[arg-type]
+    histograms = [
+        journal.Histogram(epoch=epoch, step=10 * epoch, name=name, **bins)
+        for name in layers
+        for epoch in (1, 2)
+    ]  # type: ignore[arg-type]
     journal.append(run.trainer_journal(), 1, *histograms)
     app = show("histograms")
     drawn = {}
@@ -47,7 +51,10 @@ def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(show: Show,
         "Losses of the steps": ["Generator loss", "Discriminator loss"],
         "Generator, all layers": ["Weights: generator, all layers", "Gradients: generator, all layers"],
         "Generator, layer up 1": ["Weights: generator, layer up 1", "Gradients: generator, layer up 1"],
-        "Discriminator, all layers": ["Weights: discriminator, all layers", "Gradients: discriminator, all layers"],
+        "Discriminator, all layers": [
+            "Weights: discriminator, all layers",
+            "Gradients: discriminator, all layers",
+        ],
     }
 
 
@@ -75,12 +82,16 @@ def test_several_runs_are_laid_over_each_other_at_one_epoch(show: Show, trained:
     assert "none of these runs has stored any up to epoch 1" in texts(app)
 
 
-def test_runs_that_end_earlier_are_shown_at_their_last_epoch(show: Show, trained: Make, new_run: Make) -> None:
+def test_runs_that_end_earlier_are_shown_at_their_last_epoch(
+    show: Show, trained: Make, new_run: Make
+) -> None:
     trained("quick-0001")
     shorter = new_run("quick-0002", seconds=10, epochs=1)
     scores = {"bin_left": [0.0, 0.5], "bin_right": 1.0, "count": [1, 3], "epoch": 1, "step": 10}
     names = ("score/real", "score/fake")
-    journal.append(shorter.trainer_journal(), 1, ENDED, *(journal.Histogram(name=name, **scores) for name in names))  # type: ignore[arg-type]
+    journal.append(
+        shorter.trainer_journal(), 1, ENDED, *(journal.Histogram(name=name, **scores) for name in names)
+    )  # type: ignore[arg-type]
     app = show("histograms", runs="quick-0001,quick-0002")
     assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(app)
 

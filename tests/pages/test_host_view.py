@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import session
+from dashboard.frame import session
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.hosts import Host
 from tests.pages.test_pages import texts
@@ -23,7 +23,9 @@ def labels(app: AppTest) -> set[str]:
     return {button.label for button in app.button}
 
 
-def test_launch_does_not_wait_for_the_look_at_the_host(show: Show, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launch_does_not_wait_for_the_look_at_the_host(
+    show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     may_answer = Event()
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host if may_answer.wait(60.0) else None)
     app = show("launch")
@@ -45,13 +47,15 @@ def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_
     prepared, loaded = Event(), set[str]()
     monkeypatch.setattr(session, "importlib", SimpleNamespace(import_module=loaded.add))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: prepared.set() or host)
-    monkeypatch.setattr("dashboard.session.prepare_other_pages", PREPARE)
+    monkeypatch.setattr("dashboard.frame.session.prepare_other_pages", PREPARE)
     assert not show("compare").exception
     assert prepared.wait(30.0)
-    assert {"dashboard.home_view", "dashboard.live_view", "dashboard.tpu_view"} <= loaded
+    assert {"dashboard.home.view", "dashboard.live.view", "dashboard.tpu.view"} <= loaded
 
 
-def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks: list[int] = []
 
     def probe() -> Host:

@@ -12,9 +12,9 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 
-from gan_runtime import journal
-from gan_runtime.records import StudyPlace
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.kinds import StudyPlace
+from gan_runtime.records.rundir import RunDir
 from tests.pages.hostile import TEXTS
 
 Show = Callable[..., AppTest]
@@ -44,7 +44,17 @@ MARKDOWN = ("![x]", "[x](", "<img", ":material/home", ":red[", "$x$", "`c`", "ww
 REFUSED = {"Html": ("<img", " &lt;b&gt; turned")}
 ESCAPED = re.compile(r"\\.")
 # Messages whose fields are shown as plain text, or not at all.
-PLAIN = {"ArrowVegaLiteChart", "VegaLiteChart", "Arrow", "Dataframe", "Code", "Selectbox", "MultiSelect", "TextInput", "Image"}
+PLAIN = {
+    "ArrowVegaLiteChart",
+    "VegaLiteChart",
+    "Arrow",
+    "Dataframe",
+    "Code",
+    "Selectbox",
+    "MultiSelect",
+    "TextInput",
+    "Image",
+}
 ATTRIBUTES = {"alt"}  # of an HTML element: plain text
 
 
@@ -55,22 +65,35 @@ def hostile(trained: Callable[..., RunDir]) -> None:
         run = trained(f"quick-000{number}", seconds=number, xla="jit" if number % 2 else "off")
         lines = [json.loads(line) for line in run.supervisor_journal.read_text(encoding="utf-8").splitlines()]
         place = StudyPlace(
-            study_id="study-0001", question="xla", title=name, variant=f"{name} {number % 2}", variant_index=number % 2, repeat=1
+            study_id="study-0001",
+            question="xla",
+            title=name,
+            variant=f"{name} {number % 2}",
+            variant_index=number % 2,
+            repeat=1,
         )
         lines[0]["study"] = place.model_dump() if number > 1 else None
-        run.supervisor_journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        run.supervisor_journal.write_text(
+            "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+        )
         journal.append(
             run.trainer_journal(),
             1,
             journal.Renamed(name=name),
             journal.Event(level="warning", topic=name, message=name),
-            journal.StatusChange(status="failed" if number == 2 else "finished", reason=f"{name} {TEXTS[number]}"),
+            journal.StatusChange(
+                status="failed" if number == 2 else "finished", reason=f"{name} {TEXTS[number]}"
+            ),
         )
 
 
 def more_than_text(app: AppTest) -> list[str]:
     """What the page sends to be shown as Markdown or HTML, where one of the texts is not escaped in it."""
-    return [text for kind, text in shown(app._tree) if any(raw in ESCAPED.sub("", text) for raw in REFUSED.get(kind, MARKDOWN))]
+    return [
+        text
+        for kind, text in shown(app._tree)
+        if any(raw in ESCAPED.sub("", text) for raw in REFUSED.get(kind, MARKDOWN))
+    ]
 
 
 def shown(block: Any) -> Iterator[tuple[str, str]]:
@@ -105,7 +128,9 @@ def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: di
 
 
 @pytest.mark.usefixtures("hostile")
-@pytest.mark.parametrize(("page", "name"), [("live", "run"), ("compare", "runs"), ("samples", "runs"), ("studies", "study")])
+@pytest.mark.parametrize(
+    ("page", "name"), [("live", "run"), ("compare", "runs"), ("samples", "runs"), ("studies", "study")]
+)
 def test_an_address_is_shown_as_it_is(show: Show, page: str, name: str) -> None:
     app = show(page, **{name: " ".join(NAMES)})
     assert not app.exception

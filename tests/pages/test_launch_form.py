@@ -9,8 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import option_words
+from dashboard.launch.shown_when import SHOWN_WHEN, OneOf, has_effect
 from dashboard.metric_words import METRICS
-from dashboard.shown_when import SHOWN_WHEN, OneOf, has_effect
 from gan_runtime.options import GROUPS
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -82,16 +82,29 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
     ("group", "changed", "line"),
     [
         ("Optimizer", {}, "Adam 1e-4 / 1e-4"),
-        ("Optimizer", {"learning_rate_generator": "3e-4", "adam_beta_1": "0.5"}, "Adam 3e-4 / 1e-4 · beta 1 = 0.5"),
         (
             "Optimizer",
-            {"optimizer": "sgd", "momentum": "0.9", "learning_rate_schedule": "cosine_restarts", "restart_epochs": 5},
+            {"learning_rate_generator": "3e-4", "adam_beta_1": "0.5"},
+            "Adam 3e-4 / 1e-4 · beta 1 = 0.5",
+        ),
+        (
+            "Optimizer",
+            {
+                "optimizer": "sgd",
+                "momentum": "0.9",
+                "learning_rate_schedule": "cosine_restarts",
+                "restart_epochs": 5,
+            },
             "SGD 1e-4 / 1e-4 · momentum 0.9 · cosine with restarts · cycle 5 epochs",
         ),
         ("Optimizer", {"restart_epochs": 5}, "Adam 1e-4 / 1e-4"),
         ("Numbers", {"precision": "float32"}, "float32 · XLA off"),
         ("Objective", {}, "standard DCGAN"),
-        ("Objective", {"label_smoothing": "0.1", "ema_decay": "0.99"}, "label smoothing 0.1 · average of G 0.99"),
+        (
+            "Objective",
+            {"label_smoothing": "0.1", "ema_decay": "0.99"},
+            "label smoothing 0.1 · average of G 0.99",
+        ),
         ("Distribution", {}, "default"),
         ("Distribution", {"replicas": 2, "sync_every_steps": 5}, "local SGD, weights averaged every 5 steps"),
         ("Run", {"name": "mine"}, "mine"),
@@ -102,7 +115,8 @@ def test_a_group_says_in_its_label_what_is_set_in_it(group: str, changed: dict[s
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"), [(3e-4, "3e-4"), (0.00025, "2.5e-4"), (0.5, "0.5"), (0.0, "0"), (10.0, "10"), ("fast", "fast")]
+    ("given", "shown"),
+    [(3e-4, "3e-4"), (0.00025, "2.5e-4"), (0.5, "0.5"), (0.0, "0"), (10.0, "10"), ("fast", "fast")],
 )
 def test_rates_are_short(given: Any, shown: str) -> None:
     assert option_words.number(given) == shown

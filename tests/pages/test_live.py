@@ -13,9 +13,13 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard import host_words, live_view, log_words, sample_images, session
-from gan_runtime import journal
-from gan_runtime.rundir import RunDir
+from dashboard.frame import session
+from dashboard.home import host_words
+from dashboard.live import log_words
+from dashboard.live import view as live_view
+from dashboard.samples import sample_images
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from tests.pages.test_pages import charts, texts
 
 Show = Callable[..., AppTest]
@@ -46,7 +50,9 @@ def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(show: 
 
 
 @pytest.mark.parametrize("page", ["live", "compare", "samples", "histograms"])
-def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(show: Show, trained: Make, page: str) -> None:
+def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
+    show: Show, trained: Make, page: str
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show(page, **({"run": "quick-0001"} if page == "live" else {"runs": "quick-0001,quick-0002"}))
@@ -61,11 +67,15 @@ def _shown(page: str) -> list[str]:
     return {"live": ["quick-0001"], "histograms": []}.get(page, ["quick-0001", "quick-0002"])
 
 
-def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one_before(show: Show, trained: Make) -> None:
+def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one_before(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10, learning_rate_generator=0.00123456789, seed=7)
     app = show("live", run="quick-0002")
-    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Compare with the previous run")
+    link = next(
+        link.proto for link in app.get("page_link") if link.proto.label == "Compare with the previous run"
+    )
     assert link.query_string == "runs=quick-0001%2Cquick-0002"
     next(button for button in app.button if button.label == "Run again with changes").click().run()
     assert not app.exception
@@ -74,7 +84,9 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     assert float(app.text_input(key="spec.learning_rate_generator").value) == 0.00123456789
 
 
-def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(show: Show, trained: Make) -> None:
+def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("live", run="quick-0001")
@@ -96,7 +108,9 @@ def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> 
         assert "![x](" not in texts(app)
 
 
-def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(show: Show, trained: Make) -> None:
+def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0001,quick-0099,quick-0002")
@@ -130,7 +144,10 @@ def test_a_picture_is_a_whole_png_of_a_size_that_can_be_drawn() -> None:
     flipped[len(whole) // 2] ^= 1
     huge = io.BytesIO()
     Image.new("1", (30_000, 30_000)).save(huge, format="PNG")
-    judged = [sample_images.is_picture(png) for png in (whole, whole[:-30], bytes(flipped), b"text", b"", huge.getvalue())]
+    judged = [
+        sample_images.is_picture(png)
+        for png in (whole, whole[:-30], bytes(flipped), b"text", b"", huge.getvalue())
+    ]
     assert judged == [True, False, False, False, False, False]
 
 
@@ -155,7 +172,9 @@ def test_the_facts_of_a_host_are_words() -> None:
     ]
 
 
-def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_asked_for(show: Show, trained: Make) -> None:
+def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_asked_for(
+    show: Show, trained: Make
+) -> None:
     run = trained("quick-0001")
     noise = [
         "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
@@ -163,7 +182,11 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
         "E0000 00:00:1795341027.728657   19548 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error",
         "2026-11-22 10:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary",
     ]
-    own = ["digits: 1797 images", "E0000 00:00:1795341027.7 1 gpu.cc:1] out of memory", "ValueError: I0000 is no number"]
+    own = [
+        "digits: 1797 images",
+        "E0000 00:00:1795341027.7 1 gpu.cc:1] out of memory",
+        "ValueError: I0000 is no number",
+    ]
     assert log_words.without_noise([*noise, *own]) == own
     run.log.write_text("\n".join([*noise, *own]), encoding="utf-8")
     app = show("live", run="quick-0001")
@@ -176,7 +199,9 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
 
 def test_events_are_told_in_the_zone_of_who_looks(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
-    recorded = journal.Event(at=datetime(2026, 7, 1, 12, tzinfo=UTC), level="info", topic="note", message="noon")
+    recorded = journal.Event(
+        at=datetime(2026, 7, 1, 12, tzinfo=UTC), level="info", topic="note", message="noon"
+    )
     journal.append(run.trainer_journal(), 1, recorded)
     app = show("live", run="quick-0001")
     app.context["timezone"] = "Europe/Berlin"
@@ -192,4 +217,6 @@ def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, new_r
     app = show("live", run="quick-0001")
     assert not app.exception
     heights = {block.proto.height_config.pixel_height for block in app.get("container")} - {0}
-    assert heights == {34, 260, 400, 580}, "a line for the zoom, three small charts, the losses, two rows of Health"
+    assert heights == {34, 260, 400, 580}, (
+        "a line for the zoom, three small charts, the losses, two rows of Health"
+    )

@@ -11,12 +11,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
-from dashboard import runs_view, session
-from gan_runtime import commands, journal
+from dashboard.frame import session
+from dashboard.runs import view as runs_view
 from gan_runtime.home import Home, command_line
-from gan_runtime.journal import StatusChange
-from gan_runtime.presets import PRESETS
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
 from gan_runtime.training.grids import write_grid
 
@@ -26,7 +28,16 @@ Make = Callable[..., RunDir]
 
 def texts(app: AppTest) -> str:
     """Everything readable on the page that is not a chart."""
-    kinds = (app.title, app.markdown, app.caption, app.info, app.error, app.warning, app.header, app.subheader)
+    kinds = (
+        app.title,
+        app.markdown,
+        app.caption,
+        app.info,
+        app.error,
+        app.warning,
+        app.header,
+        app.subheader,
+    )
     pieces = [str(item.value) for kind in kinds for item in kind]
     return "\n".join([*pieces, *(str(item.proto.body) for item in app.get("html"))])
 
@@ -101,7 +112,9 @@ def test_live_fills_what_is_closed_once_it_is_opened(show: Show, trained: Make) 
         "Discriminator gradients",
     ]
     assert "all 2 epochs done" in "".join(str(code.value) for code in app.code)
-    assert ["Global batch (images per step)", "32", "batch_size_global"] in app.dataframe[1].value.to_numpy().tolist()
+    assert ["Global batch (images per step)", "32", "batch_size_global"] in app.dataframe[
+        1
+    ].value.to_numpy().tolist()
 
 
 def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
@@ -120,8 +133,16 @@ def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(show:
 
 def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
-    shares = [journal.TimeShare(network=name, category="backward", seconds=0.5, share=0.5) for name in ("generator", "")]
-    sizes = {"process_bytes": 10**9, "process_peak_bytes": 1_100_000_000, "device_bytes": None, "device_peak_bytes": None}
+    shares = [
+        journal.TimeShare(network=name, category="backward", seconds=0.5, share=0.5)
+        for name in ("generator", "")
+    ]
+    sizes = {
+        "process_bytes": 10**9,
+        "process_peak_bytes": 1_100_000_000,
+        "device_bytes": None,
+        "device_peak_bytes": None,
+    }
     journal.append(
         run.trainer_journal(),
         1,
@@ -146,7 +167,9 @@ def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(0.5, 0.5))
     trained("quick-0002", losses=(2.5, 3.5), seconds=10)
     first, second = (charts(show("live", run=run)) for run in ("quick-0001", "quick-0002"))
-    assert [_without_data_names(spec) for spec in first[:8]] == [_without_data_names(spec) for spec in second[:8]]
+    assert [_without_data_names(spec) for spec in first[:8]] == [
+        _without_data_names(spec) for spec in second[:8]
+    ]
 
 
 def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
@@ -160,7 +183,9 @@ def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
 def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     journal.append(
-        run.trainer_journal(), 1, StatusChange(status="failed", reason="loss_generator became NaN at step 7 (epoch 1)")
+        run.trainer_journal(),
+        1,
+        StatusChange(status="failed", reason="loss_generator became NaN at step 7 (epoch 1)"),
     )
     app = show("live", run="quick-0001")
     assert "Loss_generator became NaN at step 7" in texts(app)
@@ -180,7 +205,9 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
     next(button for button in app.button if button.label == "Resume with these").click().run()
     assert run.spec().learning_rate_generator == 5e-5
-    assert commands.latest_status(run).reason.startswith("resumed with learning_rate_generator 5e-05 instead of 0.0001")
+    assert commands.latest_status(run).reason.startswith(
+        "resumed with learning_rate_generator 5e-05 instead of 0.0001"
+    )
 
 
 def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
@@ -245,7 +272,13 @@ def test_compare_shows_final_numbers_and_only_the_options_that_differ(show: Show
 
 def test_compare_names_options_and_values_in_words(show: Show, trained: Make) -> None:
     trained("quick-0001")
-    trained("quick-0002", seconds=10, learning_rate_schedule="cosine_restarts", learning_rate_generator=3e-4, warmup_epochs=2)
+    trained(
+        "quick-0002",
+        seconds=10,
+        learning_rate_schedule="cosine_restarts",
+        learning_rate_generator=3e-4,
+        warmup_epochs=2,
+    )
     differing = show("compare", runs="quick-0001,quick-0002").dataframe[2].value
     assert differing.to_dict("list") == {
         "Option": ["Learning rate, generator", "Rate schedule", "Warm-up (epochs)"],
@@ -281,9 +314,13 @@ def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, new_run: Ma
 
 def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: Show, trained: Make) -> None:
     moving = {
-        f"{kind}_{network}": [1.0, 2.0] for kind in ("learning_rate", "loss_scale") for network in ("generator", "discriminator")
+        f"{kind}_{network}": [1.0, 2.0]
+        for kind in ("learning_rate", "loss_scale")
+        for network in ("generator", "discriminator")
     }
-    numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values={**moving, "r1_penalty": [0.5, 0.25]})
+    numbers = journal.Scalars(
+        epoch=1, first_step=1, wall_s=[1.0, 2.0], values={**moving, "r1_penalty": [0.5, 0.25]}
+    )
     plain = trained("quick-0001")
     changing = trained("quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0)
     for run in (plain, changing):
@@ -304,8 +341,14 @@ def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -
     assert list(show("runs").dataframe[0].value["algorithm"]) == ["local SGD", "synchronous"]
 
 
-def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(show: Show, trained: Make) -> None:
-    quick = {name: value for name, value in PRESETS["quick"].values.items() if name not in ("epochs", "batch_size_global")}
+def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(
+    show: Show, trained: Make
+) -> None:
+    quick = {
+        name: value
+        for name, value in PRESETS["quick"].values.items()
+        if name not in ("epochs", "batch_size_global")
+    }
     trained("quick-0001", **quick)
     trained("quick-0002", seconds=10, **{**quick, "ema_decay": 0.99, "label_smoothing": 0.1})
     app = show("runs")
@@ -351,7 +394,9 @@ def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_dele
     assert offered_for_deletion(app).startswith("quick-0001:")
 
 
-def test_a_ticked_run_that_a_search_hides_is_not_deleted_and_is_ticked_again_afterwards(show: Show, trained: Make) -> None:
+def test_a_ticked_run_that_a_search_hides_is_not_deleted_and_is_ticked_again_afterwards(
+    show: Show, trained: Make
+) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("runs")
@@ -388,8 +433,12 @@ def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(show: Show, t
 def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
     run = new_run("quick-0001", epochs=1)
     write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00001.png")
-    sample = journal.Sample(epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={})
-    journal.append(run.trainer_journal(), 1, sample, StatusChange(status="finished", reason="all 1 epochs done"))
+    sample = journal.Sample(
+        epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}
+    )
+    journal.append(
+        run.trainer_journal(), 1, sample, StatusChange(status="finished", reason="all 1 epochs done")
+    )
     app = show("samples", runs="quick-0001")
     assert not app.exception
     assert "After epoch 1, step 10" in texts(app)
@@ -399,7 +448,11 @@ def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
 def test_launch_greys_out_what_this_host_lacks_and_says_why(show: Show) -> None:
     app = show("launch")
     assert not app.exception
-    disabled = {button.label: button.disabled for button in app.button if button.label in ("Auto", "CPU", "GPU", "TPU")}
+    disabled = {
+        button.label: button.disabled
+        for button in app.button
+        if button.label in ("Auto", "CPU", "GPU", "TPU")
+    }
     assert disabled == {"Auto": False, "CPU": False, "GPU": True, "TPU": True}
     assert "Not here: this host has no GPU." in texts(app)
 
@@ -426,12 +479,17 @@ def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
 
 
 @pytest.mark.parametrize("typed", ["99999", "-1", "", "3.5", "many", "9" * 5_000])
-def test_launch_starts_nothing_that_differs_from_what_stands_in_the_form(show: Show, home: Home, typed: str) -> None:
+def test_launch_starts_nothing_that_differs_from_what_stands_in_the_form(
+    show: Show, home: Home, typed: str
+) -> None:
     app = show("launch")
     app.text_input(key="spec.batch_size_global").set_value(typed)
     app.text_input(key="spec.epochs").set_value("100000000").run()
     assert not app.exception
-    assert (app.text_input(key="spec.batch_size_global").value, app.text_input(key="spec.epochs").value) == (typed, "100000000")
+    assert (app.text_input(key="spec.batch_size_global").value, app.text_input(key="spec.epochs").value) == (
+        typed,
+        "100000000",
+    )
     assert "a whole number from 1 to" in texts(app)
     assert start_button(app).disabled
     app.text_input(key="spec.epochs").set_value("2")
@@ -456,13 +514,17 @@ def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_t
     assert [warning.value for warning in app.warning] == []
     assert app.selectbox(key="spec.learning_rate_scaling").value == "linear"
     assert app.text_input(key="spec.adam_beta_1").value == "0.5"
-    assert app.code[0].value.endswith("--set adam_beta_1=0.5 --set learning_rate_scaling=linear --set batch_size_global=512")
+    assert app.code[0].value.endswith(
+        "--set adam_beta_1=0.5 --set learning_rate_scaling=linear --set batch_size_global=512"
+    )
 
 
 def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
     app = show("launch")
     app.text_input(key="spec.batch_size_global").set_value("2000").run()
-    sentence = "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch."
+    sentence = (
+        "Global batch (batch_size_global) is 2000, but digits has only 1797 images: use a smaller batch."
+    )
     assert [error.value for error in app.error] == [sentence]
     next(button for button in app.button if button.label == "Start run").click().run()
     assert [error.value for error in app.error] == [sentence] * 2
@@ -483,7 +545,7 @@ def test_launch_refuses_a_missing_dataset_in_one_sentence(
 def test_the_form_keeps_what_was_typed_while_another_page_is_open(show: Show) -> None:
     app = show("launch")
     app.text_input(key="spec.epochs").set_value("77").run()
-    from dashboard import places
+    from dashboard.frame import places
 
     app.switch_page(str(places.RUNS)).run()
     app.switch_page(str(places.LAUNCH)).run()

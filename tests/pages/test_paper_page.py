@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime import commands, journal
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.surface import runner
 from tests.pages.test_pages import charts, texts, titles
@@ -51,7 +52,9 @@ def _whole_mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def _test_images_only(tmp_path: Path, write_idx: Callable[[Path, np.ndarray], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def _test_images_only(
+    tmp_path: Path, write_idx: Callable[[Path, np.ndarray], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_idx(tmp_path / "t10k-images-idx3-ubyte.gz", np.zeros((10_000, 28, 28), np.uint8))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
 
@@ -78,9 +81,13 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
     assert "79 % less training time with batch 512 than with batch 64." in text
     assert (
         "**Differs from the paper:** batch 512 takes 25 % less time per epoch than batch 64 (× 0.75, 0.75 to 0.75: clear); the "
-        "paper has × 0.21, outside 0.75 to 0.75. A likely reason: a CPU is busy with one small batch already" in text
+        "paper has × 0.21, outside 0.75 to 0.75. A likely reason: a CPU is busy with one small batch already"
+        in text
     )
-    assert "**Agrees with the paper:** mean times of the epochs after the first: batch 64 4 s, batch 512 3 s" in text
+    assert (
+        "**Agrees with the paper:** mean times of the epochs after the first: batch 64 4 s, batch 512 3 s"
+        in text
+    )
     assert "batch 64: G 3.00, D 1.50; batch 512: G 3.00, D 1.50" in text
     assert "in 0 of 4 runs D's loss is lowest in an epoch before the last one" in text
     assert "G's loss with batch 512 over that with batch 64 × 1.00, 1.00 to 1.00: may be noise" in text
@@ -108,9 +115,16 @@ def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
     assert all(button.key != "paper.start" for button in app.button)
     images.set_value("digits").run()
     table = app.table[0].value
-    assert ["Data", "Digits (embedded), 1\u2009797 images", "MNIST, 60\u2009000 images", "all"] in table.to_numpy().tolist()
+    assert [
+        "Data",
+        "Digits (embedded), 1\u2009797 images",
+        "MNIST, 60\u2009000 images",
+        "all",
+    ] in table.to_numpy().tolist()
     app.radio(key="paper.images").set_value("mnist").run()
-    assert ["Data", "MNIST, 10\u2009000 images", "MNIST, 60\u2009000 images", "all"] in app.table[0].value.to_numpy().tolist()
+    assert ["Data", "MNIST, 10\u2009000 images", "MNIST, 60\u2009000 images", "all"] in app.table[
+        0
+    ].value.to_numpy().tolist()
     assert home.run_dirs() == []
 
 
@@ -127,20 +141,29 @@ def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(show: Sh
     specs = [run.spec() for run in home.run_dirs()]
     assert len(specs) == 32
     assert {spec.dataset for spec in specs} == {"digits"}
-    assert {(spec.learning_rate_schedule, spec.batch_size_global) for spec in specs if spec.restart_epochs == 1} == {
+    assert {
+        (spec.learning_rate_schedule, spec.batch_size_global) for spec in specs if spec.restart_epochs == 1
+    } == {
         ("constant", 512),
         ("cosine_restarts", 512),
     }
-    assert {(spec.replicas, spec.batch_size_global) for spec in specs if spec.batch_size_global == 32} == {(1, 32), (8, 32)}
+    assert {(spec.replicas, spec.batch_size_global) for spec in specs if spec.batch_size_global == 32} == {
+        (1, 32),
+        (8, 32),
+    }
 
 
-def test_the_descent_is_drawn_beside_sentences_computed_from_it(show: Show, trained: Callable[..., RunDir]) -> None:
+def test_the_descent_is_drawn_beside_sentences_computed_from_it(
+    show: Show, trained: Callable[..., RunDir]
+) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
     journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
     app = show("paper")
     assert not app.exception
     text = texts(app)
-    assert "From before the first epoch to after epoch 3. Generator: the map holds 88 % of its movement" in text
+    assert (
+        "From before the first epoch to after epoch 3. Generator: the map holds 88 % of its movement" in text
+    )
     assert "**Agrees with the paper:** loss along each path: Generator from 2.50 to 0.50 nats" in text
     assert titles(app)[:2] == ["Generator", "Discriminator"]
     assert all(button.key != "paper.11.start" for button in app.button)  # the snapshots are not in this home
@@ -176,6 +199,10 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(show: Show, trained: C
     assert "No surface was computed: stopped on request." in [warning.value for warning in app.warning]
 
 
-def test_without_kept_weights_the_page_says_how_to_keep_them(show: Show, trained: Callable[..., RunDir]) -> None:
+def test_without_kept_weights_the_page_says_how_to_keep_them(
+    show: Show, trained: Callable[..., RunDir]
+) -> None:
     trained("paper-0001")
-    assert "no run here has kept its weights. Start one with the option 'Weight snapshots' on" in texts(show("paper"))
+    assert "no run here has kept its weights. Start one with the option 'Weight snapshots' on" in texts(
+        show("paper")
+    )

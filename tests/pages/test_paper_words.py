@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dashboard import paper_devices, paper_words
+from dashboard.paper import devices as paper_devices
+from dashboard.paper import words as paper_words
 from gan_runtime.store.queries import Conditions
 
 
@@ -25,10 +26,18 @@ def test_concentration_compares_the_first_epoch_with_the_last() -> None:
     assert "no run has finished its second epoch" in paper_words.concentration(frame[frame["variant"] == "b"])
 
 
-def two_variants(names: tuple[str, str], first: list[float], second: list[float], **columns: list[float]) -> pd.DataFrame:
+def two_variants(
+    names: tuple[str, str], first: list[float], second: list[float], **columns: list[float]
+) -> pd.DataFrame:
     """Results of a study as far as a verdict reads them; the numbers are epoch_seconds."""
     rows = [
-        {"variant": name, "variant_index": index, "repeat": repeat, "run_id": f"{name} {repeat}", "epoch_seconds": seconds}
+        {
+            "variant": name,
+            "variant_index": index,
+            "repeat": repeat,
+            "run_id": f"{name} {repeat}",
+            "epoch_seconds": seconds,
+        }
         for index, (name, numbers) in enumerate(zip(names, (first, second), strict=True))
         for repeat, seconds in enumerate(numbers, 1)
     ]
@@ -48,7 +57,9 @@ BATCHES = ("batch 64", "batch 512")
         ([0.5, 30.0], None, "which the interval holds, but it holds no difference at all as well"),
     ],
 )
-def test_figure_5_agrees_where_the_interval_holds_the_papers_number(seconds: list[float], agrees: bool | None, part: str) -> None:
+def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
+    seconds: list[float], agrees: bool | None, part: str
+) -> None:
     verdict = paper_words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
     assert verdict.agrees is agrees
     assert part in verdict.why
@@ -63,7 +74,10 @@ def test_figure_5_needs_the_papers_batches() -> None:
 
 @pytest.mark.parametrize(
     ("later", "agrees"),
-    [({"batch 64": [4.0, 4.1], "batch 512": [3.0, 3.1]}, True), ({"batch 64": [4.0, 6.0], "batch 512": [3.0, 4.5]}, False)],
+    [
+        ({"batch 64": [4.0, 4.1], "batch 512": [3.0, 3.1]}, True),
+        ({"batch 64": [4.0, 6.0], "batch 512": [3.0, 4.5]}, False),
+    ],
 )
 def test_figure_6_asks_for_shorter_and_steady_epochs(later: dict[str, list[float]], agrees: bool) -> None:
     epochs = pd.DataFrame(
@@ -83,24 +97,41 @@ def test_figure_7_asks_whether_the_generator_improves_once_the_discriminator_sto
     epochs = {"run_id": ["a"] * 3, "epoch": [1, 2, 3]}
     d = pd.DataFrame({**epochs, "mean": [1.2, 0.6, 1.0]})
     assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), d).agrees is True
-    assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 2.2]}), d).agrees is False
+    assert (
+        paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 2.2]}), d).agrees is False
+    )
     still_winning = pd.DataFrame({**epochs, "mean": [1.2, 1.0, 0.6]})
-    assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), still_winning).agrees is False
+    assert (
+        paper_words.generator_improves(
+            pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), still_winning
+        ).agrees
+        is False
+    )
     assert paper_words.generator_improves(d[:1], d[:1]).agrees is None
 
 
 def test_figure_8_asks_for_a_clear_difference_between_batches() -> None:
     results = two_variants(BATCHES, [1.0, 1.0], [1.0, 1.0])
     widths = pd.DataFrame(
-        {"run_id": results["run_id"], "epoch": 3, "width": [0.5, 0.51, 0.2, 0.204], "variant": results["variant"]}
+        {
+            "run_id": results["run_id"],
+            "epoch": 3,
+            "width": [0.5, 0.51, 0.2, 0.204],
+            "variant": results["variant"],
+        }
     )
     assert paper_words.concentrated_differently(widths, results).agrees is True
-    assert paper_words.concentrated_differently(widths.assign(width=[0.5, 0.51, 0.6, 0.3]), results).agrees is None
+    assert (
+        paper_words.concentrated_differently(widths.assign(width=[0.5, 0.51, 0.6, 0.3]), results).agrees
+        is None
+    )
 
 
 def test_figure_10_asks_for_the_lowest_losses_at_the_papers_batches() -> None:
     results = two_variants(BATCHES, [1.0, 1.0], [1.0, 1.0])
-    best_at_512 = results.assign(loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[1.4, 1.41, 0.7, 0.705])
+    best_at_512 = results.assign(
+        loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[1.4, 1.41, 0.7, 0.705]
+    )
     assert paper_words.optimized_best(best_at_512).agrees is True
     best_at_64 = best_at_512.assign(loss_generator=[0.5, 0.505, 1.0, 1.01])
     assert paper_words.optimized_best(best_at_64).agrees is False
@@ -118,12 +149,20 @@ def place(accelerator: str, engine: str = "tensorflow") -> Conditions:
     [
         (place("cpu"), False, "hand-laid kernels"),
         (place("gpu"), False, "outside"),
-        (place("tpu"), None, "a TPU compiles every step whatever the option says, so both are the same program"),
+        (
+            place("tpu"),
+            None,
+            "a TPU compiles every step whatever the option says, so both are the same program",
+        ),
         (place("cpu", "jax"), None, "JAX compiles every step whatever the option says"),
     ],
 )
-def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(where: Conditions, agrees: bool | None, part: str) -> None:
-    results = two_variants(("xla off", "xla jit"), [1.0, 1.0], [5.0, 5.01]).rename(columns={"epoch_seconds": "steady_step"})
+def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(
+    where: Conditions, agrees: bool | None, part: str
+) -> None:
+    results = two_variants(("xla off", "xla jit"), [1.0, 1.0], [5.0, 5.01]).rename(
+        columns={"epoch_seconds": "steady_step"}
+    )
     verdict = paper_words.xla(results, [where])
     assert verdict.agrees is agrees
     assert "with XLA a run takes 5.0 × as long per step as without" in verdict.why
@@ -133,8 +172,15 @@ def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(where: Conditions, ag
 
 def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -> None:
     rows = [
-        {"variant": variant, "variant_index": index, "repeat": repeat, "epoch_seconds": seconds * (1 + 0.001 * index * repeat)}
-        for index, (variant, seconds) in enumerate({"cpu x1": 100.0, "gpu x1": 54.5, "tpu x1": 58.1, "tpu x8": 43.8}.items())
+        {
+            "variant": variant,
+            "variant_index": index,
+            "repeat": repeat,
+            "epoch_seconds": seconds * (1 + 0.001 * index * repeat),
+        }
+        for index, (variant, seconds) in enumerate(
+            {"cpu x1": 100.0, "gpu x1": 54.5, "tpu x1": 58.1, "tpu x8": 43.8}.items()
+        )
         for repeat in (1, 2, 3)
     ]
     whole = pd.DataFrame(rows)
@@ -155,7 +201,17 @@ ONE, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "
 
 def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
     """Two lines with a point each are none; 200 images/s on 2 devices of another batch are no speed-up of 100 on 1."""
-    columns = ["accelerator", "devices", "precision", "batch_size_global", "dataset", "images", "engine", "xla", "cpu_model"]
+    columns = [
+        "accelerator",
+        "devices",
+        "precision",
+        "batch_size_global",
+        "dataset",
+        "images",
+        "engine",
+        "xla",
+        "cpu_model",
+    ]
     rows = [
         ("cpu", 1, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 100.0),
         ("cpu", 2, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 150.0),
@@ -171,7 +227,10 @@ def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
     assert list(paper_devices.rate_table(rates)["Host"]) == ["A", "A", "A", "B (imported)", "B"]
     assert list(paper_devices.rate_table(rates)["Other options"]) == ["–", "–", "R1 penalty 2.0", "–", "–"]
     again = rates.assign(cpu_model="C", imported=True, accelerator="tpu")
-    assert set(paper_devices.speed_ups(pd.concat([rates, again])).query("ours")["system"]) == {name, "Here, TPU, batch 64"}
+    assert set(paper_devices.speed_ups(pd.concat([rates, again])).query("ours")["system"]) == {
+        name,
+        "Here, TPU, batch 64",
+    }
     assert set(paper_devices.rate_table(again)["XLA"]) == {"always"}
     elsewhere = paper_devices.speed_ups(pd.concat([rates, rates.assign(cpu_model="C")])).query("ours")
     assert set(elsewhere["system"]) == {name, f"{name} (2)"}

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import session
-from gan_runtime import journal, processes
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from dashboard.frame import session
+from gan_runtime import processes
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 
 Show = Callable[..., AppTest]
@@ -24,7 +25,10 @@ def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
     with subprocess.Popen(["sleep", "60"]) as process:
         run.write_process({**processes.identity(process.pid), "attempt": 1})
         journal.append(
-            run.trainer_journal(), 1, StatusChange(status="running", reason="training"), journal.AttemptStart(resume_step=0)
+            run.trainer_journal(),
+            1,
+            StatusChange(status="running", reason="training"),
+            journal.AttemptStart(resume_step=0),
         )
         yield run
         process.kill()
@@ -52,7 +56,9 @@ def test_a_waiting_run_is_removed_from_the_queue_and_not_saved(
     app = show("live")
     assert buttons(app) == {"Remove from queue": True}
     app.button(key="stop.quick-0001").click().run()
-    wait_until(lambda: queries.run(session.runtime().store, "quick-0001").status == "stopped", "it waits no longer")
+    wait_until(
+        lambda: queries.run(session.runtime().store, "quick-0001").status == "stopped", "it waits no longer"
+    )
     assert "Resume" in buttons(show("live"))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime import journal
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
@@ -22,10 +22,16 @@ def measured(trained: Make) -> Make:
     def make(run_id: str, compile: float, steady: float, profiled: bool = False, **options: object) -> RunDir:
         run = trained(run_id, seconds=float(run_id[-1]), **options)
         times = {"first_call": compile + steady, "compile": compile, "steady_step": steady}
-        journal.append(run.trainer_journal(), 1, *(journal.Phase(phase=phase, seconds=value) for phase, value in times.items()))
+        journal.append(
+            run.trainer_journal(),
+            1,
+            *(journal.Phase(phase=phase, seconds=value) for phase, value in times.items()),
+        )
         if profiled:
             share = journal.TimeShare(network="generator", category="forward", seconds=1.0, share=1.0)
-            journal.append(run.trainer_journal(), 1, journal.Profile(step=18, steps=5, seconds=1.0, shares=[share]))
+            journal.append(
+                run.trainer_journal(), 1, journal.Profile(step=18, steps=5, seconds=1.0, shares=[share])
+            )
         return run
 
     return make
@@ -33,7 +39,10 @@ def measured(trained: Make) -> Make:
 
 @pytest.mark.parametrize(
     ("page", "sentence"),
-    [("xla", "once with XLA off and once with XLA jit"), ("precision", "once with float32 and once with mixed bfloat16")],
+    [
+        ("xla", "once with XLA off and once with XLA jit"),
+        ("precision", "once with float32 and once with mixed bfloat16"),
+    ],
 )
 def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence: str) -> None:
     app = show(page)
@@ -67,7 +76,9 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
         "Speed": ["1.00 ×", "2.00 ×"],
         "Memory, peak": ["–", "–"],
     }
-    assert "XLA jit against XLA off, 20 steps: 0.1 nats apart on average, at most 0.1 at step 1." in texts(app)
+    assert "XLA jit against XLA off, 20 steps: 0.1 nats apart on average, at most 0.1 at step 1." in texts(
+        app
+    )
     assert "'Profile steps' set on Launch" in texts(app)
 
 
@@ -90,7 +101,9 @@ def test_the_address_names_the_set(show: Show, measured: Make) -> None:
     assert newest.selectbox[0].value == "quick-0003"
 
 
-def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(show: Show, measured: Make) -> None:
+def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(
+    show: Show, measured: Make
+) -> None:
     plain = measured("quick-0001", compile=1.0, steady=0.1)
     jit = measured("quick-0002", compile=3.0, steady=0.05, xla="jit")
     none = {"kernels_before": None, "kernels_after": None, "fusions": None}

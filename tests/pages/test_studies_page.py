@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import session, study_words
-from gan_runtime import commands
+from dashboard.frame import session
+from dashboard.studies import words as study_words
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference
 from tests.pages.test_pages import charts, texts
@@ -43,8 +44,13 @@ def test_an_empty_page_offers_the_form(show: Show) -> None:
     app = show("studies")
     assert not app.exception
     assert "No study is stored yet" in texts(app)
-    assert [metric.value for metric in app.metric if metric.label == "Runs"] == ["12"]  # 4 batch sizes, 3 repeats
-    assert "study batch_size --values 64,128,256,512 --repeats 3 --preset quick --set epochs=15" in app.code[0].value
+    assert [metric.value for metric in app.metric if metric.label == "Runs"] == [
+        "12"
+    ]  # 4 batch sizes, 3 repeats
+    assert (
+        "study batch_size --values 64,128,256,512 --repeats 3 --preset quick --set epochs=15"
+        in app.code[0].value
+    )
     assert charts(app) == []
 
 
@@ -63,14 +69,20 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert "**batch 128** takes 24 % less time per epoch than batch 64 (× 0.76, 0.72 to 0.79: clear)." in text
     assert "the comparison with the first variant holds at 95 %" in text
     assert "scatters by 1.9 % from repeat to repeat here" in text
-    assert "of 2 % clear in 8 of 10 such studies takes about 10 repeats; of 5 % about 4, of 10 % about 3." in text
+    assert (
+        "of 2 % clear in 8 of 10 such studies takes about 10 repeats; of 5 % about 4, of 10 % about 3."
+        in text
+    )
     [table] = [item.value for item in app.dataframe]
     assert list(table["Variant"]) == ["batch 64", "batch 128"]
     assert list(table["Runs"]) == [3, 3]
     assert list(table["Time per epoch (s)"]) == ["4.00 (4.00 to 4.00)", "3.03 (2.89 to 3.18)"]
     assert list(table["Time per epoch, against"]) == ["–", "× 0.76, 0.72 to 0.79: clear"]
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
-    assert [chart["title"] for chart in charts(app)] == ["Time per epoch (s)", "Spread of images (real ones = 1)"]
+    assert [chart["title"] for chart in charts(app)] == [
+        "Time per epoch (s)",
+        "Spread of images (real ones = 1)",
+    ]
 
 
 def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: Home, host: Host) -> None:
@@ -90,7 +102,9 @@ def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Ho
     assert "1. Study: Batch size · 4 of its 4 runs wait · next batch 64 seed 1" in text
 
 
-def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(show: Show, trained: Callable[..., RunDir]) -> None:
+def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
+    show: Show, trained: Callable[..., RunDir]
+) -> None:
     """Their steady rate is 160 images/s: 15 epochs of 56 steps with 32 of the 1,797 digits each take 168 s, six times."""
     trained("quick-0001", workload="dcgan_mnist", dataset="digits")
     app = show("studies")
@@ -99,7 +113,9 @@ def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(show: Show, t
     assert figure == "≈ 16 m 48 s"
 
 
-@pytest.mark.parametrize(("field", "typed"), [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")])
+@pytest.mark.parametrize(
+    ("field", "typed"), [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")]
+)
 def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, typed: str) -> None:
     app = show("studies")
     assert "Start study" in [button.label for button in app.button]
@@ -119,7 +135,9 @@ def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
     assert "no stored study of this question has two repeats to show it" in texts(app)
 
 
-def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(show: Show, home: Home, host: Host, at: At) -> None:
+def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
+    show: Show, home: Home, host: Host, at: At
+) -> None:
     design = StudyDesign.parse("batch_size", {**BASE, "epochs": 1}, ["64", "128"])
     runs = commands.submit_study(home, design, host)
     train(runs[0], at, 0.0, 4.0, epochs=1)
@@ -147,14 +165,21 @@ def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home,
     assert "![x](" not in texts(show("studies", study=HOSTILE))
 
 
-def test_a_study_of_seeds_says_how_far_chance_alone_scatters(show: Show, home: Home, host: Host, at: At) -> None:
+def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
+    show: Show, home: Home, host: Host, at: At
+) -> None:
     """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and that of their ratios 2.5 %."""
-    for number, run in enumerate(commands.submit_study(home, StudyDesign.parse("seed", BASE, ["1", "2"]), host)):
+    for number, run in enumerate(
+        commands.submit_study(home, StudyDesign.parse("seed", BASE, ["1", "2"]), host)
+    ):
         train(run, at, 100.0 * number, 4.0 + 0.1 * number)
     text = texts(show("studies"))
     assert "scatter by 1.7 % in their time per epoch (standard deviation of 2 runs)" in text
     assert "and ratios of two such runs by 2.5 %." in text
-    assert "clear in 8 of 10 studies of two variants takes about 15 repeats; of 5 % about 5, of 10 % about 3." in text
+    assert (
+        "clear in 8 of 10 studies of two variants takes about 15 repeats; of 5 % about 5, of 10 % about 3."
+        in text
+    )
     assert "Two or more repeats show" not in text
 
 
@@ -196,5 +221,7 @@ def test_a_wide_interval_is_drawn_near_its_points_and_told_in_full() -> None:
         for repeat, value in ((1, 1.0), (2, 2.0))
     ]
     points = study_words.points(pd.DataFrame(rows), "loss_generator")
-    assert (points["low"].iloc[0], points["high"].iloc[0]) == pytest.approx((1.5 - 6.3531, 1.5 + 6.3531), abs=1e-3)
+    assert (points["low"].iloc[0], points["high"].iloc[0]) == pytest.approx(
+        (1.5 - 6.3531, 1.5 + 6.3531), abs=1e-3
+    )
     assert (points["drawn_low"].iloc[0], points["drawn_high"].iloc[0]) == (0.25, 2.75)

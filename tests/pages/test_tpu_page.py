@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import tpu_frames
+from dashboard.tpu import frames as tpu_frames
 from gan_runtime.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
@@ -69,14 +69,20 @@ def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Plan
     paper, ours = rows[rows["who"] == "The paper, measured"], rows[rows["who"] == "Predicted here"]
     assert dict(zip(paper["batch"], paper["relative"].round(2), strict=True)) == {64: 1.0, 512: 0.21}
     # As long a step whatever the batch: 937, 468, 234 and 117 steps.
-    assert dict(zip(ours["batch"], ours["relative"].round(3), strict=True)) == {64: 1.0, 128: 0.499, 256: 0.25, 512: 0.125}
+    assert dict(zip(ours["batch"], ours["relative"].round(3), strict=True)) == {
+        64: 1.0,
+        128: 0.499,
+        256: 0.25,
+        512: 0.125,
+    }
 
 
 def test_the_parts_of_an_epoch_add_up(kept: Plan) -> None:
     rows = tpu_frames.by_devices(kept, [estimate(point) for point in kept.points], overhead_s=1e-3)
     assert list(rows["devices"].unique()) == [1, 2, 4, 8]
     assert (
-        rows.groupby("devices")["seconds"].sum().round(9).to_dict() == rows.groupby("devices")["total"].first().round(9).to_dict()
+        rows.groupby("devices")["seconds"].sum().round(9).to_dict()
+        == rows.groupby("devices")["total"].first().round(9).to_dict()
     )
     assert rows[(rows["devices"] == 1) & (rows["part"] == "exchange")]["seconds"].item() == 0.0
 
@@ -104,7 +110,9 @@ def test_what_bfloat16_changes_is_said_once_both_are_known(show: Show, home: Hom
 
 def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, plan: Plan) -> None:
     keep_all(home, plan)
-    refused = estimate(plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.")
+    refused = estimate(
+        plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm."
+    )
     checks.keep(home.path / checks.FOLDER, planning.key(plan.spec, plan.point), refused)
     app = show("tpu")
     assert not app.exception

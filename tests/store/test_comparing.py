@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -47,7 +47,9 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
 # ---- groups -----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_group_is_the_mean_of_its_runs_between_the_lowest_and_the_highest(store: Store, losses: Losses) -> None:
+def test_a_group_is_the_mean_of_its_runs_between_the_lowest_and_the_highest(
+    store: Store, losses: Losses
+) -> None:
     losses("quick-0001", 1.0, 2.0, 3.0)
     losses("quick-0002", 3.0, 4.0, 11.0)
     losses("quick-0003", 9.0, 9.0, 9.0)
@@ -67,7 +69,9 @@ def test_a_group_is_the_mean_of_its_runs_between_the_lowest_and_the_highest(stor
 def test_runs_of_other_speed_are_put_on_one_grid_of_seconds(store: Store, losses: Losses) -> None:
     losses("quick-0001", 1.0, 2.0, 3.0, 4.0, 5.0)  # at 1, 2, 3, 4, 5 s
     losses("quick-0002", 10.0, 20.0, seconds_per_step=2.0)  # at 2 and 4 s
-    frame = queries.group_curves(store, {"both": ["quick-0001", "quick-0002"]}, "loss_generator", x="wall_s", max_points=5)
+    frame = queries.group_curves(
+        store, {"both": ["quick-0001", "quick-0002"]}, "loss_generator", x="wall_s", max_points=5
+    )
     # The second run is half-way between its points at 3 s, and has nothing to say at 1 and 5 s.
     assert records(frame[["x", "low", "mean", "high", "runs"]]) == [
         (1.0, 1.0, 1.0, 1.0, 1),
@@ -78,10 +82,14 @@ def test_runs_of_other_speed_are_put_on_one_grid_of_seconds(store: Store, losses
     ]
 
 
-def test_a_long_group_has_as_many_points_as_asked_for_and_ends_at_the_last_step(store: Store, losses: Losses) -> None:
+def test_a_long_group_has_as_many_points_as_asked_for_and_ends_at_the_last_step(
+    store: Store, losses: Losses
+) -> None:
     losses("quick-0001", *[float(step) for step in range(1_000)])
     losses("quick-0002", *[float(step) for step in range(700)])
-    frame = queries.group_curves(store, {"both": ["quick-0001", "quick-0002"]}, "loss_generator", max_points=50)
+    frame = queries.group_curves(
+        store, {"both": ["quick-0001", "quick-0002"]}, "loss_generator", max_points=50
+    )
     assert len(frame) == 50
     assert (frame["runs"].iloc[0], frame["runs"].iloc[-1]) == (2, 1)
     assert (frame["x"].iloc[0], frame["x"].iloc[-1]) == (1.0, 1000.0)
@@ -105,7 +113,9 @@ def test_a_group_that_has_measured_nothing_is_empty_with_its_columns(store: Stor
 # ---- results ----------------------------------------------------------------------------------------------------------------
 
 
-def epoch_end(epoch: int, gap: float, accuracy: float, spread: float, images_per_s: float) -> list[journal.Record]:
+def epoch_end(
+    epoch: int, gap: float, accuracy: float, spread: float, images_per_s: float
+) -> list[journal.Record]:
     """The end of an epoch of four steps: D's scores `gap` apart, its mean accuracy, the spread beside a real one of 0.5."""
     values = {
         "probe_score_real": 0.5,
@@ -121,10 +131,14 @@ def epoch_end(epoch: int, gap: float, accuracy: float, spread: float, images_per
     ]
 
 
-def test_results_tell_the_best_epoch_and_the_last_one(store: Store, losses: Losses, home: Home, new_run: NewRun) -> None:
+def test_results_tell_the_best_epoch_and_the_last_one(
+    store: Store, losses: Losses, home: Home, new_run: NewRun
+) -> None:
     losses("quick-0002", 5.0)
     run = new_run("quick-0001", batch_size_global=6, replicas=3, discriminator_steps=2, updates="in_turn")
-    calls = journal.Scalars(epoch=3, first_step=12, wall_s=[12.0], values={"loss_generator": [1.5], "loss_discriminator": [0.25]})
+    calls = journal.Scalars(
+        epoch=3, first_step=12, wall_s=[12.0], values={"loss_generator": [1.5], "loss_discriminator": [0.25]}
+    )
     journal.append(
         run.trainer_journal(),
         1,
@@ -165,7 +179,9 @@ def test_results_tell_the_best_epoch_and_the_last_one(store: Store, losses: Loss
     assert without.drop(["run_id", "seconds", "device_seconds", "images", "loss_generator"]).isna().all()
 
 
-def test_an_epoch_whose_scores_are_not_finite_is_never_the_best(store: Store, home: Home, new_run: NewRun) -> None:
+def test_an_epoch_whose_scores_are_not_finite_is_never_the_best(
+    store: Store, home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(),
@@ -175,7 +191,11 @@ def test_an_epoch_whose_scores_are_not_finite_is_never_the_best(store: Store, ho
     )
     Ingestor(home, store).catch_up()
     found = queries.results(store, ["quick-0001"]).iloc[0]
-    assert [found[f"{name}_best_epoch"] for name in ("score_gap", "accuracy", "spread_ratio")] == [1.0, 1.0, 1.0]
+    assert [found[f"{name}_best_epoch"] for name in ("score_gap", "accuracy", "spread_ratio")] == [
+        1.0,
+        1.0,
+        1.0,
+    ]
     assert [found[f"{name}_last"] for name in ("score_gap", "accuracy", "spread_ratio")] == [0.5, 0.75, 0.5]
 
 
@@ -189,13 +209,24 @@ def test_results_of_no_run_are_empty(store: Store) -> None:
 def scored(epoch: int, real: list[int], fake: list[int]) -> list[journal.Record]:
     """Two bins of D's scores of real and of generated images."""
     return [
-        journal.Histogram(epoch=epoch, step=4 * epoch, name=f"score/{name}", bin_left=[0.0, 0.5], bin_right=1.0, count=counts)
+        journal.Histogram(
+            epoch=epoch,
+            step=4 * epoch,
+            name=f"score/{name}",
+            bin_left=[0.0, 0.5],
+            bin_right=1.0,
+            count=counts,
+        )
         for name, counts in {"real": real, "fake": fake}.items()
     ]
 
 
-def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(store: Store, home: Home, new_run: NewRun) -> None:
-    journal.append(new_run("quick-0001").trainer_journal(), 1, *scored(1, [1, 3], [4, 0]), *scored(2, [2, 2], [3, 1]))
+def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(
+    store: Store, home: Home, new_run: NewRun
+) -> None:
+    journal.append(
+        new_run("quick-0001").trainer_journal(), 1, *scored(1, [1, 3], [4, 0]), *scored(2, [2, 2], [3, 1])
+    )
     journal.append(new_run("quick-0002").trainer_journal(), 1, *scored(1, [1, 1], [1, 3]))
     Ingestor(home, store).catch_up()
     frame = queries.score_histograms(store, ["quick-0001", "quick-0002"], 2)
@@ -216,7 +247,9 @@ def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(store: St
     assert queries.score_histograms(store, ["quick-0001"], 0).empty
 
 
-def test_grids_show_the_same_latents_unless_workload_or_old_seed_differ(store: Store, home: Home, new_run: NewRun) -> None:
+def test_grids_show_the_same_latents_unless_workload_or_old_seed_differ(
+    store: Store, home: Home, new_run: NewRun
+) -> None:
     sampled = {
         "new-1": ({"latents": "shared", "columns": 8}, {"seed": 1}),
         "new-2": ({"latents": "shared", "columns": 8}, {"seed": 2}),
@@ -236,7 +269,13 @@ def test_grids_show_the_same_latents_unless_workload_or_old_seed_differ(store: S
     Ingestor(home, store).catch_up()
     same = {
         pair: queries.same_latents(store, list(pair))
-        for pair in [("new-1", "new-2"), ("old-1", "old-2"), ("old-2", "old-3"), ("new-1", "old-1"), ("new-1", "mlp-1")]
+        for pair in [
+            ("new-1", "new-2"),
+            ("old-1", "old-2"),
+            ("old-2", "old-3"),
+            ("new-1", "old-1"),
+            ("new-1", "mlp-1"),
+        ]
     }
     assert list(same.values()) == [True, False, True, False, False]
     assert queries.same_latents(store, ["new-1", "empty-1"])

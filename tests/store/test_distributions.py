@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.queries.distributions import COLUMNS, Bins, common_edges, rebinned
@@ -38,12 +38,16 @@ def bins(edges: list[float], counts: list[int]) -> Bins:
 
 
 def histogram(epoch: int, name: str, edges: list[float], counts: list[int]) -> journal.Histogram:
-    return journal.Histogram(epoch=epoch, step=10 * epoch, name=name, bin_left=edges[:-1], bin_right=edges[-1], count=counts)
+    return journal.Histogram(
+        epoch=epoch, step=10 * epoch, name=name, bin_left=edges[:-1], bin_right=edges[-1], count=counts
+    )
 
 
 def losses(epoch: int, first_step: int, values: list[float]) -> journal.Scalars:
     wall_s = [float(first_step + index) for index in range(len(values))]
-    return journal.Scalars(epoch=epoch, first_step=first_step, wall_s=wall_s, values={"loss_generator": values})
+    return journal.Scalars(
+        epoch=epoch, first_step=first_step, wall_s=wall_s, values={"loss_generator": values}
+    )
 
 
 def by_epoch(frame: pd.DataFrame) -> dict[int, list[float]]:
@@ -109,13 +113,17 @@ def test_a_ridge_for_each_epoch_on_common_bins(new_run: NewRun, stored: Stored) 
     assert list(scores["left"]) == [0.0, 0.5] * 2
     weights = queries.histogram_ridges(store, "quick-0001", "weight/generator")
     assert len(weights) == 2 * 50
-    assert {epoch: sum(shares) for epoch, shares in by_epoch(weights).items()} == pytest.approx({1: 1.0, 2: 1.0})
+    assert {epoch: sum(shares) for epoch, shares in by_epoch(weights).items()} == pytest.approx(
+        {1: 1.0, 2: 1.0}
+    )
     assert (weights["left"].min(), weights["right"].max()) == pytest.approx((-1.98, 1.98))
     inner = weights[(weights["left"] > -0.5) & (weights["right"] < 0.5)].groupby("epoch")["share"].sum()
     assert inner[1] == pytest.approx(2 * inner[2])
 
 
-def test_a_long_run_has_thirty_ridges_at_most_and_the_newest_among_them(new_run: NewRun, stored: Stored) -> None:
+def test_a_long_run_has_thirty_ridges_at_most_and_the_newest_among_them(
+    new_run: NewRun, stored: Stored
+) -> None:
     run = new_run("quick-0001", epochs=100)
     names = [histogram(epoch, "weight/generator", [0.0, float(epoch)], [1]) for epoch in range(1, 101)]
     journal.append(run.trainer_journal(), 1, *names)
@@ -125,10 +133,15 @@ def test_a_long_run_has_thirty_ridges_at_most_and_the_newest_among_them(new_run:
     assert len(frame) <= 1_500
 
 
-def test_the_overlay_takes_each_runs_newest_epoch_up_to_the_asked_one(new_run: NewRun, stored: Stored) -> None:
+def test_the_overlay_takes_each_runs_newest_epoch_up_to_the_asked_one(
+    new_run: NewRun, stored: Stored
+) -> None:
     for number, epochs in ((1, 2), (2, 4)):
         run = new_run(f"quick-000{number}", epochs=epochs)
-        shares = [histogram(epoch, "score/real", [0.0, 0.5, 1.0], [epoch, 4 - epoch]) for epoch in range(1, epochs + 1)]
+        shares = [
+            histogram(epoch, "score/real", [0.0, 0.5, 1.0], [epoch, 4 - epoch])
+            for epoch in range(1, epochs + 1)
+        ]
         journal.append(run.trainer_journal(), 1, *shares)
     store = stored()
     frame = queries.histogram_overlay(store, ["quick-0001", "quick-0002"], "score/real", 3)
@@ -144,7 +157,11 @@ def test_the_overlay_takes_each_runs_newest_epoch_up_to_the_asked_one(new_run: N
 
 def test_the_stored_histograms_are_told_by_name(new_run: NewRun, stored: Stored) -> None:
     run = new_run("quick-0001")
-    journal.append(run.trainer_journal(), 1, *(histogram(1, name, [0.0, 1.0], [1]) for name in ("score/real", "gradient/g")))
+    journal.append(
+        run.trainer_journal(),
+        1,
+        *(histogram(1, name, [0.0, 1.0], [1]) for name in ("score/real", "gradient/g")),
+    )
     store = stored()
     assert queries.histogram_names(store, ["quick-0001"]) == ["gradient/g", "score/real"]
     assert queries.histogram_names(store, ["quick-0002"]) == []
@@ -158,7 +175,9 @@ def test_the_stored_histograms_are_told_by_name(new_run: NewRun, stored: Stored)
 def test_the_losses_of_an_epochs_steps_are_counted_into_shares(new_run: NewRun, stored: Stored) -> None:
     run = new_run("quick-0001")
     steps = [0.0, 0.0, 0.0, 1.2]
-    journal.append(run.trainer_journal(), 1, losses(1, 1, steps), losses(2, 5, [1.2, math.nan, math.inf, 0.0]))
+    journal.append(
+        run.trainer_journal(), 1, losses(1, 1, steps), losses(2, 5, [1.2, math.nan, math.inf, 0.0])
+    )
     frame = queries.loss_ridges(stored(), "quick-0001", "loss_generator")
     assert list(frame.columns) == list(COLUMNS)
     shares = by_epoch(frame)
@@ -186,7 +205,9 @@ def test_losses_that_never_change_fill_one_bin(new_run: NewRun, stored: Stored) 
     assert sorted(frame["share"])[-2:] == [0.0, 1.0]
 
 
-def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(new_run: NewRun, stored: Stored) -> None:
+def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(
+    new_run: NewRun, stored: Stored
+) -> None:
     for number in (1, 2):
         run = new_run(f"quick-000{number}")
         journal.append(run.trainer_journal(), 1, losses(1, 1, [0.0] * 4), losses(2, 5, [float(number)] * 4))

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import commands, journal
 from gan_runtime.errors import RunStateError, UnknownRunError
 from gan_runtime.home import Home
-from gan_runtime.journal import Sample, StatusChange
-from gan_runtime.rundir import RunDir
-from gan_runtime.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Sample, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
@@ -24,8 +25,22 @@ from gan_runtime.store.store import Store
 from tests.small_pictures import png
 
 NewRun = Callable[..., RunDir]
-SUBMITTED = {"kind": "created", "attempt": 1, "at": "2026-01-01T12:00:00Z", "accelerator": "cpu", "color": 0, "preset": "quick"}
-STUDY = {"study_id": "study-0001", "question": "q", "title": "t", "variant": "v", "variant_index": 0, "repeat": 1}
+SUBMITTED = {
+    "kind": "created",
+    "attempt": 1,
+    "at": "2026-01-01T12:00:00Z",
+    "accelerator": "cpu",
+    "color": 0,
+    "preset": "quick",
+}
+STUDY = {
+    "study_id": "study-0001",
+    "question": "q",
+    "title": "t",
+    "variant": "v",
+    "variant_index": 0,
+    "repeat": 1,
+}
 OPTIONS = RunSpec().model_dump()
 HUGE = 2**40
 
@@ -42,7 +57,9 @@ def write(path: Path, *records: dict[str, Any] | str) -> None:
     """Lines as they are, unchecked."""
     path.parent.mkdir(exist_ok=True)
     lines = [
-        record if isinstance(record, str) else json.dumps({"attempt": 1, "at": "2026-01-01T12:00:00Z", **record})
+        record
+        if isinstance(record, str)
+        else json.dumps({"attempt": 1, "at": "2026-01-01T12:00:00Z", **record})
         for record in records
     ]
     with path.open("a", encoding="utf-8") as file:
@@ -105,7 +122,9 @@ def test_a_run_with_a_bad_submission_is_set_aside_and_the_others_go_on(
         queries.run(store, bad.run_id)
 
 
-def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(home: Home, good: RunDir) -> None:
+def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(
+    home: Home, good: RunDir
+) -> None:
     bad, store = RunDir(home.runs / "quick-0002"), Store()
     ingestor = Ingestor(home, store)
     write(bad.supervisor_journal, with_option(replicas="x"))
@@ -129,8 +148,13 @@ def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(h
 def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) -> None:
     bad = RunDir(home.runs / "quick-0002")
     write(bad.supervisor_journal, created())
-    assert queries.set_aside(memory.from_journals(home)) == {bad.run_id: "no line of its journals says in what state it is"}
-    with pytest.raises(RunStateError, match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\."):
+    assert queries.set_aside(memory.from_journals(home)) == {
+        bad.run_id: "no line of its journals says in what state it is"
+    }
+    with pytest.raises(
+        RunStateError,
+        match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\.",
+    ):
         commands.stop(bad)
 
 
@@ -142,7 +166,9 @@ def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> 
     store = memory.from_journals(home)
     assert run_ids(store) == [good.run_id]
     reason = "its folder has a name that no run can have"
-    assert queries.set_aside(store) == dict.fromkeys(["quick-\\xff\\xfe", "two words", "ü-0001", "-0001", "x" * 101], reason)
+    assert queries.set_aside(store) == dict.fromkeys(
+        ["quick-\\xff\\xfe", "two words", "ü-0001", "-0001", "x" * 101], reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +247,13 @@ def test_an_owner_that_cannot_store_anything_says_so_and_logs_it_once(
 
 # ---- lines that are skipped -------------------------------------------------------------------------------------------------
 
-CALL = {"kind": "scalars", "epoch": 1, "first_step": 1, "wall_s": [1.0, 2.0], "values": {"loss_generator": [1.0, 2.0]}}
+CALL = {
+    "kind": "scalars",
+    "epoch": 1,
+    "first_step": 1,
+    "wall_s": [1.0, 2.0],
+    "values": {"loss_generator": [1.0, 2.0]},
+}
 BINS = {
     "kind": "histogram",
     "epoch": 1,
@@ -232,13 +264,28 @@ BINS = {
     "count": [1, 2],
 }
 EPOCH = {"kind": "epoch", "epoch": 1, "step": 4, "seconds": 1.0, "images": 8, "images_per_s": 8.0}
-PICTURE = {"kind": "sample", "epoch": 1, "step": 4, "sample_kind": "fixed_latents", "file": "samples/epoch-00001.png", "meta": {}}
+PICTURE = {
+    "kind": "sample",
+    "epoch": 1,
+    "step": 4,
+    "sample_kind": "fixed_latents",
+    "file": "samples/epoch-00001.png",
+    "meta": {},
+}
 MEMORY = {
     **{"kind": "memory", "epoch": 1, "step": 4, "process_bytes": 1, "process_peak_bytes": 1},
     **{"device_bytes": None, "device_peak_bytes": None},
 }
 SURFACE = {
-    **{"kind": "surface", "network": "generator", "x": [0.0], "y": [0.0], "loss": [1.0], "path_epoch": [0], "path_x": [0.0]},
+    **{
+        "kind": "surface",
+        "network": "generator",
+        "x": [0.0],
+        "y": [0.0],
+        "loss": [1.0],
+        "path_epoch": [0],
+        "path_x": [0.0],
+    },
     **{"path_y": [0.0], "path_loss": [1.0], "share_x": 1.0, "share_y": 0.0, "images": 1},
 }
 TIMES = {
@@ -257,15 +304,33 @@ TIMES = {
         {**CALL, "values": {"x" * 201: [1.0, 2.0]}},
         {**CALL, "at": "9999-12-31T23:59:59Z"},
         {**CALL, "at": "0001-01-01T00:00:00+14:00"},
-        *({**EPOCH, name: value} for name, value in (("images", HUGE**2), ("epoch", -1), ("step", "x"), ("seconds", None))),
-        *({**BINS, name: value} for name, value in (("count", [1]), ("count", [1, -1]), ("count", [1, HUGE**2]), ("name", 7))),
-        *({**PICTURE, name: value} for name, value in (("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2))),
+        *(
+            {**EPOCH, name: value}
+            for name, value in (("images", HUGE**2), ("epoch", -1), ("step", "x"), ("seconds", None))
+        ),
+        *(
+            {**BINS, name: value}
+            for name, value in (("count", [1]), ("count", [1, -1]), ("count", [1, HUGE**2]), ("name", 7))
+        ),
+        *(
+            {**PICTURE, name: value}
+            for name, value in (("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2))
+        ),
         *({**MEMORY, name: value} for name, value in (("process_bytes", 2**70), ("device_bytes", -1))),
-        *({**SURFACE, name: value} for name, value in (("loss", []), ("path_x", []), ("images", -1), ("path_epoch", [HUGE**2]))),
+        *(
+            {**SURFACE, name: value}
+            for name, value in (("loss", []), ("path_x", []), ("images", -1), ("path_epoch", [HUGE**2]))
+        ),
         *({**TIMES, name: value} for name, value in (("rank", HUGE), ("steps", HUGE), ("rank", -1))),
         {"kind": "plan", "images": -1, "steps_per_epoch": 1, "epochs": 1},
         {"kind": "attempt", "resume_step": -1},
-        {"kind": "kernels", "operations": HUGE**2, "kernels_before": None, "kernels_after": None, "fusions": None},
+        {
+            "kind": "kernels",
+            "operations": HUGE**2,
+            "kernels_before": None,
+            "kernels_after": None,
+            "fusions": None,
+        },
         {"kind": "profile", "step": 1, "steps": 1, "seconds": 1, "shares": [1]},
         {"kind": "status", "status": "asleep", "reason": ""},
         {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
@@ -277,7 +342,9 @@ TIMES = {
         "\0\0\0\0",
     ],
 )
-def test_a_line_that_no_table_takes_is_skipped_with_an_event(home: Home, good: RunDir, line: dict[str, Any] | str) -> None:
+def test_a_line_that_no_table_takes_is_skipped_with_an_event(
+    home: Home, good: RunDir, line: dict[str, Any] | str
+) -> None:
     write(good.trainer_journal(), line, {"kind": "phase", "phase": "build", "seconds": 1.5})
     store = memory.from_journals(home)
     assert run_ids(store) == [good.run_id]
@@ -288,7 +355,9 @@ def test_a_line_that_no_table_takes_is_skipped_with_an_event(home: Home, good: R
 
 
 @pytest.mark.parametrize("line", [CALL, BINS, EPOCH, MEMORY, {"kind": "attempt", "resume_step": 0}])
-def test_what_only_a_trainer_measures_is_skipped_in_other_journals(home: Home, good: RunDir, line: dict[str, Any]) -> None:
+def test_what_only_a_trainer_measures_is_skipped_in_other_journals(
+    home: Home, good: RunDir, line: dict[str, Any]
+) -> None:
     write(good.supervisor_journal, line)
     store = memory.from_journals(home)
     [(message,)] = store.rows("SELECT message FROM events WHERE kind = 'journal'")
@@ -299,7 +368,10 @@ def test_what_only_a_trainer_measures_is_skipped_in_other_journals(home: Home, g
 def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
     write(good.trainer_journal(), {**CALL, "wall_s": [1.0]}, {**EPOCH, "images": -1}, {"kind": "hologram"})
     messages = [
-        row[0] for row in memory.from_journals(home).rows("SELECT message FROM events WHERE kind = 'journal' ORDER BY ALL")
+        row[0]
+        for row in memory.from_journals(home).rows(
+            "SELECT message FROM events WHERE kind = 'journal' ORDER BY ALL"
+        )
     ]
     assert messages == [
         "A line of journal-0.jsonl was skipped: images: Input should be greater than or equal to 0.",
@@ -314,10 +386,16 @@ def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> 
 
 
 def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
-    write(good.supervisor_journal, {"kind": "status", "status": "starting", "reason": "by hand", "at": "2026-01-01T12:00:07"})
+    write(
+        good.supervisor_journal,
+        {"kind": "status", "status": "starting", "reason": "by hand", "at": "2026-01-01T12:00:07"},
+    )
     assert commands.latest_status(good).status == "starting"
     commands.stop(good)
-    assert str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0]) == "2026-01-01 12:00:07+00:00"
+    assert (
+        str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0])
+        == "2026-01-01 12:00:07+00:00"
+    )
 
 
 # ---- lines that stand there twice -------------------------------------------------------------------------------------------
@@ -342,7 +420,9 @@ def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir
     ingestor.catch_up()
     write(good.trainer_journal(), overlapping)
     Ingestor(home, store).catch_up()  # another owner, which knows only what is stored
-    counts = {view: store.rows(f"SELECT count(*) FROM {view}")[0][0] for view in ("epochs", "histograms", "memory")}
+    counts = {
+        view: store.rows(f"SELECT count(*) FROM {view}")[0][0] for view in ("epochs", "histograms", "memory")
+    }
     assert counts == {"epochs": 1, "histograms": 1, "memory": 1}
     assert store.rows("SELECT metric, step, value FROM scalars ORDER BY ALL") == [
         *(("loss_generator", step, float(step)) for step in (1, 2, 3)),

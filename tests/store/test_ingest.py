@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.journal import (
+from gan_runtime.records import journal
+from gan_runtime.records.journal import (
     AttemptStart,
     Changed,
     EpochDone,
@@ -33,7 +33,7 @@ from gan_runtime.journal import (
     TimeShare,
     WorkerTimes,
 )
-from gan_runtime.rundir import RunDir, Stamp
+from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
 from tests.small_pictures import png
@@ -73,7 +73,10 @@ def scalars(first_step: int, steps: int, epoch: int = 1) -> Scalars:
     numbers = range(first_step, first_step + steps)
     losses = [number / 10 for number in numbers]
     return Scalars(
-        epoch=epoch, first_step=first_step, wall_s=[float(number) for number in numbers], values={"loss_generator": losses}
+        epoch=epoch,
+        first_step=first_step,
+        wall_s=[float(number) for number in numbers],
+        values={"loss_generator": losses},
     )
 
 
@@ -81,16 +84,28 @@ def profile(step: int) -> Profile:
     """Where the time of the two steps up to `step` went."""
     shares = [("generator", "backward", 0.15, 0.75), ("", "idle", 0.05, 0.25)]
     keys = ("network", "category", "seconds", "share")
-    return Profile(step=step, steps=2, seconds=0.2, shares=[TimeShare(**dict(zip(keys, row, strict=True))) for row in shares])
+    return Profile(
+        step=step,
+        steps=2,
+        seconds=0.2,
+        shares=[TimeShare(**dict(zip(keys, row, strict=True))) for row in shares],
+    )
 
 
 def epoch_end(epoch: int, step: int) -> Iterable[Record]:
     yield EpochDone(epoch=epoch, step=step, seconds=2.0, images=64, images_per_s=32.0)
-    yield Histogram(epoch=epoch, step=step, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[3, 5])
+    yield Histogram(
+        epoch=epoch, step=step, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[3, 5]
+    )
     file = f"samples/epoch-{epoch:05d}.png"
     yield Sample(epoch=epoch, step=step, sample_kind="fixed_latents", file=file, meta={"seed": 1})
     yield Memory(
-        epoch=epoch, step=step, process_bytes=2, process_peak_bytes=3, device_bytes=None if epoch == 1 else 4, device_peak_bytes=5
+        epoch=epoch,
+        step=step,
+        process_bytes=2,
+        process_peak_bytes=3,
+        device_bytes=None if epoch == 1 else 4,
+        device_peak_bytes=5,
     )
     yield Phase(phase="probe", seconds=0.25)
 
@@ -105,18 +120,33 @@ def write_everything(run: RunDir) -> None:
     plan = Plan(images=128, steps_per_epoch=4, epochs=2)
     started = StatusChange(status="running", reason="training")
     journal.append(
-        path, 1, host, AttemptStart(resume_step=0), plan, KERNELS, started, scalars(1, 4), profile(4), *epoch_end(1, 4)
+        path,
+        1,
+        host,
+        AttemptStart(resume_step=0),
+        plan,
+        KERNELS,
+        started,
+        scalars(1, 4),
+        profile(4),
+        *epoch_end(1, 4),
     )
     journal.append(path, 1, scalars(5, 2, epoch=2), profile(6), worker_times(0, 4), worker_times(0, 6))
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
-    journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven"))
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven")
+    )
     journal.append(run.supervisor_journal, 2, Changed(spec={**run.spec().model_dump(), "clip_norm": 1.0}))
-    journal.append(path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed."))
+    journal.append(
+        path, 2, AttemptStart(resume_step=4), plan, Event(level="info", topic="resume", message="Resumed.")
+    )
     journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
     journal.append(run.surface_journal, 1, surface([0, 1, 2]))
-    journal.append(run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6))
+    journal.append(
+        run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6)
+    )
     journal.append(run.trainer_journal(1), 2, AttemptStart(resume_step=4), worker_times(1, 8))
 
 
@@ -127,7 +157,15 @@ def surface(epochs: list[int]) -> Surface:
         {"x": [0.0, 2.0], "y": [0.0, 1.0]},
         {"path_epoch": epochs, "path_x": places, "path_y": places, "path_loss": places},
     )
-    return Surface(network="generator", **grid, loss=[1.0, 2.0, 3.0, 4.0], **path, share_x=0.75, share_y=0.125, images=256)
+    return Surface(
+        network="generator",
+        **grid,
+        loss=[1.0, 2.0, 3.0, 4.0],
+        **path,
+        share_x=0.75,
+        share_y=0.125,
+        images=256,
+    )
 
 
 def worker_times(rank: int, step: int) -> WorkerTimes:
@@ -144,7 +182,9 @@ def steps(store: Store) -> list[tuple[Any, ...]]:
 
 
 def test_every_table_is_checked_here(store: Store) -> None:
-    found = store.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' ORDER BY table_name")
+    found = store.rows(
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' ORDER BY table_name"
+    )
     assert [name for (name,) in found] == sorted([*TABLES, "set_aside", "version"])
 
 
@@ -177,17 +217,28 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
     assert store.rows("SELECT network, x, loss, path_y, share_x, images FROM surfaces") == [
         ("generator", [0.0, 2.0], [1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.75, 256)
     ]
-    assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [(0, 4, 1), (0, 8, 2), (1, 4, 1), (1, 8, 2)]
+    assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [
+        (0, 4, 1),
+        (0, 8, 2),
+        (1, 4, 1),
+        (1, 8, 2),
+    ]
     assert store.rows("SELECT png, meta FROM samples WHERE epoch = 2") == [(png(16), '{"seed": 1}')]
-    assert store.rows("SELECT step, steps, network, category, seconds, share FROM profiles ORDER BY share") == [
+    assert store.rows(
+        "SELECT step, steps, network, category, seconds, share FROM profiles ORDER BY share"
+    ) == [
         (4, 2, "", "idle", 0.05, 0.25),
         (4, 2, "generator", "backward", 0.15, 0.75),
     ]
-    assert store.rows("SELECT epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM memory") == [
+    assert store.rows(
+        "SELECT epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM memory"
+    ) == [
         (1, 2, 3, None, 5),
         (2, 2, 3, 4, 5),
     ]
-    assert store.rows("SELECT bin_left, bin_right, count FROM ingest.histograms LIMIT 1") == [([0.0, 0.5], 1.0, [3, 5])]
+    assert store.rows("SELECT bin_left, bin_right, count FROM ingest.histograms LIMIT 1") == [
+        ([0.0, 0.5], 1.0, [3, 5])
+    ]
 
 
 def test_rows_arrive_exactly_once_however_often_one_looks(home: Home, store: Store, new_run: NewRun) -> None:
@@ -250,11 +301,19 @@ def test_a_half_written_line_arrives_once_it_is_whole(home: Home, store: Store, 
     assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2)]
 
 
-def test_a_second_attempt_voids_what_the_first_measured_beyond_its_resume_step(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_second_attempt_voids_what_the_first_measured_beyond_its_resume_step(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     ingestor = Ingestor(home, store)
     journal.append(
-        run.trainer_journal(), 1, AttemptStart(resume_step=0), scalars(1, 4), *epoch_end(1, 4), scalars(5, 4), *epoch_end(2, 8)
+        run.trainer_journal(),
+        1,
+        AttemptStart(resume_step=0),
+        scalars(1, 4),
+        *epoch_end(1, 4),
+        scalars(5, 4),
+        *epoch_end(2, 8),
     )
     ingestor.catch_up()
     assert [step for _, step, _ in steps(store)] == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -331,10 +390,14 @@ def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_r
     shutil.rmtree(run.path)
     assert [ingestor.catch_up(), ingestor.catch_up()] == [1, 0]
     for table in TABLES:
-        assert {run_id for (run_id,) in store.rows(f"SELECT run_id FROM ingest.{table}")} == {"quick-0002"}, table
+        assert {run_id for (run_id,) in store.rows(f"SELECT run_id FROM ingest.{table}")} == {"quick-0002"}, (
+            table
+        )
 
 
-def test_a_run_made_anew_under_an_old_number_starts_from_nothing(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_run_made_anew_under_an_old_number_starts_from_nothing(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     write_everything(new_run("quick-0001"))
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
@@ -365,14 +428,18 @@ def test_a_run_made_anew_between_two_looks_starts_from_nothing(
     new = new_run("quick-0001", seconds=5)
     assert new.supervisor_journal.stat().st_size == length
     journal.append(new.trainer_journal(), 1, scalars(1, steps_of_the_new_run))
-    os.utime(new.supervisor_journal, (5.0, 5.0))  # clocks of file systems tick in milliseconds, this test is faster
+    os.utime(
+        new.supervisor_journal, (5.0, 5.0)
+    )  # clocks of file systems tick in milliseconds, this test is faster
     ingestor.catch_up()
     assert len(steps(store)) == steps_of_the_new_run
     assert content(store) == rows_of_a_rebuild(home)
     assert ingestor.catch_up() == 0
 
 
-def test_a_run_made_anew_while_nobody_looked_starts_from_nothing(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_run_made_anew_while_nobody_looked_starts_from_nothing(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     journal.append(new_run("quick-0001").trainer_journal(), 1, scalars(1, 4))
     Ingestor(home, store).catch_up()
     shutil.rmtree(home.runs / "quick-0001")
@@ -414,7 +481,9 @@ class Vanishing(RunDir):
         return found
 
 
-def test_a_folder_that_vanishes_while_it_is_read_is_left_to_the_next_look(home: Home, store: Store, new_run: NewRun) -> None:
+def test_a_folder_that_vanishes_while_it_is_read_is_left_to_the_next_look(
+    home: Home, store: Store, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
     ingestor = Ingestor(home, store)
     ingestor.catch_up()

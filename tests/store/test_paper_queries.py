@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime import journal
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 
@@ -47,15 +47,22 @@ def measured(new_run: NewRun) -> Callable[..., RunDir]:
     return make
 
 
-def test_the_middle_half_of_a_loss_in_each_epoch(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+def test_the_middle_half_of_a_loss_in_each_epoch(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
     """1, 2, 3, 4, 5: quartiles 2 and 4. 0, 1, 2, 3 and a NaN: quartiles 0.75 and 2.25. Another metric, another run: not asked."""
     first, second = new_run("a-0001"), new_run("a-0002", seconds=1.0)
-    for run, epochs in ((first, [[1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 1.0, 2.0, 3.0, math.nan]]), (second, [[7.0] * 5])):
+    for run, epochs in (
+        (first, [[1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 1.0, 2.0, 3.0, math.nan]]),
+        (second, [[7.0] * 5]),
+    ):
         for epoch, losses in enumerate(epochs, 1):
             values = {"loss_discriminator": losses, "loss_generator": [9.0] * 5}
             times = [float(step) for step in range(1, 6)]
             journal.append(
-                run.trainer_journal(), 1, journal.Scalars(epoch=epoch, first_step=5 * epoch - 4, wall_s=times, values=values)
+                run.trainer_journal(),
+                1,
+                journal.Scalars(epoch=epoch, first_step=5 * epoch - 4, wall_s=times, values=values),
             )
     take_in()
     both = queries.loss_quartiles(store, ["a-0001", "a-0002"], "loss_discriminator")
@@ -70,7 +77,9 @@ def test_the_middle_half_of_a_loss_in_each_epoch(store: Store, new_run: NewRun, 
     assert queries.loss_quartiles(store, [], "loss_generator").empty
 
 
-def test_the_rates_of_a_workload_by_device(store: Store, measured: Callable[..., RunDir], take_in: Callable[[], None]) -> None:
+def test_the_rates_of_a_workload_by_device(
+    store: Store, measured: Callable[..., RunDir], take_in: Callable[[], None]
+) -> None:
     """The first epoch holds the compiling: 1 and 2 images/s do not count. Three runs with 1 replica: 100, 110 and 300."""
     measured("a-0001", [1.0, 90.0, 110.0], seed=1)
     measured("a-0002", [2.0, 110.0], seed=2)
@@ -81,7 +90,17 @@ def test_the_rates_of_a_workload_by_device(store: Store, measured: Callable[...,
     measured("a-0007", [1.0, 50.0], workload="mlp_gan")
     take_in()
     rates = queries.rates_by_device(store, "dcgan_mnist")
-    shown = ["accelerator", "devices", "precision", "batch_size_global", "dataset", "images", "engine", "xla", "cpu_model"]
+    shown = [
+        "accelerator",
+        "devices",
+        "precision",
+        "batch_size_global",
+        "dataset",
+        "images",
+        "engine",
+        "xla",
+        "cpu_model",
+    ]
     same = ("mixed_bfloat16", 256, "digits", 1_797, "auto", "off", "Xeon", False)
     assert list(rates[[*shown, "imported", "runs", "images_per_s"]].itertuples(index=False, name=None)) == [
         ("cpu", 1, *same, 3, 110.0),

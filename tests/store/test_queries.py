@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.errors import UnknownRunError
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import LOSSES, PeakMemory, SampleGrid
@@ -36,7 +36,9 @@ def calls(first_step: int, last_step: int, epoch: int, written: datetime | None 
         "d_real": [0.75] * len(numbers),
     }
     wall_s = [9.0 + number for number in numbers]
-    return journal.Scalars(at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
+    return journal.Scalars(
+        at=written or journal.now(), epoch=epoch, first_step=first_step, wall_s=wall_s, values=values
+    )
 
 
 def without(values: dict[str, Any], *options: str) -> dict[str, Any]:
@@ -51,7 +53,9 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
     run.samples.mkdir()
     (run.samples / "epoch-00001.png").write_bytes(png())
     journal.append(
-        run.supervisor_journal, 1, journal.StatusChange(at=at(1), status="starting", reason="starting a trainer on cpu")
+        run.supervisor_journal,
+        1,
+        journal.StatusChange(at=at(1), status="starting", reason="starting a trainer on cpu"),
     )
     journal.append(
         run.trainer_journal(),
@@ -66,9 +70,20 @@ def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
         calls(1, 1, epoch=1, written=at(14)),
         calls(2, 4, epoch=1, written=at(17)),
         journal.EpochDone(at=at(17), epoch=1, step=4, seconds=13.0, images=8, images_per_s=0.625),
-        journal.Histogram(at=at(18), epoch=1, step=4, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]),
-        journal.Histogram(at=at(18), epoch=1, step=4, name="score/fake", bin_left=[0.0, 0.5], bin_right=1.0, count=[4, 0]),
-        journal.Sample(at=at(18), epoch=1, step=4, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={"seed": 1}),
+        journal.Histogram(
+            at=at(18), epoch=1, step=4, name="score/real", bin_left=[0.0, 0.5], bin_right=1.0, count=[1, 3]
+        ),
+        journal.Histogram(
+            at=at(18), epoch=1, step=4, name="score/fake", bin_left=[0.0, 0.5], bin_right=1.0, count=[4, 0]
+        ),
+        journal.Sample(
+            at=at(18),
+            epoch=1,
+            step=4,
+            sample_kind="fixed_latents",
+            file="samples/epoch-00001.png",
+            meta={"seed": 1},
+        ),
         journal.Phase(at=at(18), phase="probe", seconds=0.5),
         calls(5, 6, epoch=2, written=at(20)),
     )
@@ -86,7 +101,12 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
 @pytest.mark.usefixtures("quick")
 def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
     row = queries.run(store, "quick-0001")
-    assert (row.name, row.status, row.note, row.attempt) == ("quick-0001", "running", "training towards step 8", 1)
+    assert (row.name, row.status, row.note, row.attempt) == (
+        "quick-0001",
+        "running",
+        "training towards step 8",
+        1,
+    )
     assert (row.workload, row.dataset, row.accelerator, row.replicas) == ("dcgan_mnist", "digits", "cpu", 1)
     assert (row.precision, row.batch_size_global, row.epochs, row.color) == ("float32", 2, 2, 0)
     assert (row.created_at, row.started_at, row.finished_at) == (at(0), at(1), None)
@@ -112,7 +132,9 @@ def test_a_later_attempt_hides_the_end_of_the_one_before(
 ) -> None:
     journal.append(quick.supervisor_journal, 1, journal.StatusChange(at=at(30), status="lost", reason="gone"))
     journal.append(
-        quick.supervisor_journal, 2, journal.StatusChange(at=at(40), status="queued", reason="resumed", queue_rank=40.0)
+        quick.supervisor_journal,
+        2,
+        journal.StatusChange(at=at(40), status="queued", reason="resumed", queue_rank=40.0),
     )
     take_in()
     row = queries.run(store, "quick-0001")
@@ -126,19 +148,26 @@ def test_the_newest_name_counts_else_the_name_in_the_spec_else_the_number(
     new_run("quick-0002", seconds=1, name="from the form")
     renamed = new_run("quick-0003", seconds=2, name="from the form")
     journal.append(
-        renamed.supervisor_journal, 1, journal.Renamed(at=at(3), name="first"), journal.Renamed(at=at(4), name="second")
+        renamed.supervisor_journal,
+        1,
+        journal.Renamed(at=at(3), name="first"),
+        journal.Renamed(at=at(4), name="second"),
     )
     take_in()
     assert [row.name for row in queries.runs(store)] == ["second", "from the form", "quick-0001"]
 
 
-def test_the_queue_comes_in_its_order(store: Store, new_run: NewRun, take_in: Callable[[], None], at: At) -> None:
+def test_the_queue_comes_in_its_order(
+    store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
+) -> None:
     first = new_run("quick-0001", seconds=1)
     new_run("quick-0002", seconds=2)
     take_in()
     assert [row.run_id for row in queries.queue(store)] == ["quick-0001", "quick-0002"]
     journal.append(
-        first.supervisor_journal, 1, journal.StatusChange(at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0)
+        first.supervisor_journal,
+        1,
+        journal.StatusChange(at=at(9), status="queued", reason="moved in the queue", queue_rank=3.0),
     )
     take_in()
     assert [row.run_id for row in queries.queue(store)] == ["quick-0002", "quick-0001"]
@@ -161,7 +190,11 @@ def test_in_an_empty_store_there_is_nothing(store: Store) -> None:
 def test_the_table_of_runs_holds_last_losses_and_rates(
     quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
-    journal.append(quick.trainer_journal(), 1, journal.EpochDone(epoch=2, step=8, seconds=4.0, images=8, images_per_s=2.0))
+    journal.append(
+        quick.trainer_journal(),
+        1,
+        journal.EpochDone(epoch=2, step=8, seconds=4.0, images=8, images_per_s=2.0),
+    )
     new_run("paper-0002", seconds=50, replicas=2)
     take_in()
     table = queries.run_table(store)
@@ -191,8 +224,16 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
         "sync_every_steps",
     ]
     first, second = table.to_dict("records")
-    assert (first["run_id"], first["status"], first["replicas"], first["epochs_done"]) == ("paper-0002", "queued", 2, 0)
-    assert all(math.isnan(first[column]) for column in ("images_per_s", "loss_generator", "loss_discriminator", "seconds"))
+    assert (first["run_id"], first["status"], first["replicas"], first["epochs_done"]) == (
+        "paper-0002",
+        "queued",
+        2,
+        0,
+    )
+    assert all(
+        math.isnan(first[column])
+        for column in ("images_per_s", "loss_generator", "loss_discriminator", "seconds")
+    )
     assert (second["run_id"], second["epochs_done"], second["images_per_s"]) == ("quick-0001", 2, 1.3125)
     assert (second["loss_generator"], second["loss_discriminator"], second["seconds"]) == (0.6, 0.06, 15.0)
     assert second["created_at"] == at(0)
@@ -218,20 +259,31 @@ def test_progress_before_the_first_numbers_is_zero_and_unknown(
     take_in()
     progress = queries.progress(store, "quick-0001")
     assert (progress.step, progress.epoch, progress.last_step, progress.newest) == (0, 0, 0, {})
-    assert (progress.seconds_per_step, progress.images_per_s, progress.seconds_left, progress.written_at) == (None,) * 4
+    assert (progress.seconds_per_step, progress.images_per_s, progress.seconds_left, progress.written_at) == (
+        None,
+    ) * 4
 
 
-def test_progress_after_one_step_knows_no_rate_yet(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+def test_progress_after_one_step_knows_no_rate_yet(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
     run = new_run("quick-0001", batch_size_global=2, epochs=2)
-    journal.append(run.trainer_journal(), 1, journal.Plan(images=8, steps_per_epoch=4, epochs=2), calls(1, 1, epoch=1))
+    journal.append(
+        run.trainer_journal(), 1, journal.Plan(images=8, steps_per_epoch=4, epochs=2), calls(1, 1, epoch=1)
+    )
     take_in()
     progress = queries.progress(store, "quick-0001")
     assert (progress.step, progress.seconds_per_step, progress.seconds_left) == (1, None, None)
 
 
-def test_the_rate_is_that_of_the_last_fifty_steps(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+def test_the_rate_is_that_of_the_last_fifty_steps(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
     run = new_run("quick-0001", batch_size_global=2, epochs=1)
-    slow, fast = [2.0 * number for number in range(1, 101)], [200.0 + 0.5 * number for number in range(1, 101)]
+    slow, fast = (
+        [2.0 * number for number in range(1, 101)],
+        [200.0 + 0.5 * number for number in range(1, 101)],
+    )
     journal.append(
         run.trainer_journal(),
         1,
@@ -249,7 +301,10 @@ def test_the_rate_is_that_of_the_last_fifty_steps(store: Store, new_run: NewRun,
 def test_a_short_curve_is_every_step(store: Store) -> None:
     frame = queries.curves(store, ["quick-0001"], LOSSES)
     assert list(frame.columns) == ["run_id", "metric", "x", "step", "epoch", "low", "mean", "high"]
-    discriminator, generator = frame[frame.metric == "loss_discriminator"], frame[frame.metric == "loss_generator"]
+    discriminator, generator = (
+        frame[frame.metric == "loss_discriminator"],
+        frame[frame.metric == "loss_generator"],
+    )
     assert records(generator[["x", "step", "epoch", "mean"]]) == [
         (1.0, 1, 1, 0.1),
         (2.0, 2, 1, 0.2),
@@ -266,18 +321,43 @@ def test_a_short_curve_is_every_step(store: Store) -> None:
 def test_a_part_of_a_curve_has_all_of_its_points(store: Store) -> None:
     part = queries.curves(store, ["quick-0001"], ("d_real",), max_points=3, window=(2.5, 5.0))
     assert list(part["step"]) == [3, 4, 5], "the whole curve in three points would be steps 1, 3 and 5"
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch", window=(1.1, 9.0))["step"]) == [5, 6]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch", window=(1.1, 9.0))["step"]) == [
+        5,
+        6,
+    ]
     assert queries.curves(store, ["quick-0001"], ("d_real",), window=(7.0, 8.0)).empty
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_curve_may_run_over_epochs_or_seconds(store: Store) -> None:
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch")["x"]) == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
-    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="wall_s")["x"]) == [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch")["x"]) == [
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+        1.25,
+        1.5,
+    ]
+    assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="wall_s")["x"]) == [
+        10.0,
+        11.0,
+        12.0,
+        13.0,
+        14.0,
+        15.0,
+    ]
 
 
-def test_a_curve_may_run_over_images_seen_or_device_seconds(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
-    several = {"batch_size_global": 12, "replicas": 2, "workers": 3, "discriminator_steps": 5, "updates": "in_turn"}
+def test_a_curve_may_run_over_images_seen_or_device_seconds(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
+    several = {
+        "batch_size_global": 12,
+        "replicas": 2,
+        "workers": 3,
+        "discriminator_steps": 5,
+        "updates": "in_turn",
+    }
     run = new_run("quick-0001", **several)
     journal.append(run.trainer_journal(), 1, calls(1, 3, epoch=1))
     take_in()
@@ -294,7 +374,10 @@ def test_images_and_devices_of_a_run_from_before_their_options_count_once(
     spec = without({"batch_size_global": 2, "replicas": 2}, "workers", "discriminator_steps")
     before = journal.Created(at=at(1), spec=spec, accelerator="cpu", color=0, preset="quick")
     journal.append(
-        run.supervisor_journal, 1, before, journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0)
+        run.supervisor_journal,
+        1,
+        before,
+        journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0),
     )
     journal.append(run.trainer_journal(), 1, calls(1, 2, epoch=1))
     take_in()
@@ -320,7 +403,9 @@ def test_a_curve_never_has_more_points_than_asked_for(
     run = new_run("quick-0001")
     numbers = [float(number) for number in range(steps)]
     journal.append(
-        run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=numbers, values={"loss_generator": numbers})
+        run.trainer_journal(),
+        1,
+        journal.Scalars(epoch=1, first_step=1, wall_s=numbers, values={"loss_generator": numbers}),
     )
     take_in()
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=400)
@@ -334,7 +419,9 @@ def test_a_spike_survives_thinning(store: Store, new_run: NewRun, take_in: Calla
     losses[3_210], losses[4_321] = 99.0, -5.0
     wall_s = [float(number) for number in range(5_000)]
     journal.append(
-        run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": losses})
+        run.trainer_journal(),
+        1,
+        journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": losses}),
     )
     take_in()
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=100)
@@ -349,14 +436,21 @@ def test_nan_and_infinity_are_left_out_of_curves_and_told_apart(
     run = new_run("quick-0001")
     losses = [0.5, math.nan, math.inf, 0.25]
     journal.append(
-        run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses})
+        run.trainer_journal(),
+        1,
+        journal.Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3, 4], values={"loss_generator": losses}),
     )
     take_in()
     assert records(queries.curves(store, ["quick-0001"], LOSSES)[["step", "mean"]]) == [(1, 0.5), (4, 0.25)]
-    assert records(queries.not_finite(store, "quick-0001")) == [(2, "loss_generator", "nan"), (3, "loss_generator", "inf")]
+    assert records(queries.not_finite(store, "quick-0001")) == [
+        (2, "loss_generator", "nan"),
+        (3, "loss_generator", "inf"),
+    ]
 
 
-def test_curves_of_several_runs_come_together_and_only_those(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+def test_curves_of_several_runs_come_together_and_only_those(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
     for index in (1, 2, 3):
         run = new_run(f"quick-000{index}")
         journal.append(run.trainer_journal(), 1, calls(1, index, epoch=1))
@@ -374,20 +468,34 @@ def scores(epoch: int, spread: float, norm: float = 2.0) -> journal.EpochScores:
     return journal.EpochScores(epoch=epoch, step=4 * epoch, wall_s=9.0 + 4 * epoch, values=values)
 
 
-def test_epoch_scores_come_by_metric_and_epoch(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_epoch_scores_come_by_metric_and_epoch(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     journal.append(quick.trainer_journal(), 1, scores(1, 0.25), scores(2, 0.5, norm=math.nan))
     take_in()
-    frame = queries.epoch_scores(store, "quick-0001", ("spread_real", "gradient_norm_generator", "d_accuracy_real"))
+    frame = queries.epoch_scores(
+        store, "quick-0001", ("spread_real", "gradient_norm_generator", "d_accuracy_real")
+    )
     assert list(frame.columns) == ["metric", "epoch", "step", "value"]
-    assert records(frame) == [("gradient_norm_generator", 1, 4, 2.0), ("spread_real", 1, 4, 0.25), ("spread_real", 2, 8, 0.5)]
+    assert records(frame) == [
+        ("gradient_norm_generator", 1, 4, 2.0),
+        ("spread_real", 1, 4, 0.25),
+        ("spread_real", 2, 8, 0.5),
+    ]
 
 
-def test_epoch_scores_of_a_long_run_are_means_of_a_few_epochs(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_epoch_scores_of_a_long_run_are_means_of_a_few_epochs(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     journal.append(quick.trainer_journal(), 1, *(scores(epoch, float(epoch)) for epoch in range(1, 8)))
     take_in()
     frame = queries.epoch_scores(store, "quick-0001", ("spread_real",), max_points=3)
     # Seven epochs in at most three buckets: three epochs each.
-    assert records(frame) == [("spread_real", 3, 12, 2.0), ("spread_real", 6, 24, 5.0), ("spread_real", 7, 28, 7.0)]
+    assert records(frame) == [
+        ("spread_real", 3, 12, 2.0),
+        ("spread_real", 6, 24, 5.0),
+        ("spread_real", 7, 28, 7.0),
+    ]
 
 
 @pytest.mark.usefixtures("quick")
@@ -399,7 +507,9 @@ def test_before_the_first_epoch_there_are_no_scores(store: Store) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_only_what_has_changed_is_a_changing_curve(store: Store) -> None:
-    frame = queries.changing_curves(store, "quick-0001", ("d_real", "loss_generator", "learning_rate_generator"))
+    frame = queries.changing_curves(
+        store, "quick-0001", ("d_real", "loss_generator", "learning_rate_generator")
+    )
     assert set(frame["metric"]) == {"loss_generator"}
     assert list(frame["mean"]) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     assert queries.changing_curves(store, "quick-0001", ("d_real",)).empty
@@ -411,10 +521,14 @@ def test_the_recorded_metrics_of_some_runs_are_told(store: Store) -> None:
     assert queries.recorded(store, ["quick-0099"]) == []
 
 
-def test_runs_of_local_sgd_are_told_apart(store: Store, new_run: NewRun, take_in: Callable[[], None], at: At) -> None:
+def test_runs_of_local_sgd_are_told_apart(
+    store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
+) -> None:
     new_run("quick-0001", replicas=2, sync_every_steps=5)
     old = new_run("quick-0002", seconds=1)
-    before = journal.Created(at=at(1), spec=without({}, "sync_every_steps"), accelerator="cpu", color=0, preset="quick")
+    before = journal.Created(
+        at=at(1), spec=without({}, "sync_every_steps"), accelerator="cpu", color=0, preset="quick"
+    )
     old.supervisor_journal.unlink()
     waiting = journal.StatusChange(at=at(1), status="queued", reason="waiting", queue_rank=1.0)
     journal.append(old.supervisor_journal, 1, before, waiting)
@@ -462,9 +576,15 @@ def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
     assert queries.sample_epochs(store, ["none"]) == []
 
 
-def test_phases_of_the_newest_attempt_are_summed(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_phases_of_the_newest_attempt_are_summed(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     assert queries.phases(store, "quick-0001") == {"build": 1.5, "probe": 0.5}
-    journal.append(quick.trainer_journal(), 2, *(journal.Phase(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)))
+    journal.append(
+        quick.trainer_journal(),
+        2,
+        *(journal.Phase(phase="probe", seconds=seconds) for seconds in (0.25, 0.5)),
+    )
     take_in()
     assert queries.phases(store, "quick-0001") == {"probe": 0.75}
     assert queries.phases(store, "none") == {}
@@ -483,12 +603,22 @@ def test_events_are_everything_that_happened_oldest_first(store: Store, at: At) 
     ]
 
 
-def test_a_failure_is_an_event_of_level_error(quick: RunDir, store: Store, take_in: Callable[[], None], at: At) -> None:
+def test_a_failure_is_an_event_of_level_error(
+    quick: RunDir, store: Store, take_in: Callable[[], None], at: At
+) -> None:
     journal.append(
-        quick.trainer_journal(), 1, journal.StatusChange(at=at(30), status="failed", reason="loss_generator became NaN")
+        quick.trainer_journal(),
+        1,
+        journal.StatusChange(at=at(30), status="failed", reason="loss_generator became NaN"),
     )
     take_in()
-    assert records(queries.events(store, "quick-0001"))[-1] == (at(30), 1, "error", "failed", "loss_generator became NaN")
+    assert records(queries.events(store, "quick-0001"))[-1] == (
+        at(30),
+        1,
+        "error",
+        "failed",
+        "loss_generator became NaN",
+    )
 
 
 def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
@@ -500,7 +630,9 @@ def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
     return journal.Profile(step=step, steps=4, seconds=2.0, shares=found)
 
 
-def test_a_profile_is_that_of_the_newest_attempt_that_has_one(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_a_profile_is_that_of_the_newest_attempt_that_has_one(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     assert queries.profile(store, "quick-0001").empty
     first = profile(5, ("generator", "forward", 0.25), ("generator", "backward", 0.5), ("", "idle", 0.25))
     journal.append(quick.trainer_journal(), 1, first)
@@ -518,19 +650,30 @@ def test_a_profile_is_that_of_the_newest_attempt_that_has_one(quick: RunDir, sto
     assert records(queries.profile(store, "quick-0001")) == [("", "unattributed", 0.5, 1.0, 4)]
 
 
-def test_profiled_steps_do_not_make_a_run_look_faster(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_profiled_steps_do_not_make_a_run_look_faster(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     """Steps 7 and 8 were profiled: the clock stood still."""
-    standing = journal.Scalars(epoch=2, first_step=7, wall_s=[15.0, 15.0], values={"loss_generator": [0.7, 0.8]})
+    standing = journal.Scalars(
+        epoch=2, first_step=7, wall_s=[15.0, 15.0], values={"loss_generator": [0.7, 0.8]}
+    )
     journal.append(quick.trainer_journal(), 1, standing)
     take_in()
     assert queries.progress(store, "quick-0001").step == 8
     assert queries.progress(store, "quick-0001").seconds_per_step == 1.0
 
 
-def test_the_peak_of_memory_is_that_of_the_newest_attempt(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_the_peak_of_memory_is_that_of_the_newest_attempt(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     def memory(epoch: int, peak: int, device: int | None = None) -> journal.Memory:
         return journal.Memory(
-            epoch=epoch, step=4 * epoch, process_bytes=1, process_peak_bytes=peak, device_bytes=device, device_peak_bytes=device
+            epoch=epoch,
+            step=4 * epoch,
+            process_bytes=1,
+            process_peak_bytes=peak,
+            device_bytes=device,
+            device_peak_bytes=device,
         )
 
     assert queries.peak_memory(store, "quick-0001") is None
@@ -549,7 +692,9 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     """Rates of the first epoch hold the compiling: 1, 2 and 3 images/s must not count."""
-    for number, (batch, rates) in enumerate({64: (1.0, 100.0, 120.0), 512: (2.0, 300.0), 128: (3.0,)}.items()):
+    for number, (batch, rates) in enumerate(
+        {64: (1.0, 100.0, 120.0), 512: (2.0, 300.0), 128: (3.0,)}.items()
+    ):
         run = new_run(f"quick-{number + 1:04d}", seconds=number, batch_size_global=batch)
         epochs = [
             journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=batch, images_per_s=rate)
@@ -562,7 +707,9 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
         return queries.typical_images_per_s(store, RunSpec.parse(options), accelerator, "this processor")
 
     assert rate(batch_size_global=64) == 110.0
-    assert rate(batch_size_global=128) == 110.0  # of its own kind only a first epoch is known; 64 is nearer than 512
+    assert (
+        rate(batch_size_global=128) == 110.0
+    )  # of its own kind only a first epoch is known; 64 is nearer than 512
     assert rate(batch_size_global=400) == 300.0
     assert rate(precision="float32") is None
     assert rate(replicas=2) is None
@@ -571,7 +718,9 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     assert rate(accelerator="gpu") is None
 
 
-def test_the_typical_rate_is_never_one_of_another_host(store: Store, new_run: NewRun, take_in: Callable[[], None]) -> None:
+def test_the_typical_rate_is_never_one_of_another_host(
+    store: Store, new_run: NewRun, take_in: Callable[[], None]
+) -> None:
     """Imported runs do not tell their host's name; a run that was copied from another machine has another processor."""
     machines = (
         ({"cpu_model": "this processor", "hostname": "here"}, 100.0),
@@ -580,14 +729,19 @@ def test_the_typical_rate_is_never_one_of_another_host(store: Store, new_run: Ne
     )
     for number, (facts, rate) in enumerate(machines, 1):
         run = new_run(f"quick-{number:04d}", seconds=number)
-        done = [journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=64, images_per_s=rate) for epoch in (1, 2)]
+        done = [
+            journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=64, images_per_s=rate)
+            for epoch in (1, 2)
+        ]
         journal.append(run.trainer_journal(), 1, journal.HostFacts(facts=facts), *done)
     take_in()
     assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "this processor") == 100.0
     assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "a third one") is None
 
 
-def test_the_times_of_workers_are_medians_of_the_newest_calls(quick: RunDir, store: Store, take_in: Callable[[], None]) -> None:
+def test_the_times_of_workers_are_medians_of_the_newest_calls(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
     columns = ["rank", "step_s", "compute_s", "wait_s", "wait_share"]
     assert list(queries.worker_times(store, "quick-0001").columns) == columns
     for rank, compute_s in ((0, 0.1), (1, 0.3)):
@@ -596,7 +750,13 @@ def test_the_times_of_workers_are_medians_of_the_newest_calls(quick: RunDir, sto
             1,
             *(
                 journal.WorkerTimes(
-                    rank=rank, epoch=1, first_step=step, steps=1, step_s=0.4, compute_s=compute_s, wait_s=0.4 - compute_s
+                    rank=rank,
+                    epoch=1,
+                    first_step=step,
+                    steps=1,
+                    step_s=0.4,
+                    compute_s=compute_s,
+                    wait_s=0.4 - compute_s,
                 )
                 for step in range(2, 40)
             ),
@@ -619,4 +779,8 @@ def test_the_workers_of_a_run_come_from_its_options_and_older_runs_have_one(
     queued = journal.StatusChange(status="queued", reason="waiting", queue_rank=1.0)
     journal.append(run.supervisor_journal, 1, journal.Created(spec=old, accelerator="cpu", color=0), queued)
     take_in()
-    assert {row.run_id: row.workers for row in queries.runs(store)} == {"quick-0001": 1, "pair-0002": 2, "old-0003": 1}
+    assert {row.run_id: row.workers for row in queries.runs(store)} == {
+        "quick-0001": 1,
+        "pair-0002": 2,
+        "old-0003": 1,
+    }

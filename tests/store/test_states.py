@@ -7,10 +7,11 @@ from datetime import datetime
 
 import pytest
 
-from gan_runtime import commands, journal
 from gan_runtime.home import Home
-from gan_runtime.journal import Renamed, Status, StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Renamed, Status, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.store import memory, queries
 
 NewRun = Callable[..., RunDir]
@@ -59,7 +60,9 @@ def test_the_newest_state_is_the_last_stage_of_the_last_attempt(
     assert (found.note, commands.latest_status(run).reason) == (newest, newest)
 
 
-def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(home: Home, new_run: NewRun, at: At) -> None:
+def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(
+    home: Home, new_run: NewRun, at: At
+) -> None:
     run = new_run("quick-0001", seconds=30)
     for seconds, name in ((20, "second"), (10, "third")):  # the clock goes backwards
         write(run, "supervisor", 1, "queued", at(seconds))

@@ -39,7 +39,9 @@ def test_rows_survive_closing(path: Path) -> None:
 
 def test_a_store_held_by_another_process_names_it(path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(path)]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(StoreLockedError) as refused:
@@ -53,7 +55,9 @@ def test_a_store_held_by_another_process_names_it(path: Path) -> None:
 def test_a_file_that_is_no_database_is_refused_and_kept(path: Path) -> None:
     content = b"not a database" * 1_000
     path.write_bytes(content)
-    with pytest.raises(StoreDamagedError, match=r"results\.duckdb is not a usable DuckDB database \(.+\): .*rebuild"):
+    with pytest.raises(
+        StoreDamagedError, match=r"results\.duckdb is not a usable DuckDB database \(.+\): .*rebuild"
+    ):
         Store(path)
     assert path.read_bytes() == content
 
@@ -75,7 +79,9 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
         writer.execute("DROP VIEW runs")
         writer.execute("ALTER TABLE ingest.created DROP COLUMN study")  # as it was in version 1
     store.close()
-    with pytest.raises(StoreError, match=r"has schema version 1, this program writes 3: .*python -m gan_runtime rebuild`"):
+    with pytest.raises(
+        StoreError, match=r"has schema version 1, this program writes 3: .*python -m gan_runtime rebuild`"
+    ):
         Store(path)
 
 
@@ -86,11 +92,19 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
         ("DELETE FROM ingest.version", "it does not say of which version it is"),
         ("DROP TABLE ingest.version", "it does not say of which version it is"),
         ("DROP TABLE ingest.offsets", "the table ingest.offsets is missing or has other columns"),
-        ("ALTER TABLE ingest.phases DROP COLUMN seconds", "the table ingest.phases is missing or has other columns"),
-        ("ALTER TABLE ingest.phases ALTER seconds TYPE VARCHAR", "the table ingest.phases is missing or has other columns"),
+        (
+            "ALTER TABLE ingest.phases DROP COLUMN seconds",
+            "the table ingest.phases is missing or has other columns",
+        ),
+        (
+            "ALTER TABLE ingest.phases ALTER seconds TYPE VARCHAR",
+            "the table ingest.phases is missing or has other columns",
+        ),
     ],
 )
-def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(path: Path, statement: str, what: str) -> None:
+def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(
+    path: Path, statement: str, what: str
+) -> None:
     Store(path).close()
     with duckdb.connect(str(path)) as by_hand:
         if "ingest.phases" in statement:
@@ -147,14 +161,23 @@ def test_times_come_in_utc() -> None:
     with store.transaction() as writer:
         writer.append("arrivals", [("quick-0001", 1, 1, noon)])
     assert store.rows("SELECT written_at FROM ingest.arrivals") == [(noon,)]
-    assert str(store.frame("SELECT written_at FROM ingest.arrivals")["written_at"].iloc[0]) == "2026-07-01 12:00:00+00:00"
+    assert (
+        str(store.frame("SELECT written_at FROM ingest.arrivals")["written_at"].iloc[0])
+        == "2026-07-01 12:00:00+00:00"
+    )
 
 
 # ---- what a person types ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT run_id, seconds FROM phases", "FROM phases SELECT run_id, seconds;", "SHOW TABLES", "VALUES (1)"]
+    "sql",
+    [
+        "SELECT run_id, seconds FROM phases",
+        "FROM phases SELECT run_id, seconds;",
+        "SHOW TABLES",
+        "VALUES (1)",
+    ],
 )
 def test_a_person_may_read(sql: str) -> None:
     store = Store()
@@ -187,9 +210,13 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
     store = Store()
     with store.transaction() as writer:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
-    with pytest.raises(QueryError, match='sql takes one statement that reads, such as "SELECT name, status FROM runs"'):
+    with pytest.raises(
+        QueryError, match='sql takes one statement that reads, such as "SELECT name, status FROM runs"'
+    ):
         store.person_answer(sql.replace("FILE", str(tmp_path / "file")))
-    assert store.rows("SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version") == [
+    assert store.rows(
+        "SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version"
+    ) == [
         (1,),
         (SCHEMA_VERSION,),
     ]
@@ -198,11 +225,15 @@ def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
 
 @pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonsense FROM runs", "SELECT * FROM none"])
 def test_sql_that_does_not_run_is_explained(sql: str) -> None:
-    with pytest.raises(QueryError, match=r"^the statement does not run: (?s:.+) The views are listed in docs/schema\.md\.$"):
+    with pytest.raises(
+        QueryError, match=r"^the statement does not run: (?s:.+) The views are listed in docs/schema\.md\.$"
+    ):
         Store().person_answer(sql)
 
 
-@pytest.mark.parametrize("read", ["FROM read_text('FILE')", "FROM read_csv('FILE')", "FROM 'FILE'", "FROM glob('FILE')"])
+@pytest.mark.parametrize(
+    "read", ["FROM read_text('FILE')", "FROM read_csv('FILE')", "FROM 'FILE'", "FROM glob('FILE')"]
+)
 def test_a_person_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     with pytest.raises(QueryError, match=r"the statement does not run: (Permission|Catalog|Binder) Error"):
@@ -219,7 +250,9 @@ def test_a_person_reads_no_variable_of_the_program() -> None:
 def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
     store = Store()
     for _ in range(2):
-        (row,) = store.person_answer("SELECT current_setting('TimeZone'), '2026-07-01 12:00:00+00'::TIMESTAMPTZ").rows
+        (row,) = store.person_answer(
+            "SELECT current_setting('TimeZone'), '2026-07-01 12:00:00+00'::TIMESTAMPTZ"
+        ).rows
         assert (row[0], row[1].isoformat()) == ("UTC", "2026-07-01T12:00:00+00:00")
     assert store.rows("SELECT count(*) FROM runs") == [(0,)]
 
@@ -228,7 +261,9 @@ RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELEC
 
 
 def test_a_statement_ends_when_its_time_is_over() -> None:
-    with pytest.raises(QueryError, match=r"^the statement has no answer after 0\.2 s: ask for less, or give --seconds\.$"):
+    with pytest.raises(
+        QueryError, match=r"^the statement has no answer after 0\.2 s: ask for less, or give --seconds\.$"
+    ):
         Store().person_answer(RUNAWAY, Limits(seconds=0.2))
 
 
@@ -259,7 +294,11 @@ def test_the_rows_of_some_runs_are_exported(tmp_path: Path, ending: str) -> None
     store = Store()
     with store.transaction() as writer:
         writer.append(
-            "scalars", [(run, 1, 1, 1, "loss_generator", value, 0.5) for run, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))]
+            "scalars",
+            [
+                (run, 1, 1, 1, "loss_generator", value, 0.5)
+                for run, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+            ],
         )
     target = tmp_path / f"it's{ending}"
     store.copy_view("scalars", ["a", "c"], target)
@@ -281,5 +320,7 @@ def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
 
 
 def test_pictures_are_not_exported_as_csv(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match="samples hold pictures, which do not fit into CSV: export them as Parquet"):
+    with pytest.raises(
+        QueryError, match="samples hold pictures, which do not fit into CSV: export them as Parquet"
+    ):
         Store().copy_view("samples", ["a"], tmp_path / "samples.csv")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.queries import Parity
@@ -37,7 +37,9 @@ def measured(new_run: NewRun) -> NewRun:
     """A run whose first attempt has phases: `measured("quick-0001", steady=0.1, compile=2.0, xla="jit")`."""
     runs: list[RunDir] = []
 
-    def make(run_id: str, steady: float = 0.1, compile: float = 1.0, cpu: str = "a processor", **options: object) -> RunDir:
+    def make(
+        run_id: str, steady: float = 0.1, compile: float = 1.0, cpu: str = "a processor", **options: object
+    ) -> RunDir:
         run = new_run(run_id, seconds=len(runs), **{**OPTIONS, **options})
         runs.append(run)
         times = {"trace": 0.5, "first_call": compile + steady, "compile": compile, "steady_step": steady}
@@ -59,7 +61,9 @@ def sets(store: Store, option: str) -> list[dict[str, list[str]]]:
 # ---- comparable sets ------------------------------------------------------------------------------------------------------
 
 
-def test_runs_that_differ_in_the_option_and_the_seed_only_make_a_set(measured: NewRun, stored: Stored) -> None:
+def test_runs_that_differ_in_the_option_and_the_seed_only_make_a_set(
+    measured: NewRun, stored: Stored
+) -> None:
     measured("quick-0001", xla="jit", seed=1)
     measured("quick-0002", xla="off", seed=1, name="plain", profile_steps=5)
     measured("quick-0003", xla="jit", seed=2)
@@ -77,7 +81,9 @@ def test_the_set_with_the_newest_run_comes_first(measured: NewRun, stored: Store
     ]
 
 
-def test_runs_of_other_machines_and_unmeasured_ones_are_not_compared(measured: NewRun, new_run: NewRun, stored: Stored) -> None:
+def test_runs_of_other_machines_and_unmeasured_ones_are_not_compared(
+    measured: NewRun, new_run: NewRun, stored: Stored
+) -> None:
     measured("quick-0001", xla="off")
     measured("quick-0002", xla="jit", cpu="another processor")
     new_run("quick-0003", seconds=9, xla="jit", **OPTIONS)
@@ -109,7 +115,9 @@ def test_medians_of_each_variant_in_the_given_order(measured: NewRun, stored: St
         measured(f"quick-000{number}", steady=steady, compile=float(number), seed=number)
     plain = measured("quick-0004", steady=1.0, discriminator_steps=2, updates="in_turn")
     sizes = {"process_bytes": 1, "device_bytes": None, "device_peak_bytes": None}
-    peaks = [journal.Memory(epoch=epoch, step=epoch, process_peak_bytes=900 * epoch, **sizes) for epoch in (1, 2)]  # type: ignore[arg-type]
+    peaks = [
+        journal.Memory(epoch=epoch, step=epoch, process_peak_bytes=900 * epoch, **sizes) for epoch in (1, 2)
+    ]  # type: ignore[arg-type]
     journal.append(plain.trainer_journal(), 1, *peaks)
     variants = {"two": ["quick-0004"], "one": ["quick-0001", "quick-0002", "quick-0003"], "none": []}
     frame = queries.variant_medians(stored(), variants)
@@ -128,7 +136,11 @@ def test_medians_of_each_variant_in_the_given_order(measured: NewRun, stored: St
 
 def test_the_newest_measured_attempt_counts(measured: NewRun, stored: Stored) -> None:
     run = measured("quick-0001", steady=0.5)
-    journal.append(run.trainer_journal(), 2, *(journal.Phase(phase=phase, seconds=0.25) for phase in ("compile", "steady_step")))
+    journal.append(
+        run.trainer_journal(),
+        2,
+        *(journal.Phase(phase=phase, seconds=0.25) for phase in ("compile", "steady_step")),
+    )
     journal.append(run.trainer_journal(), 3, journal.Phase(phase="trace", seconds=9.0))
     frame = queries.variant_medians(stored(), {"one": ["quick-0001"]})
     assert frame[["compile", "steady_step"]].to_numpy().tolist() == [[0.25, 0.25]]
@@ -149,7 +161,11 @@ def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(measured: New
     unknown = {"kernels_before": None, "kernels_after": None, "fusions": None}
     journal.append(plain.trainer_journal(), 1, journal.Kernels(operations=800, **unknown))  # type: ignore[arg-type]
     measured("quick-0004", seed=4)
-    variants = {"off": ["quick-0003"], "jit": ["quick-0001", "quick-0002", "quick-0004"], "none": ["quick-0004"]}
+    variants = {
+        "off": ["quick-0003"],
+        "jit": ["quick-0001", "quick-0002", "quick-0004"],
+        "none": ["quick-0004"],
+    }
     frame = queries.variant_kernels(stored(), variants)
     assert list(frame.columns) == ["variant", "operations", "kernels_before", "kernels_after", "fusions"]
     assert frame["variant"].tolist() == ["off", "jit"]
@@ -162,7 +178,8 @@ def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(measured: New
 
 def profile(*shares: tuple[str, str, float]) -> journal.Profile:
     found = [
-        journal.TimeShare(network=network, category=category, seconds=share, share=share) for network, category, share in shares
+        journal.TimeShare(network=network, category=category, seconds=share, share=share)
+        for network, category, share in shares
     ]
     return journal.Profile(step=5, steps=2, seconds=1.0, shares=found)
 
@@ -170,19 +187,30 @@ def profile(*shares: tuple[str, str, float]) -> journal.Profile:
 def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(measured: NewRun, stored: Stored) -> None:
     first, second = measured("quick-0001"), measured("quick-0002", seed=2)
     measured("quick-0003", seed=3)
-    journal.append(first.trainer_journal(), 1, profile(("g", "forward", 0.25), ("d", "forward", 0.25), ("g", "backward", 0.5)))
+    journal.append(
+        first.trainer_journal(),
+        1,
+        profile(("g", "forward", 0.25), ("d", "forward", 0.25), ("g", "backward", 0.5)),
+    )
     journal.append(second.trainer_journal(), 1, profile(("g", "forward", 1.0)))
-    frame = queries.variant_profiles(stored(), {"plain": ["quick-0001", "quick-0002", "quick-0003"], "other": []})
+    frame = queries.variant_profiles(
+        stored(), {"plain": ["quick-0001", "quick-0002", "quick-0003"], "other": []}
+    )
     assert list(frame.columns) == ["variant", "category", "share", "runs"]
     assert frame.to_numpy().tolist() == [["plain", "backward", 0.25, 2], ["plain", "forward", 0.75, 2]]
 
 
 def test_parity_is_the_difference_of_the_steps_that_both_have(measured: NewRun, stored: Stored) -> None:
-    for run_id, values in (("quick-0001", [1.0, 1.0, 1.0, math.nan, 9.0]), ("quick-0002", [1.0, 1.5, 0.75, 2.0])):
+    for run_id, values in (
+        ("quick-0001", [1.0, 1.0, 1.0, math.nan, 9.0]),
+        ("quick-0002", [1.0, 1.5, 0.75, 2.0]),
+    ):
         run = measured(run_id)
         wall_s = [float(step) for step in range(len(values))]
         journal.append(
-            run.trainer_journal(), 1, journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": values})
+            run.trainer_journal(),
+            1,
+            journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values={"loss_generator": values}),
         )
     store = stored()
     assert queries.parity(store, "quick-0001", "quick-0002", "loss_generator") == Parity(3, 0.25, 0.5, 2)

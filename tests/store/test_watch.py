@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from gan_runtime import commands, journal
 from gan_runtime.home import Home
-from gan_runtime.journal import Phase, StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Phase, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -44,7 +45,9 @@ def ended(new_run: NewRun) -> list[RunDir]:
     """Twelve runs that are stopped."""
     runs = [new_run(f"quick-{number:04d}", seconds=number) for number in range(1, 13)]
     for run in runs:
-        journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
+        journal.append(
+            run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
+        )
     return runs
 
 
@@ -102,7 +105,9 @@ def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
     assert looks == []
 
 
-def test_what_people_ask_of_an_ended_run_is_seen_at_once(ingestor: Ingestor, store: Store, ended: list[RunDir]) -> None:
+def test_what_people_ask_of_an_ended_run_is_seen_at_once(
+    ingestor: Ingestor, store: Store, ended: list[RunDir]
+) -> None:
     commands.rename(ended[4], "fifth")
     assert ingestor.catch_up_news() == 1
     commands.resume(ended[5])
@@ -111,7 +116,9 @@ def test_what_people_ask_of_an_ended_run_is_seen_at_once(ingestor: Ingestor, sto
     assert queries.run(store, ended[5].run_id).status == "queued"
 
 
-def test_a_folder_that_comes_or_goes_is_seen_at_once(ingestor: Ingestor, store: Store, ended: list[RunDir], home: Home) -> None:
+def test_a_folder_that_comes_or_goes_is_seen_at_once(
+    ingestor: Ingestor, store: Store, ended: list[RunDir], home: Home
+) -> None:
     shutil.copytree(ended[0].path, home.path / "copy")
     shutil.rmtree(ended[0].path)
     assert ingestor.catch_up_news() == 1
@@ -121,7 +128,9 @@ def test_a_folder_that_comes_or_goes_is_seen_at_once(ingestor: Ingestor, store: 
     assert queries.run(store, "quick-0100").status == "stopped"
 
 
-def test_a_change_by_hand_is_seen_within_a_round(ingestor: Ingestor, store: Store, clock: Clock, ended: list[RunDir]) -> None:
+def test_a_change_by_hand_is_seen_within_a_round(
+    ingestor: Ingestor, store: Store, clock: Clock, ended: list[RunDir]
+) -> None:
     """Lines that somebody adds or a journal put back move no time of a folder."""
     added, replaced = ended[2], ended[3]
     journal.append(added.supervisor_journal, 1, journal.Renamed(name="third"))
@@ -132,7 +141,10 @@ def test_a_change_by_hand_is_seen_within_a_round(ingestor: Ingestor, store: Stor
         clock.now += 1.0
         news += ingestor.catch_up_news()
     assert news == 1 + 1 + 2  # the name; the old rows go; two lines come
-    assert (queries.run(store, added.run_id).name, queries.run(store, replaced.run_id).status) == ("third", "queued")
+    assert (queries.run(store, added.run_id).name, queries.run(store, replaced.run_id).status) == (
+        "third",
+        "queued",
+    )
 
 
 def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from gan_runtime import journal
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 
 At = Callable[[float], datetime]
 
@@ -33,10 +33,17 @@ def train(run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, en
         losses = {"loss_generator": [float(epoch)] * 10, "loss_discriminator": [epoch / 2] * 10}
         first = 10 * epoch - 9
         records += [
-            journal.Scalars(at=at(begin + times[-1]), epoch=epoch, first_step=first, wall_s=times, values=losses),
-            journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=seconds, images=640, images_per_s=640 / seconds),
+            journal.Scalars(
+                at=at(begin + times[-1]), epoch=epoch, first_step=first, wall_s=times, values=losses
+            ),
+            journal.EpochDone(
+                epoch=epoch, step=10 * epoch, seconds=seconds, images=640, images_per_s=640 / seconds
+            ),
             journal.EpochScores(
-                epoch=epoch, step=10 * epoch, wall_s=times[-1], values={"spread_fake": 0.1 * epoch, "spread_real": 0.5}
+                epoch=epoch,
+                step=10 * epoch,
+                wall_s=times[-1],
+                values={"spread_fake": 0.1 * epoch, "spread_real": 0.5},
             ),
         ]
         wall_s = times[-1]
@@ -47,7 +54,12 @@ def train(run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, en
             journal.Phase(phase="steady_step", seconds=epoch_s / 10),
             journal.Phase(phase="compile", seconds=1.6),
             journal.Memory(
-                epoch=3, step=30, process_bytes=1, process_peak_bytes=2 * 10**9, device_bytes=None, device_peak_bytes=None
+                epoch=3,
+                step=30,
+                process_bytes=1,
+                process_peak_bytes=2 * 10**9,
+                device_bytes=None,
+                device_peak_bytes=None,
             ),
             journal.StatusChange(at=at(begin + wall_s + 2), status=end, reason="done"),  # type: ignore[arg-type]
         ]

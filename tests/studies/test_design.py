@@ -16,7 +16,9 @@ SMALL = {"workload": "mlp_gan", "epochs": 2, "seed": 5}
 
 def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> None:
     design = StudyDesign.parse("batch_size", SMALL, ["64", "128"], repeats=2)
-    assert [(run.variant, run.index, run.repeat, run.spec.batch_size_global, run.spec.seed) for run in design.runs] == [
+    assert [
+        (run.variant, run.index, run.repeat, run.spec.batch_size_global, run.spec.seed) for run in design.runs
+    ] == [
         ("batch 64", 0, 1, 64, 5),
         ("batch 128", 1, 1, 128, 5),
         ("batch 64", 0, 2, 64, 6),
@@ -68,7 +70,13 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             "question",
             "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, schedule, devices, seed: pick one of them.",
         ),
-        ("batch_size", ["64"], 1, "values", "values has 1 value(s), but a study compares at least 2: try 64,128,256,512."),
+        (
+            "batch_size",
+            ["64"],
+            1,
+            "values",
+            "values has 1 value(s), but a study compares at least 2: try 64,128,256,512.",
+        ),
         ("batch_size", ["64", "064"], 1, "values", "values has batch 64 twice: give each value once."),
         (
             "batch_size",
@@ -112,4 +120,6 @@ def test_a_study_that_cannot_be_is_refused_in_a_sentence(
 def test_compiled_against_uncompiled_is_no_question_for_jax() -> None:
     with pytest.raises(SpecError) as refused:
         StudyDesign.parse("xla", {**SMALL, "engine": "jax"})
-    assert refused.value.by_field()["question"].startswith("question is xla, but with engine=jax every step is compiled")
+    assert refused.value.by_field()["question"].startswith(
+        "question is xla, but with engine=jax every step is compiled"
+    )

@@ -83,14 +83,21 @@ def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(host: H
     assert titles(plan) == ["batch size", "rate schedule", "precision", "devices"]
     assert [run.variant for run in plan.studies[-1].runs[:3]] == ["cpu x1", "tpu x1", "tpu x8"]
     assert {run.spec.batch_size_global for run in plan.studies[-1].runs} == {32}
-    assert plan.notes[0].startswith("Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step")
+    assert plan.notes[0].startswith(
+        "Fig. 12 (XLA on and off): a TPU, and the JAX engine anywhere, compiles every step"
+    )
     batch_size = [one.what for one in plan.deviations if "Paper - batch size" in one.studies]
-    assert batch_size == (["Device"] if engine == "tensorflow" else ["Device", "Engine"])  # its version is not asked
+    assert batch_size == (
+        ["Device"] if engine == "tensorflow" else ["Device", "Engine"]
+    )  # its version is not asked
 
 
 def test_the_study_of_figure_9_has_cycles_at_the_papers_batch(host: Host) -> None:
     for size, cycle in (("full", 10), ("reduced", 1)):
         [constant, restarts] = paper.plan(host, "digits", 1_797, size).studies[1].runs
         assert (constant.variant, restarts.variant) == ("constant rate", "cosine restarts rate")
-        assert (restarts.spec.learning_rate_schedule, restarts.spec.restart_epochs) == ("cosine_restarts", cycle)
+        assert (restarts.spec.learning_rate_schedule, restarts.spec.restart_epochs) == (
+            "cosine_restarts",
+            cycle,
+        )
         assert restarts.spec.batch_size_global == 512

@@ -68,8 +68,12 @@ def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() ->
     assert np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1)) < 0.90  # what they would be uncorrected
 
 
-@pytest.mark.parametrize(("spread", "share", "comparisons"), [(0.02, 0.05, 1), (0.05, 0.05, 1), (0.05, 0.10, 3)])
-def test_the_suggested_repeats_find_the_difference_in_eight_of_ten_studies(spread: float, share: float, comparisons: int) -> None:
+@pytest.mark.parametrize(
+    ("spread", "share", "comparisons"), [(0.02, 0.05, 1), (0.05, 0.05, 1), (0.05, 0.10, 3)]
+)
+def test_the_suggested_repeats_find_the_difference_in_eight_of_ten_studies(
+    spread: float, share: float, comparisons: int
+) -> None:
     repeats = repeats_needed(spread, share, comparisons)
     assert repeats is not None
     _, low, high = student_interval(log_ratios(repeats, share, spread), 1 - 0.05 / comparisons)
@@ -133,7 +137,10 @@ def test_a_difference_is_taken_repeat_by_repeat() -> None:
     [
         ({1: 9.0}, "1 repeat, which says nothing about noise"),
         ({1: 9.0, 2: 9.5}, "may be noise"),
-        ({1: 9.0, 2: 9.5, 3: 9.9}, "may be noise"),  # all on one side of 1, which chance does in one of four studies
+        (
+            {1: 9.0, 2: 9.5, 3: 9.9},
+            "may be noise",
+        ),  # all on one side of 1, which chance does in one of four studies
         ({1: 9.0, 2: 11.0, 3: 10.5, 4: 9.5}, "may be noise"),
         ({1: 9.0, 2: 9.01}, "clear"),
     ],

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from gan_runtime import commands
 from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.rundir import RunDir
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
@@ -53,7 +53,12 @@ def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
     study: list[RunDir], store: Store, take_in: Callable[[], None]
 ) -> None:
     take_in()
-    assert [run.run_id for run in study] == ["batch-size-0002", "batch-size-0003", "batch-size-0004", "batch-size-0005"]
+    assert [run.run_id for run in study] == [
+        "batch-size-0002",
+        "batch-size-0003",
+        "batch-size-0004",
+        "batch-size-0005",
+    ]
     waiting = queries.queue(store)
     assert [row.run_id for row in waiting] == [run.run_id for run in study]
     assert [(row.study_id, row.variant, row.repeat, row.name) for row in waiting] == [
@@ -83,7 +88,10 @@ def test_a_study_that_this_host_cannot_train_in_full_queues_nothing(home: Home, 
 
 
 def test_a_disk_that_fills_up_leaves_no_half_a_study(
-    home: Home, host: Host, files_end_at: Callable[[int], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
+    home: Home,
+    host: Host,
+    files_end_at: Callable[[int], AbstractContextManager[None]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     real, made = commands._queue, []
 
@@ -124,9 +132,16 @@ def test_results_tell_each_run_apart_by_variant_and_repeat(
     assert list(results["repeat"]) == [1, 2, 1, 2]
     first, unborn, second, _ = results.to_dict("records")
     assert (first["run_id"], first["status"], unborn["status"]) == ("batch-size-0002", "finished", "queued")
-    assert (first["seconds"], first["epoch_seconds"], first["images_per_s"]) == pytest.approx((18.0, 4.0, 160.0))
+    assert (first["seconds"], first["epoch_seconds"], first["images_per_s"]) == pytest.approx(
+        (18.0, 4.0, 160.0)
+    )
     assert (second["seconds"], second["epoch_seconds"]) == pytest.approx((16.0, 3.0))
-    assert (first["trace"], first["first_call"], first["steady_step"], first["compile"]) == (1.5, 2.0, 0.4, 1.6)
+    assert (first["trace"], first["first_call"], first["steady_step"], first["compile"]) == (
+        1.5,
+        2.0,
+        0.4,
+        1.6,
+    )
     assert first["memory_bytes"] == 2_000_000_000
     assert (first["loss_generator"], first["loss_discriminator"]) == (3.0, 1.5)  # of the last epoch
     assert first["spread_ratio"] == pytest.approx(0.6)
@@ -149,7 +164,9 @@ def test_progress_and_time_left_follow_from_the_runs_that_are_done(
     take_in()
     now = queries.study_progress(store, "study-0001")
     assert now.share == pytest.approx((1 + 20 / 30) / 4)
-    assert now.seconds_left == pytest.approx(10 * (13.0 - 2.0) / 18 + 20.0 + 20.0)  # its rate over all steps but the first
+    assert now.seconds_left == pytest.approx(
+        10 * (13.0 - 2.0) / 18 + 20.0 + 20.0
+    )  # its rate over all steps but the first
     assert queries.studies(store)[0].status == "running"
 
 

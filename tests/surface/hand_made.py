@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gan_runtime import journal
-from gan_runtime.journal import StatusChange, Surface
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange, Surface
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.surface import snapshots
 
 
@@ -14,7 +14,16 @@ def surface(network: str, lowest: float) -> Surface:
     """Three places across, two up; the loss grows by one from place to place."""
     loss = [lowest + step for step in range(6)]
     path = {"path_epoch": [0, 3], "path_x": [1.0, 0.0], "path_y": [0.5, 0.0], "path_loss": [2.5, 0.5]}
-    return Surface(network=network, x=[0.0, 1.0, 2.0], y=[0.0, 1.0], loss=loss, **path, share_x=0.75, share_y=0.125, images=256)  # type: ignore[arg-type]
+    return Surface(
+        network=network,
+        x=[0.0, 1.0, 2.0],
+        y=[0.0, 1.0],
+        loss=loss,
+        **path,
+        share_x=0.75,
+        share_y=0.125,
+        images=256,
+    )  # type: ignore[arg-type]
 
 
 def keep_three(run: RunDir) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime import commands, journal, processes
+from gan_runtime import processes
 from gan_runtime.errors import RunStateError
 from gan_runtime.home import Home
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.store import memory, queries
 from gan_runtime.surface import runner, snapshots
 from gan_runtime.surface.progress import SurfaceProgress
@@ -41,7 +43,9 @@ def finished(start: Start, *words: str) -> str:
 def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, tmp_path: Path) -> None:
     finished(start, "train", *(part for option in SMALL for part in ("--set", option)))
     assert snapshots.epochs(tmp_path / "runs" / "run-0001" / "snapshots") == [0, 1, 2]
-    assert "the loss surfaces of run-0001 are computed" in finished(start, "surface", "run-0001", "--size", "5")
+    assert "the loss surfaces of run-0001 are computed" in finished(
+        start, "surface", "run-0001", "--size", "5"
+    )
 
     store = memory.from_journals(Home(tmp_path))
     assert queries.runs_with_descent(store) == ["run-0001"]
@@ -50,7 +54,9 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, 
     assert generator.loss.shape == (5, 5)
     assert generator.path_epoch == [0, 1, 2]
     assert (generator.path_x[-1], generator.path_y[-1]) == (0.0, 0.0)
-    assert generator.share_x + generator.share_y == pytest.approx(1.0)  # three snapshots span no more than a plane
+    assert generator.share_x + generator.share_y == pytest.approx(
+        1.0
+    )  # three snapshots span no more than a plane
     # Both end in the same two networks: what D is paid for, G pays for.
     assert 0.0 < discriminator.path_loss[-1] < 16.0
     assert np.isfinite(generator.loss).all()

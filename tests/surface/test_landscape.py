@@ -26,7 +26,10 @@ def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
 
 def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
     land = Landscape(mlp_gan.WORKLOAD, IMAGES)
-    silent = {f"discriminator/{one.path}": np.zeros(one.shape, np.float32) for one in land.networks["discriminator"].variables}
+    silent = {
+        f"discriminator/{one.path}": np.zeros(one.shape, np.float32)
+        for one in land.networks["discriminator"].variables
+    }
     land.place(silent)
     assert land.loss("generator") == pytest.approx(np.log(2.0), abs=1e-6)
     assert land.loss("discriminator") == pytest.approx(2.0 * np.log(2.0), abs=1e-6)

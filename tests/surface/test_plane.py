@@ -14,7 +14,10 @@ AXES = {"net/kernel": -1}
 
 def moved(first: float, second: float) -> dict[str, np.ndarray]:
     """The end, with the first weight of each filter changed; and a bias, which no plane may touch."""
-    return {"net/kernel": END + np.array([[first, second], [0.0, 0.0]], np.float32), "net/bias": np.ones(2, np.float32)}
+    return {
+        "net/kernel": END + np.array([[first, second], [0.0, 0.0]], np.float32),
+        "net/bias": np.ones(2, np.float32),
+    }
 
 
 def test_a_path_is_told_in_norms_of_the_filters() -> None:
@@ -56,7 +59,10 @@ def test_a_filter_without_weights_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
-    [([0.0, 1.0], "a plane needs three snapshots, there are 2"), ([2.0, 1.0, 0.0], "have not moved in two directions")],
+    [
+        ([0.0, 1.0], "a plane needs three snapshots, there are 2"),
+        ([2.0, 1.0, 0.0], "have not moved in two directions"),
+    ],
 )
 def test_too_little_movement_is_refused(changes: list[float], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):

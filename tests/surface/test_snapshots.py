@@ -22,7 +22,9 @@ def test_weights_alone_are_kept_in_half_precision(tmp_path: Path) -> None:
     found = snapshots.load(tmp_path / "snapshots")
     assert list(found) == [3]
     assert list(found[3]) == ["generator/dense/kernel"]
-    np.testing.assert_array_equal(found[3]["generator/dense/kernel"], np.full((2, 3), np.float16(1.0 / 3.0), np.float32))
+    np.testing.assert_array_equal(
+        found[3]["generator/dense/kernel"], np.full((2, 3), np.float16(1.0 / 3.0), np.float32)
+    )
 
 
 def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None:

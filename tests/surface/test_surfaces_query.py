@@ -6,15 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gan_runtime import journal
 from gan_runtime.home import Home
-from gan_runtime.journal import StatusChange
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
 from tests.surface.hand_made import surface
 
 
-def test_the_newest_surface_of_each_network_is_told_generator_first(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_the_newest_surface_of_each_network_is_told_generator_first(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.surface_journal, 1, surface("discriminator", 1.0), surface("generator", 5.0))
     journal.append(run.surface_journal, 1, surface("generator", 9.0))
@@ -26,8 +28,12 @@ def test_the_newest_surface_of_each_network_is_told_generator_first(home: Home, 
     assert (generator.share_x, generator.share_y, generator.images) == (0.75, 0.125, 256)
 
 
-def test_runs_with_a_surface_come_before_those_that_could_have_one(home: Home, new_run: Callable[..., RunDir]) -> None:
-    drawn, keeping, training = (new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes") for number in (1, 2, 3))
+def test_runs_with_a_surface_come_before_those_that_could_have_one(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    drawn, keeping, training = (
+        new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes") for number in (1, 2, 3)
+    )
     new_run("quick-0004", seconds=4)
     journal.append(drawn.surface_journal, 1, surface("generator", 1.0))
     for run in (drawn, keeping):

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gan_runtime.engines.jax_kernels import JaxKernels
-from gan_runtime.engines.jax_tpu_kernels import TpuKernels
+from gan_runtime.engines.jax.kernels import JaxKernels
+from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 
 # (size, channels in, channels out, stride) of a convolution of square images with a kernel of 5 × 5.
 CONVOLUTIONS = {
@@ -45,7 +45,9 @@ def differences(ours: Function, plain: Function, inputs: list[jax.Array]) -> dic
 
     def second(function: Function) -> Any:
         def slope(*values: jax.Array) -> jax.Array:
-            return jnp.square(jax.grad(lambda first: (function(first, *values[1:]) * upstream).sum())(values[0])).sum()
+            return jnp.square(
+                jax.grad(lambda first: (function(first, *values[1:]) * upstream).sum())(values[0])
+            ).sum()
 
         return jax.grad(slope, argnums=1)(*inputs)
 

@@ -29,17 +29,24 @@ METADATA = (
     "INTERNAL: Couldn't connect to server"
 )
 FETCH = "I0000 00:00:1671728351.222598      12 common_lib.cc:145] Failed to fetch URL on try 1 out of 6: Timeout was reached"
-NO_PLATFORM = "Unable to initialize backend 'tpu': UNAVAILABLE: No TPU Platform available. (set JAX_PLATFORMS='' …)"
+NO_PLATFORM = (
+    "Unable to initialize backend 'tpu': UNAVAILABLE: No TPU Platform available. (set JAX_PLATFORMS='' …)"
+)
 TENSORFLOW_NO_PLATFORM = "No TPU platform found. Platform manager status: OK"
 STRUCT = "INVALID_ARGUMENT: Unexpected PJRT_Client_Create_Args struct size: expected at least 88, got 80"
 RIGHTS = "open(/dev/accel0): Operation not permitted: Operation not permitted"
-UNKNOWN_BACKEND = "Unable to initialize backend 'tpu': Backend 'tpu' is not in the list of known backends: cpu."
+UNKNOWN_BACKEND = (
+    "Unable to initialize backend 'tpu': Backend 'tpu' is not in the list of known backends: cpu."
+)
 
 
 @pytest.mark.parametrize(
     ("message", "beginning"),
     [
-        (BUSY, "another process holds the TPU, and only one can: find it with `sudo lsof -w /dev/accel0 /dev/vfio/0`"),
+        (
+            BUSY,
+            "another process holds the TPU, and only one can: find it with `sudo lsof -w /dev/accel0 /dev/vfio/0`",
+        ),
         (BUSY_ELSEWHERE, "another process holds the TPU"),
         (BUSY_GROUP, "another process holds the TPU"),
         (LOCK, "libtpu's lock file is left over from a process that was killed"),

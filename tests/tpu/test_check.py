@@ -40,7 +40,9 @@ def only(progress: Progress) -> StepEstimate:
 
 @compiles
 @pytest.mark.parametrize("topology", ["v3:2x2", "v5e:2x4"])
-def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(checked: Callable[..., Progress], topology: str) -> None:
+def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
+    checked: Callable[..., Progress], topology: str
+) -> None:
     found = only(checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512))
     assert found.host_transfers == ()
     assert found.operations > 50
@@ -53,7 +55,9 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(checked: Callable[.
 
 
 @compiles
-def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(checked: Callable[..., Progress]) -> None:
+def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
+    checked: Callable[..., Progress],
+) -> None:
     whole, parts = only(checked("v3:2x2")), only(checked("v3:2x2", accumulation_steps=4))
     assert whole.cycles < parts.cycles < 8 * whole.cycles
     assert parts.flops is None
@@ -66,7 +70,9 @@ def test_a_cancelled_check_ends_at_once_and_says_so(home: Home) -> None:
     check.cancel()
     progress = check.progress()
     assert (progress.running, progress.trouble) == (False, "cancelled; what was compiled by then is kept.")
-    assert [path.suffix for path in (home.path / checks.FOLDER).iterdir()] == [".json"] * len(progress.answers)
+    assert [path.suffix for path in (home.path / checks.FOLDER).iterdir()] == [".json"] * len(
+        progress.answers
+    )
 
 
 def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,10 +34,25 @@ def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: Plan)
     found = json.loads(result.stdout)
     assert found["label"] == "the compiler's estimate, not a measurement"
     assert found["images"] == 60_000
-    assert [one["point"]["batch_size_global"] for one in found["answers"]] == [512, 512, 64, 128, 256, 512, 512, 512]
+    assert [one["point"]["batch_size_global"] for one in found["answers"]] == [
+        512,
+        512,
+        64,
+        128,
+        256,
+        512,
+        512,
+        512,
+    ]
     first = found["answers"][0]
-    assert (first["step_s"], first["share_of_peak"], first["host_transfers"]) == (pytest.approx(1e-3), pytest.approx(0.25), [])
-    assert first["epoch_s"] == pytest.approx(117 * 1.0975e-3 + 12 * found["answers"][0]["assumed_overhead_per_call_s"])
+    assert (first["step_s"], first["share_of_peak"], first["host_transfers"]) == (
+        pytest.approx(1e-3),
+        pytest.approx(0.25),
+        [],
+    )
+    assert first["epoch_s"] == pytest.approx(
+        117 * 1.0975e-3 + 12 * found["answers"][0]["assumed_overhead_per_call_s"]
+    )
 
 
 def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
@@ -57,7 +72,9 @@ def test_the_answer_is_told_in_tables(home: Home, plan: Plan) -> None:
 
 def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan: Plan) -> None:
     keep_all(home, plan)
-    refused = estimate(plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.")
+    refused = estimate(
+        plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm."
+    )
     checks.keep(home.path / checks.FOLDER, planning.key(plan.spec, plan.point), refused)
     result = call(home, *PAPER_512, "--no-sweep")
     assert result.exit_code == 1
@@ -78,7 +95,9 @@ def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan
         (["--set", "precision=mixed_float16"], "a TPU has no float16 arithmetic"),
     ],
 )
-def test_a_wrong_question_is_exit_code_2_with_one_sentence(home: Home, words: list[str], sentence: str) -> None:
+def test_a_wrong_question_is_exit_code_2_with_one_sentence(
+    home: Home, words: list[str], sentence: str
+) -> None:
     result = call(home, *words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr

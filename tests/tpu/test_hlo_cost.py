@@ -49,13 +49,16 @@ def test_a_step_is_one_round_of_the_loop_and_its_share_of_the_rest() -> None:
 
 
 def test_a_loop_that_tells_its_rounds_counts_as_often() -> None:
-    told = PROGRAM.replace("stack_frame_id=121}", 'stack_frame_id=121}, backend_config={"known_trip_count":{"n":"4"}}')
+    told = PROGRAM.replace(
+        "stack_frame_id=121}", 'stack_frame_id=121}, backend_config={"known_trip_count":{"n":"4"}}'
+    )
     assert hlo_cost.cost(told, steps=1).cycles == 4 * (28_865 + 84_700) + 400
 
 
 def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_batch() -> None:
     inner = PROGRAM.replace(
-        "  %custom-call.63", "  %while.7 = (s32[]) while(%param.1), condition=%condition.2, body=%inner.1\n  %custom-call.63"
+        "  %custom-call.63",
+        "  %while.7 = (s32[]) while(%param.1), condition=%condition.2, body=%inner.1\n  %custom-call.63",
     ).replace(
         "%condition.2 (param.2",
         "%inner.1 (param.9: (s32[])) -> (s32[]) {\n"
@@ -72,20 +75,39 @@ def test_the_dearest_operation_comes_first_with_its_layer() -> None:
         84_700,
         "optimizer, generator",
     )
-    assert (second.opcode, hlo_cost.source_layer(second.source)) == ("fusion", "discriminator conv_1, forward")
+    assert (second.opcode, hlo_cost.source_layer(second.source)) == (
+        "fusion",
+        "discriminator conv_1, forward",
+    )
 
 
 def test_the_exchange_is_counted_in_bytes_of_all_its_arrays() -> None:
     (exchange,) = hlo_cost.cost(PROGRAM, steps=4).exchanges
-    assert (exchange.kind, exchange.payload_bytes, exchange.times) == ("all-reduce", 4 * 64 + 4 * 25 * 64 + 2 * 128, 1.0)
+    assert (exchange.kind, exchange.payload_bytes, exchange.times) == (
+        "all-reduce",
+        4 * 64 + 4 * 25 * 64 + 2 * 128,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize(
     ("line", "kind", "payload"),
     [
-        ("%r = f32[100,1568]{1,0} reduce-scatter(f32[100,12544]{1,0} %g), dimensions={1}", "reduce-scatter", 4 * 100 * 12_544),
-        ("%r = f32[100,12544]{1,0} all-gather(f32[100,1568]{1,0} %g), dimensions={1}", "all-gather", 4 * 100 * 12_544),
-        ("%r = (f32[1,8]{1,0}, f32[8,8]{1,0}) all-gather-start(f32[1,8]{1,0} %g), dimensions={0}", "all-gather", 4 * 64),
+        (
+            "%r = f32[100,1568]{1,0} reduce-scatter(f32[100,12544]{1,0} %g), dimensions={1}",
+            "reduce-scatter",
+            4 * 100 * 12_544,
+        ),
+        (
+            "%r = f32[100,12544]{1,0} all-gather(f32[100,1568]{1,0} %g), dimensions={1}",
+            "all-gather",
+            4 * 100 * 12_544,
+        ),
+        (
+            "%r = (f32[1,8]{1,0}, f32[8,8]{1,0}) all-gather-start(f32[1,8]{1,0} %g), dimensions={0}",
+            "all-gather",
+            4 * 64,
+        ),
     ],
 )
 def test_other_exchanges_are_counted_by_their_whole_array(line: str, kind: str, payload: int) -> None:
@@ -120,8 +142,14 @@ def test_what_leaves_the_device_is_named(line: str) -> None:
 @pytest.mark.parametrize(
     ("path", "layer"),
     [
-        ("jit(call)/while/body/transpose(jvp(generator))/up_1/transpose()/conv_general_dilated", "generator up_1, backward"),
-        ("jit(call)/while/body/transpose(jvp(transpose(jvp(jvp(discriminator)))))/conv_2/mul", "discriminator conv_2, backward"),
+        (
+            "jit(call)/while/body/transpose(jvp(generator))/up_1/transpose()/conv_general_dilated",
+            "generator up_1, backward",
+        ),
+        (
+            "jit(call)/while/body/transpose(jvp(transpose(jvp(jvp(discriminator)))))/conv_2/mul",
+            "discriminator conv_2, backward",
+        ),
         ("jit(call)/while/body/jvp(generator)/dense/dot_general", "generator dense, forward"),
         ("jit(call)/while/body/all_reduce_gradients/psum", "exchange of gradients"),
         ("jit(call)/shard_map/convert.43", ""),

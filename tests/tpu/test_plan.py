@@ -44,14 +44,22 @@ def name(**options: object) -> str:
 
 
 @pytest.mark.parametrize(
-    "option", [{"seed": 9}, {"name": "other"}, {"epochs": 2}, {"keep_checkpoints": 9}, {"alarm_action": "stop"}]
+    "option",
+    [{"seed": 9}, {"name": "other"}, {"epochs": 2}, {"keep_checkpoints": 9}, {"alarm_action": "stop"}],
 )
 def test_an_option_that_changes_no_step_keeps_the_answer(option: dict[str, object]) -> None:
     assert name(**option) == name()
 
 
 @pytest.mark.parametrize(
-    "option", [{"ema_decay": 0.9}, {"steps_per_loop": 20}, {"updates": "in_turn"}, {"dataset": "digits"}, {"optimizer": "sgd"}]
+    "option",
+    [
+        {"ema_decay": 0.9},
+        {"steps_per_loop": 20},
+        {"updates": "in_turn"},
+        {"dataset": "digits"},
+        {"optimizer": "sgd"},
+    ],
 )
 def test_an_option_that_changes_the_step_asks_anew(option: dict[str, object]) -> None:
     assert name(**option) != name()

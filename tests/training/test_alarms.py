@@ -27,8 +27,13 @@ def test_images_that_hardly_differ_are_a_collapse() -> None:
 def test_a_discriminator_that_is_always_right_has_won() -> None:
     [alarm] = alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002, "probe_score_real": 0.995}, epoch=3)
     assert alarm.topic == "alarm_d_wins"
-    assert "its mean score is 0.002 for generated and 0.99 for real images (alarm below 0.01 and above 0.99)" in alarm.message
-    assert alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002}, epoch=3) == []  # it doubts the real ones too
+    assert (
+        "its mean score is 0.002 for generated and 0.99 for real images (alarm below 0.01 and above 0.99)"
+        in alarm.message
+    )
+    assert (
+        alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002}, epoch=3) == []
+    )  # it doubts the real ones too
 
 
 def test_the_first_epoch_is_spared() -> None:

@@ -16,9 +16,15 @@ from gan_runtime.training.calls import Call, plain_calls, with_profile
         ([10, 10], 5, [10]),
     ],
 )
-def test_it_comes_after_the_first_step_and_ten_more(lengths: list[int], steps_done: int, before: list[int]) -> None:
+def test_it_comes_after_the_first_step_and_ten_more(
+    lengths: list[int], steps_done: int, before: list[int]
+) -> None:
     after = lengths[len(before) :]
-    assert with_profile(lengths, steps_done, 4) == [*plain_calls(before), Call(4, profiled=True), *plain_calls(after)]
+    assert with_profile(lengths, steps_done, 4) == [
+        *plain_calls(before),
+        Call(4, profiled=True),
+        *plain_calls(after),
+    ]
 
 
 @pytest.mark.parametrize(("lengths", "steps_done"), [([1, 27], 0), ([1, 10], 0), ([4], 7)])

@@ -33,7 +33,9 @@ def test_a_checkpoint_comes_back_with_shapes_types_and_place(tmp_path: Path) -> 
 def test_only_the_newest_three_are_kept(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4, 5):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=3)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-0000000{step}.safetensors" for step in (3, 4, 5)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"step-0000000{step}.safetensors" for step in (3, 4, 5)
+    ]
 
 
 def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path: Path) -> None:
@@ -71,7 +73,10 @@ def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) 
 def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None:
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3), (4, None)):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, gap=gap)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.safetensors", "step-00000004.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "best.safetensors",
+        "step-00000004.safetensors",
+    ]
     (tmp_path / "step-00000004.safetensors").write_bytes(b"")
     found = checkpoints.load_newest(tmp_path)
     assert found is not None
@@ -85,7 +90,8 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
     checkpoints.save(tmp_path, weights, step=1, wall_s=1.0, kept=3)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
     with pytest.raises(
-        HomeError, match=rf"the disk of {tmp_path} has 3 MB left, but the checkpoint after step 2 needs 4 MB: make"
+        HomeError,
+        match=rf"the disk of {tmp_path} has 3 MB left, but the checkpoint after step 2 needs 4 MB: make",
     ):
         checkpoints.save(tmp_path, weights, step=2, wall_s=2.0, kept=3)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
@@ -102,7 +108,10 @@ def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
     ids=lambda error: type(error).__name__,
 )
 def test_a_full_disk_is_the_same_sentence_whoever_meets_it(tmp_path: Path, error: Exception) -> None:
-    with pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: make space on it"), disk.told_when_full(tmp_path):
+    with (
+        pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: make space on it"),
+        disk.told_when_full(tmp_path),
+    ):
         raise error
 
 

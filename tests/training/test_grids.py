@@ -12,7 +12,12 @@ from gan_runtime.training.grids import grid_pixels, write_grid
 
 def test_images_lie_row_by_row_with_black_gaps() -> None:
     images = np.stack([np.full((1, 1, 1), value, np.float32) for value in (-1.0, 0.0, 1.0)])
-    assert grid_pixels(images, columns=2).tolist() == [[0, 0, 0, 128], [0, 0, 0, 0], [0, 0, 0, 0], [255, 0, 0, 0]]
+    assert grid_pixels(images, columns=2).tolist() == [
+        [0, 0, 0, 128],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+        [255, 0, 0, 0],
+    ]
 
 
 def test_a_pixel_of_the_data_comes_back_as_it_was() -> None:

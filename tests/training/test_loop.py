@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.data.contract import ImageSet
 from gan_runtime.engines.contract import (
     Arrays,
@@ -27,15 +26,18 @@ from gan_runtime.engines.contract import (
     WorkerSeconds,
 )
 from gan_runtime.errors import AlarmError, NonFiniteError
-from gan_runtime.journal import JournalWriter
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, loop
 
 IMAGES = 40
 HEALTHY = {"probe_score_real": 0.6, "probe_score_fake": 0.4, "spread_real": 0.2, "spread_fake": 0.19}
 COLLAPSED = HEALTHY | {"spread_fake": 0.002}
-SPEC = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "steps_per_loop": 2, "precision": "float32"})
+SPEC = RunSpec.parse(
+    {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "steps_per_loop": 2, "precision": "float32"}
+)
 
 
 Kind = TypeVar("Kind", bound=journal.Record)
@@ -70,7 +72,9 @@ class CountingEngine:
         """As slow as a profiler."""
         self.profiled.append((self.step + 1, steps))
         numbers = self.run(steps, stop_wish)
-        return ProfiledSteps(replace(numbers, seconds=100.0), (ProfileShare("generator", "forward", 99.0, 1.0),))
+        return ProfiledSteps(
+            replace(numbers, seconds=100.0), (ProfileShare("generator", "forward", 99.0, 1.0),)
+        )
 
     def kernels(self) -> StepKernels:
         """Few."""
@@ -87,7 +91,8 @@ class CountingEngine:
     def probe(self) -> ProbeResult:
         """One histogram and one score."""
         return ProbeResult(
-            [BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))], self.scores.pop(0) if self.scores else HEALTHY
+            [BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))],
+            self.scores.pop(0) if self.scores else HEALTHY,
         )
 
     def slow_down(self, factor: float) -> None:
@@ -127,11 +132,17 @@ def train(
 
 def events(run: RunDir) -> list[tuple[str, str]]:
     """Topic and message of everything worth telling."""
-    return [(item.topic, item.message) for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Event)]
+    return [
+        (item.topic, item.message)
+        for item in journal.read_all(run.trainer_journal())
+        if isinstance(item, journal.Event)
+    ]
 
 
 def steps_recorded(run: RunDir) -> list[int]:
-    records = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)]
+    records = [
+        record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)
+    ]
     return [record.first_step + offset for record in records for offset in range(len(record.wall_s))]
 
 
@@ -158,31 +169,42 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
     assert engine.marks == [4, 9, 14]  # the weights before the last step of each epoch
     assert steps_recorded(run) == list(range(1, 16))
     records = journal.read_all(run.trainer_journal())
-    assert Counter(type(record).__name__ for record in records if not isinstance(record, journal.Scalars)) == {
-        "AttemptStart": 1,
-        "Plan": 1,
-        "Kernels": 1,
-        "StatusChange": 1,
-        "EpochDone": 3,
-        "EpochScores": 3,
-        "Histogram": 3,
-        "Sample": 3,
-        "Memory": 3,
-        "Phase": 10,  # trace, first_call, compile, steady_step, three of its scatter, and a probe for each epoch
-    }
+    assert (
+        Counter(type(record).__name__ for record in records if not isinstance(record, journal.Scalars))
+        == {
+            "AttemptStart": 1,
+            "Plan": 1,
+            "Kernels": 1,
+            "StatusChange": 1,
+            "EpochDone": 3,
+            "EpochScores": 3,
+            "Histogram": 3,
+            "Sample": 3,
+            "Memory": 3,
+            "Phase": 10,  # trace, first_call, compile, steady_step, three of its scatter, and a probe for each epoch
+        }
+    )
     epochs = [record for record in records if isinstance(record, journal.EpochDone)]
     assert [(item.epoch, item.step, item.seconds, item.images, item.images_per_s) for item in epochs] == [
         (1, 5, 2.5, 40, 16.0),
         (2, 10, 2.5, 40, 16.0),
         (3, 15, 2.5, 40, 16.0),
     ]
-    assert sorted(path.name for path in run.samples.iterdir()) == ["epoch-00001.png", "epoch-00002.png", "epoch-00003.png"]
+    assert sorted(path.name for path in run.samples.iterdir()) == [
+        "epoch-00001.png",
+        "epoch-00002.png",
+        "epoch-00003.png",
+    ]
 
 
 def test_training_time_runs_on_from_step_to_step(run: RunDir) -> None:
     train(run, CountingEngine())
-    records = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)]
-    assert [value for record in records for value in record.wall_s] == pytest.approx([0.5 * step for step in range(1, 16)])
+    records = [
+        record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Scalars)
+    ]
+    assert [value for record in records for value in record.wall_s] == pytest.approx(
+        [0.5 * step for step in range(1, 16)]
+    )
 
 
 def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDir) -> None:
@@ -248,14 +270,18 @@ def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> 
     assert engine.profiled == [(12, 3)]
     [profile] = recorded(run, journal.Profile)
     assert (profile.step, profile.steps, profile.seconds) == (14, 3, 99.0)
-    assert profile.shares == [journal.TimeShare(network="generator", category="forward", seconds=99.0, share=1.0)]
+    assert profile.shares == [
+        journal.TimeShare(network="generator", category="forward", seconds=99.0, share=1.0)
+    ]
     assert steps_recorded(run) == list(range(1, 51))
 
 
 def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
     train(run, CountingEngine())
     found = [item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Kernels)]
-    assert [(item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found] == [(900, 120, 40, 30)]
+    assert [(item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found] == [
+        (900, 120, 40, 30)
+    ]
 
 
 def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
@@ -263,7 +289,9 @@ def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
     third = recorded(run, journal.EpochDone)[2]
     assert (third.seconds, third.images, third.images_per_s) == (1.0, 16, 16.0), "2 of its 5 steps are timed"
     walls = {
-        record.first_step + index: wall for record in recorded(run, journal.Scalars) for index, wall in enumerate(record.wall_s)
+        record.first_step + index: wall
+        for record in recorded(run, journal.Scalars)
+        for index, wall in enumerate(record.wall_s)
     }
     assert [walls[step] for step in range(11, 17)] == [5.5, 5.5, 5.5, 5.5, 6.0, 6.5]
     assert walls[50] == pytest.approx(47 * 0.5)
@@ -319,7 +347,9 @@ def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -
 
     class SlowAlone(CountingEngine):
         def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
-            return replace(super().run(steps, stop_wish), seconds=0.00166 * steps + (0.001 if steps == 1 else 0.0))
+            return replace(
+                super().run(steps, stop_wish), seconds=0.00166 * steps + (0.001 if steps == 1 else 0.0)
+            )
 
     train(run, SlowAlone(), epochs=6, steps_per_loop=100)
     phases = {record.phase: record.seconds for record in recorded(run, journal.Phase)}
@@ -339,7 +369,7 @@ def test_memory_is_told_at_the_end_of_each_epoch(run: RunDir) -> None:
 
 @pytest.mark.usefixtures("cores")
 def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(tmp_path: Path) -> None:
-    from gan_runtime.engines.tf_distribute import TfEngine
+    from gan_runtime.engines.tf.distribute import TfEngine
     from gan_runtime.workloads.mlp_gan import WORKLOAD
 
     pixels = np.random.default_rng(1).integers(0, 256, (IMAGES, 28, 28, 1), dtype=np.uint8)
@@ -383,17 +413,24 @@ def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
 def test_an_alarm_stops_the_run_when_asked_to(run: RunDir) -> None:
     outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED)), alarm_action="stop")
     assert (outcome.status, outcome.step) == ("stopped", 10)
-    assert outcome.reason.startswith("stopped by an alarm and saved, can be resumed. The generator has collapsed in epoch 2")
+    assert outcome.reason.startswith(
+        "stopped by an alarm and saved, can be resumed. The generator has collapsed in epoch 2"
+    )
 
 
 def test_a_roll_back_trains_the_epoch_again_with_half_the_rates(run: RunDir) -> None:
     engine = CountingEngine(scores=(HEALTHY, COLLAPSED))
     outcome = train(run, engine, alarm_action="roll_back")
     assert (outcome.status, outcome.step, engine.slowed) == ("finished", 15, 0.5)
-    assert events(run)[1] == ("roll_back", "Rolled back to step 5; the learning rates are 0.5 of what they were then.")
+    assert events(run)[1] == (
+        "roll_back",
+        "Rolled back to step 5; the learning rates are 0.5 of what they were then.",
+    )
     assert steps_recorded(run) == [*range(1, 11), *range(6, 16)]
     resumed = [
-        record.resume_step for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.AttemptStart)
+        record.resume_step
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.AttemptStart)
     ]
     assert resumed == [0, 5]  # what was measured beyond step 5 is void, so the curve has no seam
 
@@ -416,7 +453,10 @@ def test_an_alarm_in_the_first_epochs_rolls_back_to_the_start(run: RunDir) -> No
 
 def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
     engine = CountingEngine(nan_at=7)
-    with pytest.raises(AlarmError, match=r"after 3 roll-backs, .* still fails: loss_generator became NaN at step 7 \(epoch 2\)"):
+    with pytest.raises(
+        AlarmError,
+        match=r"after 3 roll-backs, .* still fails: loss_generator became NaN at step 7 \(epoch 2\)",
+    ):
         train(run, engine, alarm_action="roll_back")
     # Each factor is against the state that was loaded, which has the full rates: step 5, then 0; then 5, saved anew, again.
     assert engine.slowed == 0.5 * 0.25 * 0.5
@@ -425,7 +465,10 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
 def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: RunDir) -> None:
     hard, easy = HEALTHY | {"probe_score_fake": 0.59}, HEALTHY | {"probe_score_fake": 0.1}
     train(run, CountingEngine(scores=(easy, hard, easy)), keep_checkpoints=1)
-    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["best.safetensors", "step-00000015.safetensors"]
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == [
+        "best.safetensors",
+        "step-00000015.safetensors",
+    ]
     (run.checkpoints / "step-00000015.safetensors").unlink()
     best = checkpoints.load_newest(run.checkpoints)
     assert best is not None
@@ -434,8 +477,10 @@ def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: Run
 
 @pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize(("collapsed", "topics"), [(True, ["alarm_collapse"]), (False, [])])
-def test_a_generator_that_ignores_its_latents_is_flagged(run: RunDir, collapsed: bool, topics: list[str]) -> None:
-    from gan_runtime.engines.tf_distribute import TfEngine
+def test_a_generator_that_ignores_its_latents_is_flagged(
+    run: RunDir, collapsed: bool, topics: list[str]
+) -> None:
+    from gan_runtime.engines.tf.distribute import TfEngine
     from gan_runtime.workloads.mlp_gan import MlpGan
 
     class Collapsed(MlpGan):
@@ -448,7 +493,9 @@ def test_a_generator_that_ignores_its_latents_is_flagged(run: RunDir, collapsed:
                 kernel.assign(np.zeros(kernel.shape, np.float32))
             return networks
 
-    pixels = np.random.default_rng(1).integers(118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8)  # as grey as a new generator's
+    pixels = np.random.default_rng(1).integers(
+        118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8
+    )  # as grey as a new generator's
     spec = RunSpec.parse({**SPEC.model_dump(), "learning_rate_generator": 1e-9})
     engine = TfEngine(spec, Collapsed(), ImageSet("noise", pixels, "test"), "cpu")
     with JournalWriter(run.trainer_journal(), 1) as writer:
@@ -463,7 +510,9 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
         def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
             numbers = super().run(steps, stop_wish)
             agreed = len(self.calls) == 3
-            return StepNumbers(numbers.values, numbers.seconds, WorkerNews(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1))))
+            return StepNumbers(
+                numbers.values, numbers.seconds, WorkerNews(agreed, WorkerSeconds(0.1, 0.2, (0.1, 0.1)))
+            )
 
     engine = OneOfTwo()
     with journal.SideJournalWriter(run.trainer_journal(1)) as writer:

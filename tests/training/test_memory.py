@@ -11,7 +11,9 @@ from gan_runtime.training import memory
 
 def test_the_peak_remembers_what_was_given_back() -> None:
     before = memory.process_memory()
-    block = bytearray(b"x") * (before.peak_bytes - before.bytes + 200_000_000)  # above what earlier tests of the process held
+    block = bytearray(b"x") * (
+        before.peak_bytes - before.bytes + 200_000_000
+    )  # above what earlier tests of the process held
     held = memory.process_memory()
     del block
     after = memory.process_memory()

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import Arrays, StepNumbers
 from gan_runtime.errors import AlarmError, CheckpointError, NonFiniteError
-from gan_runtime.journal import JournalWriter
-from gan_runtime.rundir import RunDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, loop
 from tests.training.test_loop import HEALTHY, IMAGES, SPEC, CountingEngine, events, recorded, train
@@ -70,7 +70,9 @@ def test_weights_that_the_last_update_of_an_epoch_broke_are_not_saved(run: RunDi
 def test_a_run_whose_very_last_update_broke_it_never_ends_finished(run: RunDir) -> None:
     with pytest.raises(NonFiniteError, match="after step 15"):
         train(run, Overflowing(breaks_at=15))
-    assert train(run, Overflowing(breaks_at=0), attempt=2).status == "finished"  # from step 10, with healthy updates
+    assert (
+        train(run, Overflowing(breaks_at=0), attempt=2).status == "finished"
+    )  # from step 10, with healthy updates
 
 
 def test_a_stop_does_not_save_broken_weights_either(run: RunDir) -> None:
@@ -144,7 +146,9 @@ def test_the_reason_is_a_command_that_goes_on_with_half_the_rates(run: RunDir) -
 
 
 def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: RunDir) -> None:
-    with pytest.raises(NonFiniteError, match="It has no checkpoint yet; begin anew with lower rates: ") as failed:
+    with pytest.raises(
+        NonFiniteError, match="It has no checkpoint yet; begin anew with lower rates: "
+    ) as failed:
         train(run, CountingEngine(nan_at=3))
     assert f" train --spec {run.spec_path} --set learning_rate_generator=5e-05 " in str(failed.value)
 
@@ -152,7 +156,9 @@ def test_without_any_checkpoint_the_reason_is_a_command_that_begins_anew(run: Ru
 def test_the_second_attempt_that_fails_from_a_checkpoint_gives_it_up(run: RunDir) -> None:
     with pytest.raises(NonFiniteError, match=r"\(epoch 3\)\. Go on with lower rates"):
         train(run, CountingEngine(nan_at=12))
-    with pytest.raises(NonFiniteError, match=r"It has failed twice from step 10, so it goes on from step 5 next time\. Go on"):
+    with pytest.raises(
+        NonFiniteError, match=r"It has failed twice from step 10, so it goes on from step 5 next time\. Go on"
+    ):
         train(run, CountingEngine(nan_at=12), attempt=2)
     third = CountingEngine()
     assert train(run, third, attempt=3).status == "finished"
@@ -173,9 +179,14 @@ def test_a_checkpoint_with_nan_from_before_is_passed_over(tmp_path: Path) -> Non
 def test_the_note_of_a_failure_goes_with_its_checkpoint(tmp_path: Path) -> None:
     for step in (1, 2):
         checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, step, wall_s=0.0, kept=2)
-    assert [checkpoints.note_failure(tmp_path, 1), checkpoints.note_failure(tmp_path, 1)] == [None, None], "the oldest one stays"
+    assert [checkpoints.note_failure(tmp_path, 1), checkpoints.note_failure(tmp_path, 1)] == [None, None], (
+        "the oldest one stays"
+    )
     checkpoints.save(tmp_path, {"kernel": np.zeros(1, np.float32)}, 3, wall_s=0.0, kept=2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000002.safetensors", "step-00000003.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step-00000002.safetensors",
+        "step-00000003.safetensors",
+    ]
 
 
 def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> None:
@@ -183,7 +194,9 @@ def test_a_run_that_has_lost_its_checkpoints_keeps_its_numbers(run: RunDir) -> N
     for path in run.checkpoints.iterdir():
         path.unlink()
     before = run.trainer_journal().read_bytes()
-    with pytest.raises(CheckpointError, match=r"run toy-0001 has trained 3 epoch\(s\), but has no checkpoint to go on from"):
+    with pytest.raises(
+        CheckpointError, match=r"run toy-0001 has trained 3 epoch\(s\), but has no checkpoint to go on from"
+    ):
         train(run, CountingEngine(), attempt=2)
     assert run.trainer_journal().read_bytes() == before
 
@@ -200,7 +213,8 @@ def test_workers_that_see_different_folders_say_so_instead_of_waiting_for_ever(r
     with (
         JournalWriter(run.trainer_journal()) as writer,
         pytest.raises(
-            CheckpointError, match=re.escape("one worker would go on from step 0, another from step 10: they do not see")
+            CheckpointError,
+            match=re.escape("one worker would go on from step 0, another from step 10: they do not see"),
         ),
     ):
         loop.train(SPEC, IMAGES, engine, run, writer, lambda: False)
@@ -214,5 +228,13 @@ def test_only_the_first_worker_gives_a_checkpoint_up(run: RunDir) -> None:
             JournalWriter(run.trainer_journal(1), attempt) as writer,
             pytest.raises(NonFiniteError, match=r"loss_generator became NaN at step 7 \(epoch 2\)\.$"),
         ):
-            loop.train(RunSpec(**SPEC.model_dump()), IMAGES, CountingEngine(nan_at=7), run, writer, lambda: False, rank=1)
+            loop.train(
+                RunSpec(**SPEC.model_dump()),
+                IMAGES,
+                CountingEngine(nan_at=7),
+                run,
+                writer,
+                lambda: False,
+                rank=1,
+            )
     assert [name for name in saved(run) if name.startswith("step")] == ["step-00000005"]

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.engines.rates import RatePlan, batch_factor, planned, rate_plan
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.rates import RatePlan, batch_factor, planned, rate_plan
 
 COSINE = {"learning_rate_schedule": "cosine_restarts", "restart_epochs": 2}
 
 
 def rates(steps: list[int], **options: Any) -> list[float]:
     """The generator's rates of a run with 10 steps an epoch."""
-    plan = rate_plan(RunSpec.parse({"learning_rate_generator": 0.4, **options}), "generator", steps_per_epoch=10)
+    plan = rate_plan(
+        RunSpec.parse({"learning_rate_generator": 0.4, **options}), "generator", steps_per_epoch=10
+    )
     return [float(value) for value in plan.rate(np.array(steps, float), np) * np.ones(len(steps))]
 
 
@@ -23,8 +25,12 @@ def test_a_constant_rate_is_what_was_given() -> None:
     assert rates([0, 7, 1000]) == [0.4, 0.4, 0.4]
 
 
-@pytest.mark.parametrize(("warmup_steps", "cycle_steps", "constant"), [(0, 0, True), (3, 0, False), (0, 3, False), (3, 3, False)])
-def test_a_plan_says_whether_its_rate_ever_changes(warmup_steps: int, cycle_steps: int, constant: bool) -> None:
+@pytest.mark.parametrize(
+    ("warmup_steps", "cycle_steps", "constant"), [(0, 0, True), (3, 0, False), (0, 3, False), (3, 3, False)]
+)
+def test_a_plan_says_whether_its_rate_ever_changes(
+    warmup_steps: int, cycle_steps: int, constant: bool
+) -> None:
     assert RatePlan(0.4, warmup_steps, cycle_steps).is_constant is constant
 
 
@@ -54,7 +60,7 @@ def test_rates_follow_the_batch(scaling: str, factor: float) -> None:
 def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[str, Any]) -> None:
     from keras import ops
 
-    from gan_runtime.training.schedules import StepRate
+    from gan_runtime.engines.schedules import StepRate
 
     plan = rate_plan(RunSpec.parse(options), "generator", steps_per_epoch=28)
     steps = np.arange(0, 200, 7)
@@ -68,16 +74,20 @@ def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[st
 def test_a_discriminator_with_several_updates_a_step_keeps_the_pace_of_the_generator() -> None:
     from keras import ops
 
-    from gan_runtime.training.schedules import StepRate
+    from gan_runtime.engines.schedules import StepRate
 
-    schedule = StepRate(RatePlan(1.0, warmup_steps=10, cycle_steps=0), 2, lambda: ops.convert_to_tensor(0.5, "float32"))
-    assert [float(schedule(ops.convert_to_tensor(update, "int64"))) for update in (0, 1, 2, 19)] == pytest.approx(
-        [0.05, 0.05, 0.1, 0.5]
+    schedule = StepRate(
+        RatePlan(1.0, warmup_steps=10, cycle_steps=0), 2, lambda: ops.convert_to_tensor(0.5, "float32")
     )
+    assert [
+        float(schedule(ops.convert_to_tensor(update, "int64"))) for update in (0, 1, 2, 19)
+    ] == pytest.approx([0.05, 0.05, 0.1, 0.5])
 
 
 def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
-    spec = RunSpec.parse({"learning_rate_generator": 0.4, "learning_rate_discriminator": 0.2, "epochs": 4, **COSINE})
+    spec = RunSpec.parse(
+        {"learning_rate_generator": 0.4, "learning_rate_discriminator": 0.2, "epochs": 4, **COSINE}
+    )
     drawn = planned(spec, steps_per_epoch=100, points=5)
     assert list(drawn["epoch"]) == [0.0, 1.0, 1.99, 2.0, 2.99, 3.99]
     assert list(drawn["generator"]) == pytest.approx([0.4, 0.2, 0.0, 0.4, 0.2, 0.0], abs=0.005)

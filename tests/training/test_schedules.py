@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from gan_runtime.training.rates import RatePlan
-from gan_runtime.training.schedules import StepRate
+from gan_runtime.engines.rates import RatePlan
+from gan_runtime.engines.schedules import StepRate
 
 pytestmark = pytest.mark.usefixtures("cores")
 
@@ -36,4 +36,6 @@ def test_the_k_updates_of_d_in_a_step_have_one_rate_that_alarms_have_lowered() -
 
 def test_late_steps_are_as_exact_as_early_ones() -> None:
     schedule = StepRate(RatePlan(1.0, 0, 1_000), 1, lambda: 1.0)
-    assert float(schedule(np.int64(10_000_123))) == pytest.approx(0.5 * (1.0 + math.cos(math.pi * 0.123)), abs=1e-6)
+    assert float(schedule(np.int64(10_000_123))) == pytest.approx(
+        0.5 * (1.0 + math.cos(math.pi * 0.123)), abs=1e-6
+    )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import journal
 from gan_runtime.engines.contract import WorkerSeconds
-from gan_runtime.journal import JournalWriter
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
 from gan_runtime.training.stragglers import WorkerLog, straggler
 
 

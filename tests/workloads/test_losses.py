@@ -23,7 +23,8 @@ def test_an_undecided_discriminator_costs_the_logarithm_of_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("logit", "real", "fake"), [(1.0, 0.3132617, 1.3132617), (-2.0, 2.126928, 0.126928), (3.0, 0.0485874, 3.0485874)]
+    ("logit", "real", "fake"),
+    [(1.0, 0.3132617, 1.3132617), (-2.0, 2.126928, 0.126928), (3.0, 0.0485874, 3.0485874)],
 )
 def test_losses_are_the_cross_entropy_of_the_sigmoid(logit: float, real: float, fake: float) -> None:
     assert float(bce_real(logits(logit))) == pytest.approx(real, abs=1e-6)
@@ -31,7 +32,9 @@ def test_losses_are_the_cross_entropy_of_the_sigmoid(logit: float, real: float, 
 
 
 def test_a_loss_is_the_plain_mean_over_the_batch() -> None:
-    assert float(bce_real(logits(0.0, 1.0, -2.0))) == pytest.approx((LN_2 + 0.3132617 + 2.126928) / 3, abs=1e-6)
+    assert float(bce_real(logits(0.0, 1.0, -2.0))) == pytest.approx(
+        (LN_2 + 0.3132617 + 2.126928) / 3, abs=1e-6
+    )
 
 
 def test_extreme_logits_stay_finite() -> None:
@@ -75,7 +78,9 @@ def test_the_minimax_gradient_fades_while_d_is_sure_and_the_other_does_not() -> 
     assert slopes == pytest.approx([-0.00033535, -0.99966465], rel=1e-5)
 
 
-@pytest.mark.parametrize(("target", "logit", "loss"), [(0.9, 0.0, LN_2), (0.9, 1.0, 0.4132617), (0.5, 3.0, 1.5485874)])
+@pytest.mark.parametrize(
+    ("target", "logit", "loss"), [(0.9, 0.0, LN_2), (0.9, 1.0, 0.4132617), (0.5, 3.0, 1.5485874)]
+)
 def test_a_smoothed_target_makes_certainty_costly(target: float, logit: float, loss: float) -> None:
     assert float(bce_real(logits(logit), target)) == pytest.approx(loss, abs=1e-6)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.engines.tf_step import input_gradient, weighted_gradient
+from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
 from gan_runtime.workloads.contract import Objective, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
 from gan_runtime.workloads.pair import pair_phases, pair_scores
@@ -30,7 +30,11 @@ class PlainNoise:
         return self._draws.standard_normal((rows, columns), np.float32)
 
     def dropout(self, values: Any, rate: float) -> Any:
-        return values * np.tile([0.0, 2.0], int(np.prod(values.shape)) // 2).reshape(values.shape).astype(np.float32) * (rate > 0)
+        return (
+            values
+            * np.tile([0.0, 2.0], int(np.prod(values.shape)) // 2).reshape(values.shape).astype(np.float32)
+            * (rate > 0)
+        )
 
 
 def plain(noise: PlainNoise) -> StepContext:
@@ -77,21 +81,27 @@ def test_the_generator_makes_images_in_the_range_of_tanh(workload: Workload) -> 
     assert -1 <= images.min() < 0 < images.max() <= 1
 
 
-def test_the_discriminator_gives_one_logit_per_image(workload: Workload, batch: dict[str, np.ndarray]) -> None:
+def test_the_discriminator_gives_one_logit_per_image(
+    workload: Workload, batch: dict[str, np.ndarray]
+) -> None:
     found = np.asarray(workload.networks()["discriminator"](batch["images"], training=False))
     assert found.shape == (IMAGES, 1)
     assert found.dtype == np.float32
     assert len(set(found[:, 0].tolist())) == IMAGES
 
 
-def test_a_step_names_losses_and_scores_with_their_ranges(workload: Workload, batch: dict[str, np.ndarray]) -> None:
+def test_a_step_names_losses_and_scores_with_their_ranges(
+    workload: Workload, batch: dict[str, np.ndarray]
+) -> None:
     noise, networks = PlainNoise(), workload.networks()
     [phase] = workload.phases(Objective())
     with step_scope(plain(noise)):
         forward = phase.forward(networks, batch, noise)
     assert sorted(forward.losses) == ["loss_discriminator", "loss_generator"]
     assert sorted(forward.scalars) == ["d_fake", "d_real"]
-    assert 0.3 < float(forward.losses["loss_generator"]) < 1.5  # an untrained discriminator is undecided: about ln 2
+    assert (
+        0.3 < float(forward.losses["loss_generator"]) < 1.5
+    )  # an untrained discriminator is undecided: about ln 2
     assert 0.7 < float(forward.losses["loss_discriminator"]) < 3.0  # about 2 ln 2
     assert all(0.2 < float(value) < 0.8 for value in forward.scalars.values())
 
@@ -101,17 +111,24 @@ def test_both_networks_are_updated_from_one_forward_pass(workload: Workload) -> 
     assert [update.network for update in phase.updates] == ["generator", "discriminator"]
 
 
-def test_the_logit_of_an_image_depends_on_no_other_image(workload: Workload, batch: dict[str, np.ndarray]) -> None:
+def test_the_logit_of_an_image_depends_on_no_other_image(
+    workload: Workload, batch: dict[str, np.ndarray]
+) -> None:
     """Else the two losses could not share one way back through D."""
     discriminator, images = workload.networks()["discriminator"], batch["images"]
     with step_scope(plain(PlainNoise())):
         together = np.asarray(discriminator(images, training=True))
-        alone = np.concatenate([np.asarray(discriminator(images[row : row + 1], training=True)) for row in range(IMAGES)])
+        alone = np.concatenate(
+            [np.asarray(discriminator(images[row : row + 1], training=True)) for row in range(IMAGES)]
+        )
     assert np.abs(together - alone).max() < 1e-5
 
 
 def test_scores_are_probabilities_per_image(workload: Workload, batch: dict[str, np.ndarray]) -> None:
-    scores = {name: np.asarray(value) for name, value in workload.scores(workload.networks(), batch, latents(workload)).items()}
+    scores = {
+        name: np.asarray(value)
+        for name, value in workload.scores(workload.networks(), batch, latents(workload)).items()
+    }
     assert {name: value.shape for name, value in scores.items()} == {"real": (IMAGES,), "fake": (IMAGES,)}
     assert all(0 <= value.min() <= value.max() <= 1 for value in scores.values())
 
@@ -125,14 +142,18 @@ def test_a_preview_is_the_same_twice(workload: Workload) -> None:
 
 def test_the_catalog_knows_the_number_of_weights(workload: Workload) -> None:
     counted = sum(network.count_params() for network in workload.networks().values())
-    assert counted == catalog.WORKLOADS[workload.name].parameters
+    assert counted == catalog.WORKLOADS[workload.name].size(None, {}).parameters
 
 
 def test_the_catalog_estimates_the_activations_within_a_factor_of_two(workload: Workload) -> None:
     networks = workload.networks()
     passes = {"generator": 1, "discriminator": 2}
-    kept = sum(passes[name] * np.prod(shape) for name, network in networks.items() for _, shape in output_shapes(network))
-    assert 0.5 < catalog.WORKLOADS[workload.name].activations_per_image / kept < 2
+    kept = sum(
+        passes[name] * np.prod(shape)
+        for name, network in networks.items()
+        for _, shape in output_shapes(network)
+    )
+    assert 0.5 < catalog.WORKLOADS[workload.name].size(None, {}).activations_per_row / kept < 2
 
 
 def test_the_dcgan_generator_is_that_of_table_1() -> None:
@@ -188,7 +209,9 @@ def test_dropout_is_the_identity_outside_training_and_needs_noise_in_training() 
         layer(ones, training=True)
 
 
-def test_networks_can_be_written_down_and_made_again(workload: Workload, batch: dict[str, np.ndarray]) -> None:
+def test_networks_can_be_written_down_and_made_again(
+    workload: Workload, batch: dict[str, np.ndarray]
+) -> None:
     import keras
 
     discriminator = workload.networks()["discriminator"]
@@ -215,7 +238,9 @@ def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -
     networks["generator"](numbers, training=False)
     assert all(np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True))
     networks["generator"](numbers, training=True)
-    assert not any(np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True))
+    assert not any(
+        np.array_equal(np.asarray(value), old) for value, old in zip(statistics, before, strict=True)
+    )
 
 
 class GivenMoments:
@@ -257,8 +282,14 @@ REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
     [
         (Objective(), {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
         (Objective("minimax"), {"loss_generator": -0.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
-        (Objective(real_target=0.9), {"loss_generator": 1.3132617, "loss_discriminator": 0.326928 + 0.3132617}),
-        (Objective(loss_scaling=True), {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
+        (
+            Objective(real_target=0.9),
+            {"loss_generator": 1.3132617, "loss_discriminator": 0.326928 + 0.3132617},
+        ),
+        (
+            Objective(loss_scaling=True),
+            {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617},
+        ),
         (Objective(updates="in_turn", discriminator_steps=2), {"loss_discriminator": 0.126928 + 0.3132617}),
     ],
 )
@@ -278,13 +309,23 @@ def test_losses_and_scores_are_told_from_images_of_known_logits(
 def test_each_phase_updates_its_networks_on_its_own_images() -> None:
     def plan(each_image_alone: bool, **options: Any) -> list[tuple[int, list[tuple[str, str]]]]:
         phases = pair_phases(4, Objective(**options), each_image_alone)
-        return [(phase.real_batch, [(update.network, update.loss) for update in phase.updates]) for phase in phases]
+        return [
+            (phase.real_batch, [(update.network, update.loss) for update in phase.updates])
+            for phase in phases
+        ]
 
     critic, own = ("discriminator", "loss_discriminator"), ("generator", "loss_generator")
     assert plan(False) == [(0, [own, critic])]
     assert plan(True) == [(0, [("generator", "loss_discriminator"), critic])]
-    assert plan(True, loss_scaling=True) == [(0, [own, critic])], "a loss scale for each network, so a way back for each"
-    assert plan(True, updates="in_turn", discriminator_steps=3) == [(0, [critic]), (1, [critic]), (2, [critic]), (0, [own])]
+    assert plan(True, loss_scaling=True) == [(0, [own, critic])], (
+        "a loss scale for each network, so a way back for each"
+    )
+    assert plan(True, updates="in_turn", discriminator_steps=3) == [
+        (0, [critic]),
+        (1, [critic]),
+        (2, [critic]),
+        (0, [own]),
+    ]
 
 
 def test_scores_and_losses_belong_to_the_images_they_are_named_after() -> None:

@@ -55,7 +55,11 @@ def group_curves(
 
 
 # What each epoch's scores come to, and how far that is from the best there can be (docs/metrics.md).
-_DISTANCES = {"score_gap": "score_gap", "accuracy": "abs(accuracy - 0.5)", "spread_ratio": "abs(ln(spread_ratio))"}
+_DISTANCES = {
+    "score_gap": "score_gap",
+    "accuracy": "abs(accuracy - 0.5)",
+    "spread_ratio": "abs(ln(spread_ratio))",
+}
 
 
 def results(store: Store, run_ids: list[str]) -> pd.DataFrame:

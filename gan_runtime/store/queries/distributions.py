@@ -56,7 +56,11 @@ class Bins:
 def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float64]:
     """Edges for histograms that are to be laid over each other: their own where these are the same, else `bins` equal bins."""
     first = several[0].edges
-    if len(first) - 1 <= bins and first[0] < first[-1] and all(np.array_equal(one.edges, first) for one in several):
+    if (
+        len(first) - 1 <= bins
+        and first[0] < first[-1]
+        and all(np.array_equal(one.edges, first) for one in several)
+    ):
         return first
     low, high = min(one.quantile(TAIL) for one in several), max(one.quantile(1 - TAIL) for one in several)
     if low == high:  # all values are the same number: it stands in the middle
@@ -75,7 +79,10 @@ def rebinned(one: Bins, edges: NDArray[np.float64]) -> NDArray[np.float64]:
 def histogram_names(store: Store, run_ids: list[str]) -> list[str]:
     """The histograms that at least one of the runs has stored, by name."""
     return [
-        row[0] for row in store.rows("SELECT DISTINCT name FROM histograms WHERE list_contains(?, run_id) ORDER BY 1", [run_ids])
+        row[0]
+        for row in store.rows(
+            "SELECT DISTINCT name FROM histograms WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
+        )
     ]
 
 
@@ -122,7 +129,15 @@ def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Dat
         return pd.DataFrame(columns=list(COLUMNS))
     edges = common_edges(several, min(MAX_BINS, MAX_ROWS // len(several)))
     frames = [
-        pd.DataFrame({"run_id": run_id, "epoch": epoch, "left": edges[:-1], "right": edges[1:], "share": rebinned(one, edges)})
+        pd.DataFrame(
+            {
+                "run_id": run_id,
+                "epoch": epoch,
+                "left": edges[:-1],
+                "right": edges[1:],
+                "share": rebinned(one, edges),
+            }
+        )
         for (run_id, epoch, *_), one in zip(rows, several, strict=True)
     ]
     return pd.concat(frames, ignore_index=True)

@@ -43,7 +43,13 @@ def curves(
     """
     return store.frame(
         f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
-        {"runs": run_ids, "metrics": list(metrics), "points": max_points, "first": window[0], "last": window[1]},
+        {
+            "runs": run_ids,
+            "metrics": list(metrics),
+            "points": max_points,
+            "first": window[0],
+            "last": window[1],
+        },
     )
 
 
@@ -78,7 +84,9 @@ def points_each(curves_in_chart: int) -> int:
 
 
 # As RunSpec.images_per_step and RunSpec.replicas_in_all. Runs from before an option are at its default.
-IMAGES_PER_STEP = "CAST(spec->>'batch_size_global' AS BIGINT) * coalesce(CAST(spec->>'discriminator_steps' AS BIGINT), 1)"
+IMAGES_PER_STEP = (
+    "CAST(spec->>'batch_size_global' AS BIGINT) * coalesce(CAST(spec->>'discriminator_steps' AS BIGINT), 1)"
+)
 DEVICES = "CAST(spec->>'replicas' AS BIGINT) * coalesce(CAST(spec->>'workers' AS BIGINT), 1)"
 _X_EXPRESSIONS: dict[XAxis, str] = {
     "step": "step",
@@ -108,7 +116,9 @@ def epoch_scores(store: Store, run_id: str, metrics: tuple[str, ...], max_points
     )
 
 
-def changing_curves(store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200) -> pd.DataFrame:
+def changing_curves(
+    store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
+) -> pd.DataFrame:
     """As `curves` over the steps of one run, but only those of the metrics that have had more than one value."""
     rows = store.rows(
         "SELECT metric FROM scalars WHERE run_id = ? AND list_contains(?, metric) GROUP BY metric HAVING min(value) < max(value)",
@@ -120,7 +130,10 @@ def changing_curves(store: Store, run_id: str, metrics: tuple[str, ...], max_poi
 def recorded(store: Store, run_ids: list[str]) -> list[str]:
     """The metrics that at least one of the runs has recorded, by name."""
     return [
-        row[0] for row in store.rows("SELECT DISTINCT metric FROM scalars WHERE list_contains(?, run_id) ORDER BY 1", [run_ids])
+        row[0]
+        for row in store.rows(
+            "SELECT DISTINCT metric FROM scalars WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
+        )
     ]
 
 

@@ -42,7 +42,8 @@ def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> 
 def sample_epochs(store: Store, run_ids: list[str]) -> list[int]:
     """The epochs for which at least one of the runs has a sample grid, first to last."""
     rows = store.rows(
-        "SELECT DISTINCT epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY epoch", [run_ids]
+        "SELECT DISTINCT epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY epoch",
+        [run_ids],
     )
     return [row[0] for row in rows]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import pandas as pd
 
 from gan_runtime.errors import UnknownRunError, quoted
-from gan_runtime.journal import ACTIVE
+from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store.store import Store
 
 
@@ -65,7 +65,10 @@ _RUN_COLUMNS = ", ".join(RunRow.__dataclass_fields__)
 def runs(store: Store, status: tuple[str, ...] = ()) -> list[RunRow]:
     """Every stored run, newest first; with `status` only those in one of these states."""
     condition = "WHERE list_contains(?, status)" if status else ""
-    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs {condition} ORDER BY created_at DESC", [list(status)] if status else [])
+    rows = store.rows(
+        f"SELECT {_RUN_COLUMNS} FROM runs {condition} ORDER BY created_at DESC",
+        [list(status)] if status else [],
+    )
     return [RunRow(*row) for row in rows]
 
 

@@ -28,7 +28,10 @@ class Progress:
 
 def progress(store: Store, run_id: str) -> Progress:
     """How far the run is, how fast, and when the trainer last wrote."""
-    plan = store.rows("SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC LIMIT 1", [run_id])
+    plan = store.rows(
+        "SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC LIMIT 1",
+        [run_id],
+    )
     steps_per_epoch, epochs = plan[0] if plan else (0, 0)
     newest = store.rows(
         """
@@ -39,7 +42,9 @@ def progress(store: Store, run_id: str) -> Progress:
     )
     step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
     rate = _recent_seconds_per_step(store, run_id)
-    images_per_step = store.rows(f"SELECT {IMAGES_PER_STEP} FROM runs WHERE run_id = ?", [run(store, run_id).run_id])[0][0]
+    images_per_step = store.rows(
+        f"SELECT {IMAGES_PER_STEP} FROM runs WHERE run_id = ?", [run(store, run_id).run_id]
+    )[0][0]
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
     left = epochs * steps_per_epoch - step
     overhead = _overhead_per_epoch(store, run_id)

@@ -51,7 +51,9 @@ _STUDY_COLUMNS = ", ".join(StudyRow.__dataclass_fields__)
 
 def studies(store: Store) -> list[StudyRow]:
     """Every study that has a run, newest first."""
-    return [StudyRow(*row) for row in store.rows(f"SELECT {_STUDY_COLUMNS} FROM studies ORDER BY created_at DESC")]
+    return [
+        StudyRow(*row) for row in store.rows(f"SELECT {_STUDY_COLUMNS} FROM studies ORDER BY created_at DESC")
+    ]
 
 
 def study_runs(store: Store, study_id: str) -> list[RunRow]:
@@ -72,7 +74,9 @@ def study_progress(store: Store, study_id: str) -> StudyProgress:
             continue
         now = progress(store, row.run_id)
         done += now.step / now.last_step if now.last_step else 0.0
-        alike = [taken[other.run_id] for other in rows if other.variant == row.variant and other.run_id in taken]
+        alike = [
+            taken[other.run_id] for other in rows if other.variant == row.variant and other.run_id in taken
+        ]
         guess = alike[-1] if alike else sum(rates) / len(rates) * row.epochs if rates else None
         own = now.seconds_left if now.seconds_left is not None else guess
         known, left = known and own is not None, left + (own or 0.0)

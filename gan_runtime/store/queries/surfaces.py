@@ -39,7 +39,10 @@ def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
         """,
         [run_id],
     )
-    return [SurfaceRow(network, x, y, np.reshape(loss, (len(y), len(x))), *path) for network, x, y, loss, *path in rows]
+    return [
+        SurfaceRow(network, x, y, np.reshape(loss, (len(y), len(x))), *path)
+        for network, x, y, loss, *path in rows
+    ]
 
 
 def runs_with_descent(store: Store) -> list[str]:

@@ -30,7 +30,8 @@ def phases(store: Store, run_id: str) -> dict[str, float]:
 def events(store: Store, run_id: str) -> pd.DataFrame:
     """Everything that happened to a run, oldest first. Columns: logged_at, attempt, level, kind, message."""
     return store.frame(
-        "SELECT logged_at, attempt, level, kind, message FROM events WHERE run_id = ? ORDER BY logged_at", [run_id]
+        "SELECT logged_at, attempt, level, kind, message FROM events WHERE run_id = ? ORDER BY logged_at",
+        [run_id],
     )
 
 

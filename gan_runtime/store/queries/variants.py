@@ -43,7 +43,9 @@ class ComparableSet:
             for row in rows:
                 seeds.setdefault(_options(row)["seed"], {}).setdefault(value, row)
         shared = [found for found in seeds.values() if len(found) > 1]
-        return max(shared, key=lambda found: (len(found), max(row.created_at for row in found.values())), default={})
+        return max(
+            shared, key=lambda found: (len(found), max(row.created_at for row in found.values())), default={}
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Parity:
 
 def comparable_sets(store: Store, option: str) -> list[ComparableSet]:
     """The sets of stored runs with a measured steady step that differ in `option` only; the set with the newest run first."""
-    measured = {row[0] for row in store.rows("SELECT DISTINCT run_id FROM phases WHERE phase = 'steady_step'")}
+    measured = {
+        row[0] for row in store.rows("SELECT DISTINCT run_id FROM phases WHERE phase = 'steady_step'")
+    }
     groups: dict[str, dict[str, list[RunRow]]] = {}
     for row in runs(store):  # newest first, and so are the groups
         if row.run_id in measured:

@@ -1,0 +1,202 @@
+"""Charts of the Compare page. As charts.py: a frame in, an altair Chart out, no Streamlit.
+
+A click on a curve or a point selects its run in the parameter `PICK`: the field `run` holds the name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import altair as alt
+import pandas as pd
+
+from dashboard import charts, palette
+from dashboard.metric_words import Metric
+
+PICK = "pick"
+X_TITLES = {
+    "step": "Step",
+    "epoch": "Epoch",
+    "images": "Images seen",
+    "wall_s": "Training time (s)",
+    "device_s": "Device time (s)",
+}
+Smoothing = Literal["none", "light", "strong"]
+YScale = Literal["auto", "linear", "log"]
+SMOOTHED_SHARES: dict[Smoothing, float] = {"none": 0.0, "light": 0.02, "strong": 0.1}  # of a curve's points
+FADED = 0.15  # what is not picked
+SOLID, DASHED = [1, 0], [5, 3]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How curves are drawn; `y` "auto" takes the scale that fits the metric."""
+
+    smoothing: Smoothing = "light"
+    y: YScale = "auto"
+
+
+def run_curves(
+    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 310
+) -> alt.LayerChart:
+    """One metric of several runs. `frame`: as `queries.curves`, and a column `run` with their names.
+
+    `colors`: name → colour. What is measured once an epoch is not smoothed and has its points drawn.
+    """
+    tooltip = [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("step:Q", title="Step", format=",d"),
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+        alt.Tooltip("mean:Q", title="Value", format=metric.format),
+    ]
+    return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=metric.per_epoch)
+
+
+def group_curves(
+    frame: pd.DataFrame, colors: dict[str, str], x: str, metric: Metric, look: Look, height: int = 310
+) -> alt.LayerChart:
+    """One metric of groups of runs, mean and band. `frame`: as `queries.group_curves`; otherwise as `run_curves`."""
+    tooltip = [
+        alt.Tooltip("run:N", title="Group"),
+        alt.Tooltip("x:Q", title=X_TITLES[x], format=",.4~g"),
+        alt.Tooltip("mean:Q", title="Mean", format=metric.format),
+        alt.Tooltip("low:Q", title="Lowest run", format=metric.format),
+        alt.Tooltip("high:Q", title="Highest run", format=metric.format),
+        alt.Tooltip("runs:Q", title="Runs here", format="d"),
+    ]
+    return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=False)
+
+
+def score_bars(frame: pd.DataFrame, height: int = 180) -> alt.LayerChart:
+    """D's scores of one run at one epoch. `frame`: the rows of one run of `queries.score_histograms`.
+
+    Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can be compared, and none
+    jumps while the epochs play. That value comes as an unseen point: in the spec it would be a new chart each time. After a
+    first epoch all scores may lie in one bin; the root scale leaves room for those of all others.
+    """
+    names = {"score/real": "Real images", "score/fake": "Generated images"}
+    colors = {"Real images": palette.REAL, "Generated images": palette.GENERATOR}
+    y = alt.Y(
+        "share:Q",
+        title="Share (root scale)",
+        axis=alt.Axis(format="%", values=[0, 0.05, 0.2, 0.5, 1]),
+        scale=alt.Scale(type="sqrt"),
+    )
+    x = alt.X(
+        "left:Q",
+        title="D's score (1 = real)",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(grid=False, tickCount=5),
+    )
+    tooltip = [
+        alt.Tooltip("images:N", title="Images"),
+        alt.Tooltip("left:Q", title="Score from", format=".3f"),
+        alt.Tooltip("share:Q", title="Share", format=".1%"),
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+    ]
+    base = alt.Chart(frame.assign(images=frame["name"].map(names)))
+    bars = base.mark_bar(opacity=0.65, binSpacing=0).encode(
+        x=x, x2="right:Q", y=y.stack(None), y2=alt.datum(0), color=color_of("images", colors), tooltip=tooltip
+    )
+    top = base.mark_point(opacity=0).encode(y="top:Q")
+    what = "Histogram of the discriminator's scores of real and of generated images at one epoch, 0 to 1."
+    return cast("alt.LayerChart", alt.layer(bars, top).properties(height=height, description=what))
+
+
+def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
+    """The rows that have a place on the axis: a logarithm has none for 0 and below."""
+    return frame[frame["low"] > 0] if _is_log(metric, y) else frame
+
+
+def _is_log(metric: Metric, y: YScale) -> bool:
+    return metric.log if y == "auto" else y == "log"
+
+
+def _overlaid(
+    frame: pd.DataFrame,
+    colors: dict[str, str],
+    x: str,
+    metric: Metric,
+    look: Look,
+    tooltip: list[alt.Tooltip],
+    height: int,
+    dots: bool,
+) -> alt.LayerChart:
+    """Band, raw faint, smoothed bold, and what is clicked and pointed at."""
+    log = _is_log(metric, look.y)
+    pick = alt.selection_point(name=PICK, fields=["run"])
+    base = alt.Chart(drawable(frame, metric, look.y)).encode(
+        x=alt.X("x:Q", title=X_TITLES[x], axis=_x_axis(x), scale=alt.Scale(zero=False, nice=False)),
+        color=color_of("run", colors),
+    )
+    y_title = _y_title(metric.axis.removesuffix(" (log)"), log)
+    y_scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=y_title, scale=y_scale)
+
+    window = 1 if metric.per_epoch else _window(frame, look.smoothing)
+    smooth = base.transform_window(
+        smoothed="mean(mean)", frame=[-window + 1, 0], groupby=["run"], sort=[alt.SortField("x")]
+    )
+    band = base.mark_area(line=False).encode(y=y("low"), y2="high:Q", opacity=_unless_picked(pick, 0.14))
+    raw = base.mark_line(strokeWidth=1).encode(
+        y=y("mean"), opacity=_unless_picked(pick, 0.35 if window > 1 else 0.0)
+    )
+    bold = smooth.mark_line(strokeWidth=2.5).encode(
+        y=y("smoothed"), opacity=_unless_picked(pick, 1.0), strokeDash=dash_of("run", colors)
+    )
+    points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
+    reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
+    layers = alt.layer(charts.ground(), band, raw, bold, reader)
+    return finished(
+        layers, metric.title, f"{metric.title} of several runs as lines along {X_TITLES[x]}.", height
+    )
+
+
+def _y_title(title: str, log: bool) -> str:
+    """The scale stands beside the unit: "Loss (nats, log)"."""
+    if not log:
+        return title
+    return f"{title[:-1]}, log)" if title.endswith(")") else f"{title} (log)"
+
+
+def color_of(field: str, colors: dict[str, str]) -> alt.Color:
+    """Name → colour. The page has one legend for all charts, which wraps where there are many runs."""
+    return alt.Color(
+        f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values()))
+    )
+
+
+def dash_of(field: str, colors: dict[str, str]) -> alt.StrokeDash:
+    """Name → dash: lines whose colour another one has are dashed."""
+    again = palette.repeated(colors)
+    dashes = [DASHED if name in again else SOLID for name in colors]
+    return alt.StrokeDash(f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=dashes))
+
+
+def _x_axis(x: str) -> alt.Axis:
+    return (
+        alt.Axis(tickMinStep=1, grid=False, format="~s")
+        if x in ("step", "images")
+        else alt.Axis(tickMinStep=1, grid=False)
+    )
+
+
+def _window(frame: pd.DataFrame, smoothing: Smoothing) -> int:
+    """How many points a smoothed value is the mean of."""
+    longest = int(frame.groupby("run").size().max())
+    return max(1, round(SMOOTHED_SHARES[smoothing] * longest))
+
+
+def _unless_picked(pick: alt.Parameter, opacity: float) -> Any:
+    """Full for all while nothing is picked, else for the picked run only."""
+    return alt.when(pick).then(alt.value(opacity)).otherwise(alt.value(opacity * FADED))
+
+
+def finished(layers: Any, title: str | alt.Title, description: str, height: int) -> alt.LayerChart:
+    """Drawn on a canvas, whatever the number of marks: another renderer would be another embedding."""
+    renderer = {"embedOptions": {"renderer": "canvas"}}
+    drawn = layers.properties(title=title, description=description, height=height, usermeta=renderer)
+    return cast("alt.LayerChart", drawn)

@@ -1,0 +1,93 @@
+"""Which runs of a comparison are drawn as one curve, and what it is called."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard import option_words, palette
+from gan_runtime.options import Option
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries import RunRow
+
+EACH_RUN, OVER_SEEDS = "each run", "over seeds"
+SAME_OPTIONS = "same options"
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one curve shows: one run, or the mean of several."""
+
+    name: str
+    run_ids: tuple[str, ...]
+    color: str
+
+
+def unique_names(rows: list[RunRow]) -> dict[str, str]:
+    """run_id → name for legends; the id is added where two runs share a name."""
+    names = [row.name for row in rows]
+    return {
+        row.run_id: row.name if names.count(row.name) == 1 else f"{row.name} ({row.run_id})" for row in rows
+    }
+
+
+def colors(rows: list[RunRow]) -> dict[str, str]:
+    """run_id → color: the run's own, or another where one of the runs before it has that."""
+    return dict(zip((row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True))
+
+
+def each_run(rows: list[RunRow]) -> list[Series]:
+    """Every run by itself, each in another color."""
+    names, own = unique_names(rows), colors(rows)
+    return [Series(names[row.run_id], (row.run_id,), own[row.run_id]) for row in rows]
+
+
+def grouped(rows: list[RunRow], by: str) -> list[Series]:
+    """The runs that agree in the option `by`, or with OVER_SEEDS in every option but the seed, as one curve each.
+
+    Groups come by the value of the option (numbers by size), and so do their colours, whatever the order of the runs.
+    """
+    specs = {row.run_id: full_spec(row) for row in rows}
+    wanted = [
+        option
+        for option in differing(rows)
+        if (option.name == by if by != OVER_SEEDS else option.name != "seed")
+    ]
+    members: dict[tuple[Any, ...], list[str]] = {}
+    for run_id, spec in specs.items():
+        members.setdefault(tuple(spec[option.name] for option in wanted), []).append(run_id)
+    return [
+        Series(_group_name(wanted, key, len(members[key])), tuple(members[key]), palette.group_color(index))
+        for index, key in enumerate(sorted(members, key=_order))
+    ]
+
+
+def choices(rows: list[RunRow]) -> dict[str, str]:
+    """What the runs may be grouped by: name → label. Each option that differs, and the seed where runs differ in nothing else."""
+    options = differing(rows)
+    over_seeds = {OVER_SEEDS: "All but the seed"} if any(option.name == "seed" for option in options) else {}
+    by_option = {option.name: option.label for option in options if option.name != "seed"}
+    return {EACH_RUN: "Each run alone", **over_seeds, **by_option}
+
+
+def differing(rows: list[RunRow]) -> list[Option]:
+    """The options in which the runs differ, in the order of the form; the name is none of them."""
+    specs = [full_spec(row) for row in rows]
+    options = [option for name, option in RunSpec.options().items() if name != "name"]
+    return [option for option in options if len({str(spec[option.name]) for spec in specs}) > 1]
+
+
+def full_spec(row: RunRow) -> dict[str, Any]:
+    """Every option of a stored run. What a run from before an option did is that option's default."""
+    return {**option_words.defaults(), **json.loads(row.spec)}
+
+
+def _group_name(options: list[Option], values: tuple[Any, ...], runs: int) -> str:
+    phrases = [option_words.phrase(option, value) for option, value in zip(options, values, strict=True)]
+    return f"{' · '.join(phrases) or SAME_OPTIONS} ({runs} run{'s' if runs > 1 else ''})"
+
+
+def _order(values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """Numbers by size, then text by letter; the two cannot be compared with each other."""
+    return [(isinstance(value, str), value) for value in values]

@@ -1,0 +1,90 @@
+"""What comes out of a run, in words: how it is called, what counts as best, and what no number can tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from dashboard import words
+
+Best = Literal["lowest", "highest", "nearest", "none"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """`best`: what is better; "nearest" to `target` (a ratio is as far from 1 as its inverse); "none": nothing is."""
+
+    title: str
+    axis: str
+    format: str
+    best: Best = "none"
+    target: float | None = None
+
+    def distance(self, value: float) -> float:
+        """How far from the best; smaller is better, NaN where nothing is better."""
+        if self.best == "nearest" and self.target is not None:
+            return abs(math.log(value / self.target)) if self.target == 1.0 else abs(value - self.target)
+        return {"lowest": value, "highest": -value}.get(self.best, math.nan)
+
+
+# By the column of `queries.results`. Definitions: docs/metrics.md.
+RESULTS: dict[str, Result] = {
+    "score_gap_best": Result("Score gap, best epoch", "Score gap (0 = cannot tell)", ".3f", "lowest"),
+    "accuracy_best": Result("D's accuracy, epoch nearest 50 %", "D's accuracy", ".1%", "nearest", 0.5),
+    "spread_ratio_best": Result(
+        "Spread ratio, epoch nearest 1", "Generated / real spread", ".3f", "nearest", 1.0
+    ),
+    "images_per_s": Result("Images per second", "Images/s", ",.0f", "highest"),
+    "seconds": Result("Training time", "Training time (s)", ",.4~g", "lowest"),
+    "device_seconds": Result("Device time", "Device time (s)", ",.4~g", "lowest"),
+    "images": Result("Images seen", "Images seen", ".3~s"),
+    "loss_generator": Result("Generator loss, last step", "Loss (nats)", ".3f"),
+    "loss_discriminator": Result("Discriminator loss, last step", "Loss (nats)", ".3f"),
+}
+AGAINST_SECONDS = tuple(name for name in RESULTS if name not in ("seconds", "device_seconds"))
+
+GAP_HELP = (
+    "Mean score that D gives real images minus that of generated ones, without sign, after an epoch. Best: the smallest. The "
+    "best checkpoint is kept by this rule. It says how hard D finds it, not how good the images look."
+)
+ACCURACY_HELP = (
+    "Share of real and generated images that D judges correctly, mean of both, after an epoch. Best: nearest 50 %, where it guesses. "
+    "A D that has learnt nothing guesses too."
+)
+SPREAD_HELP = (
+    "Variance of a pixel over generated images, over that of real ones, after an epoch. Best: nearest 1, twice being as far as half. "
+    "Far below 1 all images look the same; noise can have 1 as well."
+)
+SPEED_HELP = "Best: the fastest epoch. The first epoch of an attempt holds the compiling."
+BEST_CAPTION = (
+    "Losses have no best value in a GAN: a low loss of one network is often a high one of the other. Nothing here measures how "
+    "good the images are; look at the samples."
+)
+
+
+def text(name: str, value: float) -> str:
+    """A result in words with few digits; "–" when it was not measured."""
+    if pd.isna(value):
+        return "–"
+    if name in ("seconds", "device_seconds"):
+        return words.duration(value)
+    if name in ("images_per_s", "images"):
+        return words.count(value)
+    return f"{100 * value:.1f} %" if RESULTS[name].format.endswith("%") else f"{value:.3f}"
+
+
+def front(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The runs of `queries.results` that no other run beats in both training time and the result, fastest first.
+
+    Runs in which one of the two was not measured are left out. Where nothing is better, as with losses, the front is empty.
+    """
+    known = frame.dropna(subset=["seconds", name])
+    known = known.assign(distance=[RESULTS[name].distance(value) for value in known[name]]).dropna(
+        subset=["distance"]
+    )
+    ordered = known.sort_values(["seconds", "distance"], kind="stable")
+    best_before = ordered["distance"].cummin().shift(fill_value=math.inf)
+    return ordered[ordered["distance"] < best_before].drop(columns="distance")

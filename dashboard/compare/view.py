@@ -1,0 +1,215 @@
+"""The curves of the Compare page: how they are drawn, and which run was clicked."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import palette, widgets, words, zoom
+from dashboard.compare import charts as compare_charts
+from dashboard.compare import grouping
+from dashboard.compare.charts import Look, Smoothing, YScale
+from dashboard.compare.grouping import Series
+from dashboard.frame import places
+from dashboard.metric_words import METRICS
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow, XAxis
+from gan_runtime.store.store import Store
+
+AXES: dict[XAxis, str] = {
+    "step": "Step",
+    "epoch": "Epoch",
+    "images": "Images",
+    "wall_s": "Time",
+    "device_s": "Device time",
+}
+AXIS_HELP = (
+    "Images: steps × global batch × discriminator steps. Time: seconds in training steps alone, over all "
+    "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
+    "together were busy with or waited in; simulated CPU cores count as devices."
+)
+SMOOTHINGS: tuple[Smoothing, ...] = ("none", "light", "strong")
+SMOOTHING_HELP = (
+    "The bold line is the mean of the last 2 % (light) or 10 % (strong) of a curve's points; the raw curve stays behind it. "
+    "What is measured once an epoch is never smoothed."
+)
+SCALES: dict[YScale, str] = {"auto": "Auto", "linear": "Linear", "log": "Log"}
+SCALE_HELP = "Auto takes a logarithm for numbers that span decades: gradients, updates, loss scales."
+GROUP_HELP = (
+    "One curve for the runs that agree in this option, or in everything but the seed: their mean, and a band from the lowest "
+    "to the highest run. A run counts as far as it has come; the tooltip tells how many do."
+)
+# Names of the controls in the address, so that a link shows what its sender saw.
+X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
+Name = TypeVar("Name", bound=str)
+CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How the curves are drawn. `by`: what runs are grouped by, as in `grouping.choices`."""
+
+    x: XAxis
+    look: Look
+    by: str
+
+
+def choices(rows: list[RunRow]) -> Choices:
+    """One row of controls, the same place whatever is picked; each stands in the address once it is changed."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        x = _control("X axis", AXES, X, AXIS_HELP, 150)
+        smoothing = _control(
+            "Smoothing", {name: name.capitalize() for name in SMOOTHINGS}, SMOOTHING, SMOOTHING_HELP, 130, 1
+        )
+        y = _control("Y axis", SCALES, Y, SCALE_HELP, 130)
+        by = _group_by(rows)
+    return Choices(x, Look(smoothing, y), by)
+
+
+def _control(label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0) -> Name:
+    picked: Name = st.selectbox(
+        label,
+        tuple(names),
+        index=usual,
+        format_func=lambda name: names[name],
+        key=key,
+        bind="query-params",
+        help=text,
+        width=width,
+    )
+    return picked
+
+
+def _group_by(rows: list[RunRow]) -> str:
+    """What the runs are grouped by. A choice that the picked runs no longer offer falls back to each run alone."""
+    offered = grouping.choices(rows)
+    if st.session_state.get(BY, grouping.EACH_RUN) not in offered:
+        st.session_state[BY] = grouping.EACH_RUN
+    picked = st.selectbox(
+        "Group by",
+        tuple(offered),
+        format_func=lambda name: offered.get(name, name),
+        key=BY,
+        bind="query-params",
+        help=GROUP_HELP,
+        width=230,
+        disabled=len(offered) == 1,
+    )
+    return str(picked)
+
+
+def series(rows: list[RunRow], by: str) -> list[Series]:
+    """The curves of each chart."""
+    return grouping.each_run(rows) if by == grouping.EACH_RUN else grouping.grouped(rows, by)
+
+
+def legend(drawn: list[Series], by: str) -> None:
+    """The colours of all charts of the page, once."""
+    again = palette.repeated({one.name: one.color for one in drawn})
+    entries = "".join(f"<span>{_line(one, one.name in again)}{html.escape(one.name)}</span>" for one in drawn)
+    st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
+    if by != grouping.EACH_RUN:
+        st.caption("Line: mean of the runs of a group. Band: from its lowest to its highest run.")
+
+
+def _line(one: Series, dashed: bool) -> str:
+    form = f"border-top:3px {'dashed' if dashed else 'solid'} {one.color}"
+    return f"<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;vertical-align:middle;{form}'></span>"
+
+
+def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:
+    """The metrics beside the losses that the person wants to see, of those that the runs have recorded."""
+    present = set(queries.recorded(store, [row.run_id for row in rows])) - set(queries.LOSSES)
+    return st.multiselect(
+        "More curves",
+        [metric for metric in METRICS if metric in present],
+        format_func=lambda metric: METRICS[metric].title,
+        placeholder="Scores, spread, gradients, updates, learning rates …",
+        key="compare.metrics",
+    )
+
+
+def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[str]) -> None:
+    """Two charts beside each other for each metric."""
+    for begin in range(0, len(metrics), 2):
+        for column, metric in zip(st.columns(2, gap="medium"), metrics[begin : begin + 2], strict=False):
+            with column:
+                _curves(store, drawn, chosen, metric)
+
+
+def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> None:
+    frame = _frame(store, drawn, chosen, metric)
+    if frame.empty:
+        none = "None of these runs has finished a step yet."
+        st.info(
+            none
+            if zoom.window(zoom_key(chosen)) == queries.EVERYTHING
+            else "None of these runs has a value in this part."
+        )
+        return
+    shown = compare_charts.drawable(frame, METRICS[metric], chosen.look.y)
+    if shown.empty:
+        st.info(
+            f"{METRICS[metric].title}: no value is above 0, so a logarithmic axis has no place for it. Set the y axis to linear."
+        )
+        return
+    colors = {one.name: one.color for one in drawn}
+    draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
+    zoomed = zoom_key(chosen)
+    place = zoom.place_of(metric, zoomed)
+    widgets.chart(
+        draw(shown, colors, chosen.x, METRICS[metric], chosen.look),
+        key=place,
+        on_select=lambda: None if zoom.take(place, zoomed, shown["x"]) else pick(place, CURVES),
+        selection_mode=[compare_charts.PICK, *zoom.PARAMETERS],
+    )
+    if len(shown) < len(frame):
+        st.caption("Values of 0 and below have no place on a logarithmic axis and are left out.")
+
+
+def zoom_key(chosen: Choices) -> str:
+    """All curves of the page show the same part; along another axis it would be another one."""
+    return f"compare.{chosen.x}"
+
+
+def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> pd.DataFrame:
+    points, window = queries.points_each(len(drawn)), zoom.window(zoom_key(chosen))
+    if chosen.by == grouping.EACH_RUN:
+        names = {one.run_ids[0]: one.name for one in drawn}
+        found = queries.curves(store, list(names), (metric,), chosen.x, points, window)
+        return found.assign(run=found["run_id"].map(names))
+    groups = {one.name: list(one.run_ids) for one in drawn}
+    return queries.group_curves(store, groups, metric, chosen.x, min(200, points), window)
+
+
+def pick(key: str, part: str) -> None:
+    """Remembers which run or group was clicked in the chart `key` of a part; a click beside the curves forgets it."""
+    clicked = st.session_state[key]["selection"].get(compare_charts.PICK, [])
+    st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
+
+
+def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
+    """The runs behind the last click in a part, each with a way to its Live page; before it, that one can click."""
+    picked = st.session_state.get(f"compare.picked.{part}")
+    single = {one.name: one for one in grouping.each_run(rows)}
+    found = single.get(str(picked)) or next((one for one in drawn if one.name == picked), None)
+    if found is None:
+        st.caption("Click a curve, a point or a line to see which run it is and to open it.")
+        return
+    known = {row.run_id: row for row in rows}
+    names = grouping.unique_names(rows)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f":color[■]{{foreground='{found.color}'}} **{words.plain(found.name)}**", width="content")
+        for run_id in found.run_ids:
+            label = f"Open {words.plain(names[run_id])} · {known[run_id].status}"
+            st.page_link(
+                places.LIVE,
+                label=label,
+                icon=":material/monitoring:",
+                query_params={"run": run_id},
+                width="content",
+            )

@@ -1,0 +1,1 @@
+"""The frame of every page: process, navigation, session, places."""

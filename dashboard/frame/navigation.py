@@ -1,0 +1,61 @@
+"""The script of every page view: page config, navigation in sections, then the page itself.
+
+It stands beside no folder called pages/: Streamlit would take that one for its old automatic navigation, and the first
+deep link after a start would show a page without its frame.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import widgets
+from dashboard.frame import places, session
+from dashboard.launch import form as launch_form
+
+st.set_page_config(
+    page_title="GAN training",
+    page_icon=Path(__file__).with_name("favicon.svg"),
+    layout="wide",
+    initial_sidebar_state=200,
+)
+st.html(Path(__file__).with_name("style.css"))
+
+page = st.navigation(
+    {
+        "Train": [
+            st.Page(places.HOME, title="Home", icon=":material/home:", default=True),
+            st.Page(places.LAUNCH, title="Launch", icon=":material/rocket_launch:", url_path="launch"),
+            st.Page(places.LIVE, title="Live", icon=":material/monitoring:", url_path="live"),
+        ],
+        "Runs": [
+            st.Page(places.RUNS, title="Runs", icon=":material/table_rows:", url_path="runs"),
+            st.Page(
+                places.COMPARE, title="Compare", icon=":material/stacked_line_chart:", url_path="compare"
+            ),
+            st.Page(places.SAMPLES, title="Samples", icon=":material/grid_view:", url_path="samples"),
+            st.Page(
+                places.HISTOGRAMS, title="Histograms", icon=":material/area_chart:", url_path="histograms"
+            ),
+        ],
+        "Studies": [
+            st.Page(places.STUDIES, title="Studies", icon=":material/science:", url_path="studies"),
+            st.Page(places.XLA, title="XLA", icon=":material/bolt:", url_path="xla"),
+            st.Page(places.PRECISION, title="Precision", icon=":material/straighten:", url_path="precision"),
+            st.Page(places.PAPER, title="Paper", icon=":material/menu_book:", url_path="paper"),
+        ],
+        "TPU": [
+            st.Page(places.TPU, title="TPU check", icon=":material/memory:", url_path="tpu"),
+        ],
+    }
+)
+st.set_page_config(page_title=f"{page.title} – GAN training")
+if page.url_path != "live":
+    st.session_state.pop(widgets.SHOWN, None)
+launch_form.keep_values()
+session.stop_without_runtime()
+try:
+    page.run()
+finally:  # a page may stop early
+    session.prepare_other_pages()

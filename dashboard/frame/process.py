@@ -1,0 +1,30 @@
+"""The dashboard's process as `serve` starts it: Streamlit, whose end by Ctrl-C is no failure.
+
+python -m dashboard.frame.process app.py --server.port 8501
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from streamlit import net_util
+from streamlit.web import cli
+
+
+def main(words: list[str]) -> int:
+    """Runs Streamlit with these words until it is told to end; the exit code."""
+    # To judge a foreign origin Streamlit asks a server outside for this machine's address. web_guard judges before it does.
+    net_util.get_external_ip = lambda: None
+    try:
+        cli.main(["run", *words], standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        return 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

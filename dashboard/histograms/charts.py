@@ -1,0 +1,150 @@
+"""Distributions over epochs and runs. As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+
+The frames are those of gan_runtime/store/queries/distributions.py: at most 1,500 rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts import heading, legend
+
+Domain = tuple[float, float] | None  # all that the values can be, where that is known
+OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
+HEIGHT = 440
+CANVAS = {
+    "embedOptions": {"renderer": "canvas"}
+}  # one renderer however many points, so that nothing is embedded anew
+
+
+def ridgelines(
+    frame: pd.DataFrame, title: str, axis: str, color: str, height: int = HEIGHT, domain: Domain = None
+) -> alt.LayerChart:
+    """A ridge for each epoch of one run, the newest in front, each as high as its own highest bin allows."""
+    highest = frame.groupby("epoch")["share"].transform("max")
+    drawn = frame.assign(
+        value=(frame["left"] + frame["right"]) / 2,
+        top=frame["epoch"] - OVERLAP * _spacing(frame) * frame["share"] / highest,
+    )[_filled(frame)].sort_values(
+        ["epoch", "left"]
+    )  # drawn in this order, so that the newest covers those behind it
+    base = alt.Chart(drawn).encode(
+        x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
+        y=alt.Y(
+            "top:Q", title="Epoch", axis=_epoch_axis(), scale=alt.Scale(zero=False, nice=False, reverse=True)
+        ),
+        detail="epoch:O",
+    )
+    # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one colour, on light and on dark ground.
+    ridges = base.mark_area(
+        interpolate="monotone",
+        fill=color,
+        fillOpacity=1,
+        line={"stroke": "white", "strokeWidth": 1, "strokeOpacity": 0.9},
+    ).encode(y2="epoch:Q")
+    reader = base.mark_circle(size=70, opacity=0).encode(tooltip=_tooltip(axis))
+    subtitle = "Newest in front, all to the same height."
+    return cast(alt.LayerChart, _titled(alt.layer(ridges, reader), title, subtitle, height))
+
+
+def heatmap(
+    frame: pd.DataFrame, title: str, axis: str, color: str, height: int = HEIGHT, domain: Domain = None
+) -> alt.Chart:
+    """Epochs from left to right, values upwards; the stronger the colour, the larger the share of that epoch."""
+    spacing = _spacing(frame)
+    cells = frame[frame["share"] > 0].assign(
+        begin=lambda rows: (rows["epoch"] - spacing + 0.5).clip(lower=0.5),
+        end=lambda rows: rows["epoch"] + 0.5,
+    )
+    share = alt.FillOpacity("share:Q", scale=alt.Scale(type="sqrt", range=[0.03, 1]), legend=None)
+    chart = (
+        alt.Chart(cells)
+        .mark_rect(fill=color, stroke=None)
+        .encode(
+            x=alt.X(
+                "begin:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d"), scale=_tight()
+            ),
+            x2="end:Q",
+            y=alt.Y("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
+            y2="right:Q",
+            fillOpacity=share,
+            tooltip=_tooltip(axis),
+        )
+    )
+    return cast(
+        alt.Chart, _titled(chart, title, "The stronger the colour, the more values lie there.", height)
+    )
+
+
+def run_overlay(
+    frame: pd.DataFrame,
+    colors: dict[str, str],
+    title: str,
+    axis: str,
+    height: int = 340,
+    domain: Domain = None,
+) -> alt.LayerChart:
+    """One distribution of several runs. `frame` has a column `run` with their names; `colors`: name → colour, in legend order."""
+    scale = alt.Scale(domain=list(colors), range=list(colors.values()))
+    base = alt.Chart(frame.assign(value=(frame["left"] + frame["right"]) / 2)).encode(
+        x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
+        y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
+        color=alt.Color("run:N", title=None, legend=legend(), scale=scale),
+    )
+    area = base.mark_area(interpolate="monotone", opacity=0.12)
+    line = base.mark_line(interpolate="monotone", strokeWidth=2)
+    reader = base.mark_circle(size=70, opacity=0).encode(
+        tooltip=[alt.Tooltip("run:N", title="Run"), *_tooltip(axis)]
+    )
+    return cast(alt.LayerChart, _titled(alt.layer(area, line, reader), title, "One line a run.", height))
+
+
+def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
+    """The rows of each epoch from just before its first value to just after its last: no ridge where there is nothing."""
+    rows = frame.sort_values(["epoch", "left"])
+    here = rows["share"] > 0
+    near = (
+        here
+        | here.groupby(rows["epoch"]).shift(1, fill_value=False)
+        | here.groupby(rows["epoch"]).shift(-1, fill_value=False)
+    )
+    begun, goes_on = near.groupby(rows["epoch"]).cummax(), near[::-1].groupby(rows["epoch"]).cummax()
+    return (begun & goes_on).reindex(frame.index)
+
+
+def _spacing(frame: pd.DataFrame) -> float:
+    """Epochs from one shown epoch to the next; 1 when there is one only."""
+    epochs = frame["epoch"].drop_duplicates().sort_values()
+    return float(epochs.diff().median()) if len(epochs) > 1 else 1.0
+
+
+def _tooltip(axis: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+        alt.Tooltip("left:Q", title=f"{axis} from", format=".3~g"),
+        alt.Tooltip("right:Q", title="to", format=".3~g"),
+        alt.Tooltip("share:Q", title="Share", format=".2~%"),
+    ]
+
+
+def _epoch_axis() -> alt.Axis:
+    """The oldest ridge rises above epoch 1, where there are no epochs to name."""
+    return alt.Axis(
+        tickMinStep=1, grid=False, format="d", labelExpr="datum.value >= 1 ? datum.label : ''", ticks=False
+    )
+
+
+def _values(domain: Domain) -> alt.Scale:
+    return alt.Scale(domain=list(domain)) if domain else _tight()
+
+
+def _tight() -> alt.Scale:
+    return alt.Scale(zero=False, nice=False)
+
+
+def _titled(chart: Any, title: str, subtitle: str, height: int) -> Any:
+    what = f"{title}. {subtitle}".strip()
+    return chart.properties(title=heading(title, subtitle), description=what, height=height, usermeta=CANVAS)

@@ -1,0 +1,124 @@
+"""The parts of the Histograms page: what to look at, one run over its epochs, several runs at one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import widgets, words
+from dashboard.compare import grouping
+from dashboard.histograms import charts as histogram_charts
+from dashboard.histograms.words import Item, Panel, items
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+
+Draw = Callable[..., alt.Chart | alt.LayerChart]
+VIEWS: dict[str, Draw] = {"Ridgelines": histogram_charts.ridgelines, "Heatmap": histogram_charts.heatmap}
+BINS_HELP = (
+    "The bins of different epochs and runs are brought onto common ones; what lies in the outermost half percent is counted in "
+    "the first and the last bin. Long runs show 30 epochs at most."
+)
+
+
+def show(store: Store, rows: list[RunRow]) -> None:
+    """One run over its epochs, or several at one epoch. Redraws alone while one of them trains."""
+    live = any(row.is_live for row in rows)
+    st.fragment(_redrawn, run_every=2.0 if live else None)(store, rows)
+
+
+def _redrawn(store: Store, rows: list[RunRow]) -> None:
+    ids = [row.run_id for row in rows]
+    offered = items(queries.histogram_names(store, ids), queries.recorded(store, ids))
+    if not offered:
+        st.info(
+            "Nothing is stored of these runs yet: histograms are made after each epoch, losses with the first steps."
+        )
+        return
+    what, how = st.columns([3, 2], vertical_alignment="bottom")
+    with what:
+        item = _picked(offered)
+    if len(rows) == 1:
+        _over_epochs(
+            store,
+            rows[0],
+            item,
+            how.segmented_control("View", list(VIEWS), default="Ridgelines", required=True),
+        )
+    else:
+        with how:
+            epoch = widgets.epoch_slider(
+                max(row.epochs for row in rows),
+                _newest(store, ids),
+                "histograms",
+                any(row.is_live for row in rows),
+            )
+        _over_runs(store, rows, item, epoch)
+
+
+def _picked(offered: list[Item]) -> Item:
+    labels = [item.label for item in offered]
+    label = st.selectbox("What", labels, help=BINS_HELP, key="histograms.item")
+    return offered[labels.index(label)]
+
+
+def _newest(store: Store, run_ids: list[str]) -> int:
+    epochs = queries.epoch_times(store, run_ids)["epoch"]
+    return 1 if epochs.empty else int(epochs.max())
+
+
+def _over_epochs(store: Store, row: RunRow, item: Item, view: str | None) -> None:
+    draw = VIEWS[view or "Ridgelines"]
+    for column, panel in zip(st.columns(len(item.panels), gap="medium"), item.panels, strict=True):
+        ask = queries.loss_ridges if panel.of_steps else queries.histogram_ridges
+        frame = ask(store, row.run_id, panel.series)
+        with column:
+            if frame.empty:
+                st.caption(f"{panel.title}: after the first epoch.")
+            else:
+                chart = partial(
+                    draw, title=panel.title, axis=panel.axis, color=panel.color, domain=panel.domain
+                )
+                widgets.steady_chart(chart, frame, f"{view}.{panel.series}.{row.run_id}")
+
+
+def _over_runs(store: Store, rows: list[RunRow], item: Item, epoch: int) -> None:
+    names = grouping.unique_names(rows)
+    colors = {names[run_id]: color for run_id, color in grouping.colors(rows).items()}
+    columns = st.columns(len(item.panels), gap="medium")
+    frames = [_overlay(store, list(names), panel, epoch) for panel in item.panels]
+    for column, panel, frame in zip(columns, item.panels, frames, strict=True):
+        with column:
+            if frame.empty:
+                st.caption(f"{panel.title}: none of these runs has stored any up to epoch {epoch}.")
+                continue
+            present = [name for run_id, name in names.items() if run_id in set(frame["run_id"])]
+            shown = frame.assign(run=frame["run_id"].map(names))
+            chart = histogram_charts.run_overlay(
+                shown, {name: colors[name] for name in present}, panel.title, panel.axis, domain=panel.domain
+            )
+            widgets.chart(chart, key=f"overlay.{panel.series}")
+    _earlier_epochs(pd.concat(frames), names, epoch)
+
+
+def _overlay(store: Store, run_ids: list[str], panel: Panel, epoch: int) -> pd.DataFrame:
+    ask = queries.loss_overlay if panel.of_steps else queries.histogram_overlay
+    return ask(store, run_ids, panel.series, epoch)
+
+
+def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> None:
+    """Tells which runs are shown at another epoch than the asked one."""
+    shown = frame[["run_id", "epoch"]].drop_duplicates()
+    earlier = [
+        f"{words.plain(names[run_id])} at epoch {at}"
+        for run_id, at in shown.itertuples(index=False)
+        if at < epoch
+    ]
+    if earlier:
+        st.caption(
+            f"Without epoch {epoch}, so shown at their newest before it: {', '.join(sorted(set(earlier)))}."
+        )

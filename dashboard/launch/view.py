@@ -1,0 +1,99 @@
+"""The right side of the Launch page: what the run as typed will take, and how to start it elsewhere."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import actions, widgets, words
+from dashboard.launch import form as launch_form
+from gan_runtime import estimate
+from gan_runtime.data import loading
+from gan_runtime.data.contract import Availability
+from gan_runtime.errors import AcceleratorError
+from gan_runtime.hosts import Host
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+
+
+def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> None:
+    """Steps, batch, memory and time of the run as it stands in the form, and the equivalent command."""
+    st.header("This run")
+    data = _data(spec)
+    if data is not None:
+        _figures(runtime, spec, host, data)
+    if spec.replicas_in_all > host.cores and accelerator(spec, host) == "cpu":
+        st.caption(
+            f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
+        )
+    widgets.local_sgd(spec.sync_every_steps)
+    st.caption("The same from the command line:")
+    st.code(launch_form.command(preset, spec), language="bash", wrap_lines=True)
+
+
+def what_is_wrong(problems: dict[str, str]) -> None:
+    """Every wrong option in one place, for whoever has scrolled away from its field."""
+    st.header("This run")
+    for message in problems.values():
+        st.error(words.plain(message), icon=":material/error:")
+    start_button("Start run", why_not="Correct what is marked red first.")
+
+
+def start_button(label: str, why_not: str = "") -> bool:
+    """The one primary button of the page; greyed with the reason while what stands in the form cannot be trained."""
+    pressed = st.button(
+        label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not)
+    )
+    if why_not:
+        st.caption(why_not)
+    return pressed
+
+
+def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:
+    """Whether a run started now would have to wait."""
+    return any(row.accelerator == accelerator(spec, host) for row in queries.runs(store) if row.is_live)
+
+
+def accelerator(spec: RunSpec, host: Host) -> str:
+    """Where the run would train; what was asked for when this host does not have it."""
+    try:
+        return host.resolve(spec)
+    except AcceleratorError as error:
+        st.error(words.plain(str(error)), icon=":material/error:")
+        return spec.accelerator
+
+
+def _data(spec: RunSpec) -> Availability | None:
+    data = actions.attempt(lambda: loading.availability(spec.dataset))
+    if data is not None:
+        actions.succeeded(lambda: spec.check_set(data.images))
+    return data
+
+
+def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) -> None:
+    columns = st.columns(2)
+    columns[0].metric("Steps per epoch", words.count(spec.steps_per_epoch(data.images)))
+    columns[1].metric(
+        "Per replica",
+        words.count(spec.batch_size_per_replica),
+        help="Images that one replica sees in each step.",
+    )
+    columns[0].metric(
+        "Memory, est.",
+        words.size(estimate.memory_bytes(spec)),
+        help=f"Framework, weights, gradients, optimizer and activations of all replicas of all processes; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
+    )
+    rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host), host.cpu_model)
+    columns[1].metric(
+        "Time, est.",
+        f"≈ {words.duration(estimate.training_seconds(spec, data.images, rate))}" if rate else "unknown",
+        help="From the speed of runs like this one that trained on this host. Unknown before the first such run.",
+    )
+    where = data.note or data.origin
+    st.caption(f"{spec.dataset}: {words.count(data.images)} images, {words.plain(where)}")
+    if estimate.memory_bytes(spec) > host.memory_bytes:
+        st.warning(
+            "This is more than the memory of this host: lower the global batch or the number of workers.",
+            icon=":material/memory:",
+        )

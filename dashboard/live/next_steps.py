@@ -1,0 +1,38 @@
+"""What to do with a run that has ended: train it again with something changed, or lay it beside the run before it."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from dashboard.frame import places
+from dashboard.launch import form as launch_form
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+
+
+def show(store: Store, row: RunRow) -> None:
+    """Two ways to go on."""
+    if st.button(
+        "Run again with changes", icon=":material/replay:", help="Opens Launch with the options of this run."
+    ):
+        launch_form.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
+        st.switch_page(places.LAUNCH)
+    earlier = previous(queries.runs(store), row)
+    if earlier is not None:
+        st.page_link(
+            places.COMPARE,
+            label="Compare with the previous run",
+            icon=":material/stacked_line_chart:",
+            query_params={"runs": f"{earlier.run_id},{row.run_id}"},
+            width="content",
+        )
+
+
+def previous(rows: list[RunRow], row: RunRow) -> RunRow | None:
+    """The newest run of the same workload that was created before. `rows`: newest first."""
+    return next(
+        (one for one in rows if one.created_at < row.created_at and one.workload == row.workload), None
+    )

@@ -1,0 +1,128 @@
+"""The paper's figures, drawn from stored runs. A frame in, an altair chart out."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import altair as alt
+import pandas as pd
+
+from dashboard import chart_style, palette
+from dashboard.charts import legend
+
+SMOOTHED = 9
+
+
+def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 360) -> alt.Chart:
+    """Training seconds of each epoch, a line a run. `frame`: variant, run_id, epoch, seconds. Fig. 6."""
+    chart = (
+        alt.Chart(frame)
+        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=1.6)
+        .encode(
+            x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d")),
+            y=alt.Y("seconds:Q", title="Training time of the epoch (s)", scale=alt.Scale(zero=True)),
+            color=_variants(colors),
+            detail="run_id:N",
+            tooltip=[
+                alt.Tooltip("variant:N", title="Variant"),
+                alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+                alt.Tooltip("seconds:Q", title="Seconds", format=".2f"),
+            ],
+        )
+    )
+    return cast(alt.Chart, chart.properties(title="Training time of each epoch", height=height))
+
+
+def smooth_lines(
+    frame: pd.DataFrame,
+    colors: dict[str, str],
+    title: str,
+    axis: str,
+    smoothed: int = SMOOTHED,
+    height: int = 320,
+) -> alt.LayerChart:
+    """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points. `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10."""
+    base = alt.Chart(frame).encode(
+        x=alt.X("x:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(nice=False)),
+        color=_variants(colors),
+    )
+    raw = base.mark_line(opacity=0.25, strokeWidth=1).encode(
+        y=alt.Y("mean:Q", title=axis, scale=alt.Scale(zero=False))
+    )
+    bold = (
+        base.transform_window(
+            smoothed="mean(mean)", frame=[1 - smoothed, 0], groupby=["variant"], sort=[alt.SortField("x")]
+        )
+        .mark_line(strokeWidth=2.2)
+        .encode(y="smoothed:Q")
+    )
+    reader = base.mark_circle(size=80, opacity=0).encode(
+        y="mean:Q",
+        tooltip=[
+            alt.Tooltip("variant:N", title="Variant"),
+            alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+            alt.Tooltip("mean:Q", title=axis, format=".4~g"),
+        ],
+    )
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    layers = alt.layer(raw, bold, reader.add_params(zoom))
+    return cast(
+        alt.LayerChart,
+        layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": "canvas"}}),
+    )
+
+
+def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) -> alt.LayerChart:
+    """Bars beside each other with their value at the end. `frame`: label, value, who ("here" or "paper"). Figs. 5, 12, 13."""
+    who = alt.Color(
+        "who:N",
+        title=None,
+        legend=legend(),
+        scale=alt.Scale(domain=["Here", "The paper"], range=[palette.RUNS[0], palette.NEUTRAL]),
+    )
+    base = alt.Chart(frame).encode(
+        x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False)),
+        y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
+    )
+    bars = base.mark_bar(height=16).encode(
+        color=who, tooltip=["label:N", alt.Tooltip("value:Q", title=axis, format=".3~g")]
+    )
+    text = base.mark_text(align="left", dx=5, color=chart_style.ink()).encode(
+        text=alt.Text("value:Q", format=".2~f")
+    )
+    return cast(alt.LayerChart, alt.layer(bars, text).properties(title=title, height=height))
+
+
+def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
+    """How many times faster on more devices. `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic."""
+    base = alt.Chart(frame).encode(
+        x=alt.X(
+            "devices:Q",
+            title="Devices",
+            scale=alt.Scale(type="log", base=2),
+            axis=alt.Axis(grid=False, format="d"),
+        ),
+        y=alt.Y(
+            "speed_up:Q", title="Times as fast as the fewest devices", scale=alt.Scale(type="log", base=2)
+        ),
+        color=alt.Color("system:N", title=None, legend=legend(), scale=alt.Scale(range=list(palette.RUNS))),
+    )
+    lines = base.mark_line(strokeWidth=2).encode(
+        strokeDash=alt.condition("datum.ours", alt.value([1, 0]), alt.value([5, 4]))
+    )
+    points = base.mark_circle(size=60, opacity=1).encode(
+        tooltip=[
+            alt.Tooltip("system:N", title="System"),
+            alt.Tooltip("detail:N", title="Measured with"),
+            alt.Tooltip("devices:Q", title="Devices", format="d"),
+            alt.Tooltip("speed_up:Q", title="Times as fast", format=".2f"),
+        ]
+    )
+    return cast(
+        alt.LayerChart, alt.layer(lines, points).properties(title="How does it scale?", height=height)
+    )
+
+
+def _variants(colors: dict[str, str]) -> alt.Color:
+    scale = alt.Scale(domain=list(colors), range=list(colors.values()))
+    return alt.Color("variant:N", title=None, legend=legend(), scale=scale)

@@ -1,0 +1,41 @@
+"""Under what runs were measured, in a line: which images and how many of them, which device, whose host."""
+
+from __future__ import annotations
+
+from dashboard import words
+from gan_runtime import catalog
+from gan_runtime.store.queries import Conditions
+
+ENGINES = {"tensorflow": "TensorFlow", "jax": "JAX", "auto": "TensorFlow"}
+IMPORTED = "imported, so the times are those of the host it came from"
+
+
+def line(found: list[Conditions]) -> str:
+    """All that these runs share, and what they do not with "or" between: safe inside Markdown."""
+    if not found:
+        return "No run."
+    parts = (
+        [data(one.dataset, one.images) for one in found],
+        [processor(one.accelerator, one.cpu_model) for one in found],
+        [ENGINES.get(one.engine, one.engine) for one in found],
+        [f"{one.devices} device{'s' if one.devices > 1 else ''}" for one in found],
+        [f"{one.epochs} epoch{'s' if one.epochs > 1 else ''}" for one in found],
+        [IMPORTED for one in found if one.imported],
+    )
+    return " · ".join(words.plain(" or ".join(dict.fromkeys(part))) for part in parts if part)
+
+
+def data(dataset: str, images: int | None) -> str:
+    """Such as: MNIST, 10 000 of its 60 000 images."""
+    entry = catalog.DATASETS.get(dataset)
+    name = entry.title if entry else dataset
+    if images is None:
+        return name
+    whole = entry.rows if entry else images
+    of = f" of its {words.count(whole)}" if images < whole else ""
+    return f"{name}, {words.count(images)}{of} images"
+
+
+def processor(accelerator: str, cpu_model: str) -> str:
+    """Such as: CPU (AMD EPYC 9B14)."""
+    return f"{accelerator.upper()}{f' ({cpu_model})' if cpu_model else ''}"

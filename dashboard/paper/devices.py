@@ -1,0 +1,198 @@
+"""Fig. 13 and the scaling of runs over devices, beside what others have published."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import option_words, widgets
+from dashboard.paper import charts as paper_charts
+from dashboard.paper import condition_words
+from dashboard.paper import figure as paper_figure
+from dashboard.paper import words as paper_words
+from dashboard.studies import words as study_words
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.queries import StudyRow
+from gan_runtime.store.store import Store
+from gan_runtime.studies import references
+
+SHOWN = {
+    "workload",
+    "dataset",
+    "accelerator",
+    "engine",
+    "precision",
+    "xla",
+    "batch_size_global",
+}  # have columns
+BESIDE = [
+    "dataset",
+    "images",
+    "accelerator",
+    "settings",
+    "cpu_model",
+    "imported",
+]  # runs of a line agree in these
+
+
+def show(store: Store, study: StudyRow | None) -> None:
+    """`study`: the newest of the question "devices" with a finished run."""
+    rates = queries.rates_by_device(store, "dcgan_mnist")
+    _accelerator_figure(store, study, rates)
+    _scaling(rates)
+
+
+def _accelerator_figure(store: Store, study: StudyRow | None, rates: pd.DataFrame) -> None:
+    says = ", ".join(
+        f"{share * 100:.1f} % faster than a {name}" for name, share in references.PAPER_FASTER_THAN.items()
+    )
+    claim = f"{references.PAPER_REPLICAS} TPU cores, batch {references.PAPER_DEVICES_BATCH}: {says}."
+    with paper_figure.box("13", "CPU, GPU, TPU", claim):
+        if study is None:
+            paper_figure.verdict(paper_words.NO_DEVICES)
+        else:
+            results = queries.study_results(store, study.study_id)
+            paper_figure.source(store, study, list(results["run_id"]))
+            paper_figure.verdict(paper_words.accelerators(results))
+            for sentence in study_words.sentences(results):
+                st.markdown(f"- {sentence}")
+            paper_figure.points(results, "epoch_seconds")
+        if rates.empty:
+            st.caption("No finished run of the paper's network is stored here yet.")
+            return
+        st.markdown("**All finished runs of the paper's network**")
+        st.dataframe(
+            rate_table(rates),
+            hide_index=True,
+            key="paper.13",
+            column_config={"Images/s": st.column_config.NumberColumn(format="localized")},
+        )
+
+
+def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
+    """`queries.rates_by_device` in the words of the page."""
+    return pd.DataFrame(
+        {
+            "Accelerator": rates["accelerator"].str.upper(),
+            "Devices": rates["devices"],
+            "Batch": rates["batch_size_global"],
+            "Images/s": rates["images_per_s"].round(),
+            "Runs": rates["runs"],
+            "Precision": rates["precision"].map(option_words.choice),
+            "XLA": [_xla(*item) for item in rates[["accelerator", "engine", "xla"]].itertuples(index=False)],
+            "Engine": [condition_words.ENGINES.get(name, name) for name in rates["engine"]],
+            "Data": [_data(*pair) for pair in zip(rates["dataset"], rates["images"], strict=True)],
+            "Other options": [_others(settings) for settings in rates["settings"]],
+            "Host": [f"{row.cpu_model}{' (imported)' if row.imported else ''}" for row in rates.itertuples()],
+        }
+    )
+
+
+def _scaling(rates: pd.DataFrame) -> None:
+    """Beside the tables that CERN and KIT have published."""
+    st.header("Scaling, beside what others have published")
+    lines = speed_ups(rates)
+    ours = lines.loc[lines["ours"], "system"].nunique()
+    here = (
+        "Each solid line joins stored runs that differ in the number of devices alone: same batch, data, precision, engine, XLA and host. "
+        if ours
+        else "No stored runs differ in the number of devices alone, so there is no line of ours: the questions Replicas and Devices on "
+        "Studies start some. "
+    )
+    st.caption(
+        f"{here}Dashed: {references.CERN}. Those are GPUs and TPU cores; simulated CPU cores share one processor and cannot get faster."
+    )
+    widgets.steady_chart(paper_charts.speed_up, lines, "paper.scaling")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**CERN, 3DGAN: seconds per epoch**")
+        table = [
+            (one.system, one.devices, one.batch_per_device, one.seconds) for one in references.CERN_EPOCHS
+        ]
+        st.dataframe(
+            pd.DataFrame(table, columns=["System", "Devices", "Batch per device", "Seconds per epoch"]),
+            hide_index=True,
+            key="paper.cern",
+        )
+    with right:
+        st.markdown("**KIT, Pix2Pix on flow: training time in seconds by batch size**")
+        kit = (
+            pd.DataFrame(references.KIT_SECONDS)
+            .map(lambda seconds: "–" if pd.isna(seconds) else f"{seconds:.0f}")
+            .rename_axis("Batch")
+            .reset_index()
+        )
+        st.dataframe(kit, hide_index=True, key="paper.kit")
+        st.caption(f"{references.KIT}. A dash: not published.")
+
+
+def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
+    """Steady rates by number of devices, each line against its own fewest devices: ours where runs differ in that alone, and
+    CERN's. Columns: system (the legend's), detail (all that the runs of a line share), devices, rate, ours, speed_up."""
+    rows = []
+    names: set[str] = set()
+    for _, group in rates.groupby(BESIDE, dropna=False, sort=False):
+        if group["devices"].nunique() > 1:
+            name, detail = _line_name(group.iloc[0], names), _line_detail(group.iloc[0])
+            names.add(name)
+            rows += [
+                (name, detail, *pair, True)
+                for pair in zip(group["devices"], group["images_per_s"], strict=True)
+            ]
+    rows += [
+        (
+            f"CERN, {one.system}",
+            f"batch {one.batch_per_device} per device",
+            one.devices,
+            1.0 / one.seconds,
+            False,
+        )
+        for one in references.CERN_EPOCHS
+    ]
+    frame = pd.DataFrame(rows, columns=["system", "detail", "devices", "rate", "ours"]).sort_values(
+        ["system", "devices"]
+    )
+    return frame.assign(speed_up=frame["rate"] / frame.groupby("system")["rate"].transform("first"))
+
+
+def _line_name(row: pd.Series, taken: set[str]) -> str:
+    """Short enough for a legend; a second line of the same kind is numbered."""
+    name = f"Here, {str(row['accelerator']).upper()}, batch {row['batch_size_global']}"
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return name if name not in taken else next(item for item in numbered if item not in taken)
+
+
+def _line_detail(row: pd.Series) -> str:
+    """Such as: Digits (embedded), 1 797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC (imported)."""
+    parts = (
+        _data(row["dataset"], row["images"]),
+        option_words.choice(row["precision"]),
+        f"XLA {_xla(row['accelerator'], row['engine'], row['xla'])}",
+        condition_words.ENGINES.get(row["engine"], row["engine"]),
+        f"{row['cpu_model']}{' (imported)' if row['imported'] else ''}",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _xla(accelerator: str, engine: str, xla: str) -> str:
+    """A TPU and JAX compile every step whatever the option says."""
+    return "always" if accelerator == "tpu" or engine == "jax" else option_words.choice(xla)
+
+
+def _others(settings: str) -> str:
+    """The options of runs that have no column of their own and are not at their default, such as: R1 penalty 1.0."""
+    options, given = RunSpec.options(), json.loads(settings)
+    changed = [
+        (name, value)
+        for name, value in given.items()
+        if name in options and name not in SHOWN and value != options[name].default
+    ]
+    return ", ".join(f"{options[name].label} {option_words.choice(value)}" for name, value in changed) or "–"
+
+
+def _data(dataset: str, images: float) -> str:
+    return condition_words.data(dataset, None if pd.isna(images) else int(images))

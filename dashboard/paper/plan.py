@@ -1,0 +1,142 @@
+"""Reproducing the paper from the page: the choices, what is queued, and in what it differs from the paper, before the button."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, words
+from dashboard.frame import host_view, places
+from dashboard.studies import time as study_time
+from gan_runtime import catalog
+from gan_runtime.data import loading
+from gan_runtime.data.contract import Availability
+from gan_runtime.errors import DatasetError
+from gan_runtime.hosts import Host
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.studies import paper, references
+from gan_runtime.studies.paper import Plan
+
+DATASETS = (references.PAPER_DATASET, "digits")
+
+
+def show(runtime: Runtime) -> None:
+    """A closed section; nothing is queued before its button is pressed, and no data set is taken that nobody chose."""
+    section = st.expander(
+        "Reproduce the paper on this host",
+        icon=":material/play_arrow:",
+        key="paper.reproduce",
+        on_change="rerun",
+    )
+    if not section.open:  # what it says takes a look at the host and at the data
+        return
+    with section:
+        host = host_view.known(runtime)
+        if host is None:
+            return
+        left, right = st.columns(2, gap="large")
+        with left:
+            chosen = _images()
+        with right:
+            size = st.radio(
+                "Size",
+                list(paper.SIZES),
+                list(paper.SIZES).index(paper.usual_size(host)),
+                format_func=lambda key: paper.SIZES[key].title,
+                captions=[_size_text(size) for size in paper.SIZES.values()],
+                key="paper.size",
+            )
+        if chosen is None:
+            st.info("Pick the images: nothing is taken in their place by itself.")
+            return
+        _offer(runtime, host, paper.plan(host, chosen[0], chosen[1].images, size))
+
+
+def _size_text(size: paper.Size) -> str:
+    devices = (
+        "one device" if size.replicas == 1 else f"up to {size.replicas} devices, simulated ones on a CPU"
+    )
+    return f"{size.epochs} epochs ({size.compared_epochs} where only speed is compared), {size.repeats} runs of each variant, {devices}"
+
+
+def _images() -> tuple[str, Availability] | None:
+    """The data set and what of it is at hand. MNIST is picked beforehand only where all of it is here."""
+    found = {name: _found(name) for name in DATASETS}
+    offered = {name: one for name, one in found.items() if isinstance(one, Availability)}
+    whole = references.PAPER_DATASET in offered and _is_whole(offered[references.PAPER_DATASET])
+    picked = st.radio(
+        "Images",
+        list(offered),
+        0 if whole else None,
+        format_func=lambda name: catalog.DATASETS[name].title,
+        captions=[_image_text(name, one) for name, one in offered.items()],
+        key="paper.images",
+    )
+    for name, one in found.items():
+        if isinstance(one, str):
+            st.caption(f"{catalog.DATASETS[name].title} is not here: {words.plain(one)}")
+    return (picked, offered[picked]) if picked else None
+
+
+def _found(name: str) -> Availability | str:
+    """What is at hand, or why nothing is."""
+    try:
+        return loading.availability(name)
+    except DatasetError as error:
+        return str(error)
+
+
+def _is_whole(one: Availability) -> bool:
+    return one.ready and one.images == references.PAPER_IMAGES
+
+
+def _image_text(name: str, one: Availability) -> str:
+    if not one.ready:
+        return "Not on this host: all of it is downloaded before anything is queued, and without a network nothing is."
+    of = catalog.DATASETS[name].rows
+    text = f"{words.count(one.images)} images, {words.plain(one.note or one.origin)}"
+    return (
+        text
+        if one.images == of
+        else f"Only {words.count(one.images)} of its {words.count(of)} images. {words.plain(one.note)}"
+    )
+
+
+def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
+    parts = ", ".join(f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies)
+    seconds = study_time.seconds(runtime.store, host, plan.studies)
+    time = (
+        f"about {words.duration(seconds)} of training, by runs like these"
+        if seconds
+        else "for how long is unknown"
+    )
+    st.markdown(
+        f"Queues {len(plan.studies)} studies with {plan.runs} runs ({parts}): {time}.",
+        help=f"{study_time.HELP} Pure training: starting, compiling and scores come on top.",
+    )
+    if plan.deviations:
+        st.markdown("**In this they differ from the paper:**")
+        st.table(deviation_table(plan), hide_index=True)
+    for note in plan.notes:
+        st.caption(note)
+    if st.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
+        started = [actions.attempt(partial(runtime.submit_study, study)) for study in plan.studies]
+        if all(started):
+            st.switch_page(places.STUDIES)
+
+
+def deviation_table(plan: Plan) -> pd.DataFrame:
+    """One row for each thing in which runs differ from the paper."""
+    every = len(plan.studies)
+    rows = [
+        (
+            one.what,
+            one.here,
+            one.paper,
+            "all" if len(one.studies) == every else ", ".join(one.studies).replace("Paper - ", ""),
+        )
+        for one in plan.deviations
+    ]
+    return pd.DataFrame(rows, columns=["What", "Here", "In the paper", "Studies"])

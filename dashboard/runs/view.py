@@ -1,0 +1,201 @@
+"""The Runs page: filters, table with checkboxes, and what can be done with the chosen runs."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import quote
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, option_words, widgets, words
+from dashboard.frame import places
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+
+TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
+NAME_IN_LINK = r"#(.*)"
+
+COLUMNS = {
+    "link": st.column_config.LinkColumn(
+        "Name", display_text=NAME_IN_LINK, pinned=True, help="Opens the run in a new tab."
+    ),
+    "status": st.column_config.TextColumn("State"),
+    "done": st.column_config.ProgressColumn(
+        "Epochs done", format=f"%.0f{words.THIN}%%", min_value=0, max_value=100
+    ),
+    "algorithm": st.column_config.TextColumn(
+        "Algorithm", help="Local SGD: replicas train alone and average their weights now and then."
+    ),
+    "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
+    "time": st.column_config.TextColumn("Training", help="Seconds of training alone, over all attempts."),
+    "images_per_s": st.column_config.NumberColumn("Images/s", help="Median over the epochs."),
+    "loss_generator": st.column_config.NumberColumn("Loss G", help="At the last step, in nats."),
+    "loss_discriminator": st.column_config.NumberColumn("Loss D", help="At the last step, in nats."),
+    "options": st.column_config.TextColumn(
+        "Options changed",
+        width="large",
+        help="What differs from the preset the run was started from, beside the columns here.",
+    ),
+    "dataset": st.column_config.TextColumn("Dataset"),
+    "workload": st.column_config.TextColumn("Workload"),
+    "accelerator": st.column_config.TextColumn("On"),
+    "replicas": st.column_config.NumberColumn("Replicas"),
+    "workers": st.column_config.NumberColumn("Workers"),
+    "precision": st.column_config.TextColumn("Precision"),
+    "xla": st.column_config.TextColumn("XLA"),
+    "batch_size_global": st.column_config.NumberColumn("Global batch"),
+    "run_id": st.column_config.TextColumn("Id"),
+    "note": st.column_config.TextColumn("Note"),
+}
+IN_WORDS: dict[str, Callable[[float], str]] = {
+    "images_per_s": words.count,
+    "loss_generator": words.loss,
+    "loss_discriminator": words.loss,
+}
+
+# Options that have a column of their own, or do not change the training.
+WITHOUT_MENTION = (
+    *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
+    *("batch_size_global", "epochs", "steps_per_loop"),
+)
+MOST_LEFT_OUT = 5
+SEARCHED = ["run_id", "name", "status", "dataset", "workload", "precision", "options", "note"]
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with three more columns: options (changed, in words), done (percent of the epochs), link (to the run)."""
+    return table.assign(
+        done=100 * table["epochs_done"] / table["epochs"],
+        precision=[option_words.choice(precision) for precision in table["precision"]],
+        algorithm=["local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]],
+        options=[
+            option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
+            for spec, preset in zip(table["spec"], table["preset"], strict=True)
+        ],
+        time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
+        link=[
+            f"live?run={quote(one)}#{quote(name)}"
+            for one, name in zip(table["run_id"], table["name"], strict=True)
+        ],
+    )
+
+
+def left_out(store: Store) -> None:
+    """One quiet line for each folder that cannot be read as a run, the first few of them."""
+    reasons = list(queries.set_aside(store).items())
+    lines = [
+        f"{words.plain(name)} is no run that can be read, and is left out: {words.plain(why)}."
+        for name, why in reasons
+    ]
+    if len(lines) > MOST_LEFT_OUT:
+        lines[MOST_LEFT_OUT:] = [f"{len(reasons) - MOST_LEFT_OUT} more are left out as well."]
+    if lines:
+        st.caption("  \n".join(lines))
+
+
+def filtered(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that fit the search text and the chosen states."""
+    search, states = st.columns([2, 3], vertical_alignment="bottom")
+    text = search.text_input("Search", placeholder="name, dataset, workload, option, note …").strip().lower()
+    present = sorted(table["status"].unique())
+    wanted = states.pills("State", present, selection_mode="multi", label_visibility="collapsed") or present
+    haystack = table[SEARCHED].astype(str).agg(" ".join, axis=1).str.lower()
+    return table[table["status"].isin(wanted) & haystack.str.contains(text, regex=False)]
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them."""
+    if rows.empty:
+        st.info("No run fits this search. Clear the text or the states above.")
+        return rows
+    ids = list(rows["run_id"])
+    before = st.session_state.get(TICKED, [])
+    picked = st.dataframe(
+        widgets.with_words(rows[list(COLUMNS)], IN_WORDS),
+        column_order=[
+            name for name in COLUMNS if name != "algorithm" or (rows["sync_every_steps"] > 1).any()
+        ],
+        column_config=COLUMNS,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        selection_default={
+            "selection": {"rows": [index for index, run_id in enumerate(ids) if run_id in before]}
+        },
+        key=table_key(ids),
+        placeholder="–",
+    )
+    ticked = [ids[index] for index in picked.selection.rows]
+    hidden = [run_id for run_id in before if run_id not in ids]
+    st.session_state[TICKED] = ticked + hidden
+    if hidden:
+        st.caption(
+            f"{words.things(len(hidden), 'ticked run')} not in this search: left alone by the buttons below."
+        )
+    return rows[rows["run_id"].isin(ticked)]
+
+
+def table_key(run_ids: list[str]) -> str:
+    """Other rows make another table, so that a tick on row 2 never comes to mean another run."""
+    return f"runs.table.{zlib.crc32('/'.join(run_ids).encode())}"
+
+
+def redraw_when_states_change(store: Store, drawn: pd.DataFrame) -> None:
+    """Redraws the table when a run starts, ends or appears, and leaves it alone otherwise: ticks stay under the hand."""
+    before = dict(zip(drawn["run_id"], drawn["status"], strict=True))
+
+    @st.fragment(run_every=2.0)
+    def watch() -> None:
+        if {row.run_id: row.status for row in queries.runs(store)} != before:
+            st.rerun()
+
+    watch()
+
+
+def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
+    """What can be done with the ticked runs."""
+    ids = list(chosen["run_id"])
+    if not ids:
+        st.caption("Tick one run to open, rename or delete it; tick several to compare them.")
+        return
+    with st.container(horizontal=True):
+        if len(ids) > 1 and st.button(
+            f"Compare {len(ids)} runs", type="primary", icon=":material/stacked_line_chart:"
+        ):
+            st.switch_page(places.COMPARE, query_params={"runs": ",".join(ids)})
+        if len(ids) == 1:
+            if st.button("Open", type="primary", icon=":material/monitoring:"):
+                st.switch_page(places.LIVE, query_params={"run": ids[0]})
+            if st.button("Rename", icon=":material/edit:"):
+                _rename(runtime, ids[0], str(chosen["name"].iloc[0]))
+        if st.button("Samples", icon=":material/grid_view:"):
+            st.switch_page(places.SAMPLES, query_params={"runs": ",".join(ids)})
+        if st.button("Delete", icon=":material/delete:"):
+            _delete(runtime, ids)
+
+
+@st.dialog("Rename run")
+def _rename(runtime: Runtime, run_id: str, name: str) -> None:
+    with st.form("rename", border=False):
+        wanted = st.text_input("New name", value=name, max_chars=60)
+        if st.form_submit_button("Rename", type="primary") and actions.succeeded(
+            lambda: runtime.rename(run_id, wanted)
+        ):
+            st.rerun()
+
+
+@st.dialog("Delete for good?")
+def _delete(runtime: Runtime, ids: list[str]) -> None:
+    named = words.plain(", ".join(ids))
+    st.write(
+        f"{named}: curves, samples, checkpoints and logs are removed from the disk. This cannot be undone."
+    )
+    if st.button(f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:") and all(
+        actions.succeeded(partial(runtime.delete, run_id)) for run_id in ids
+    ):
+        st.rerun()

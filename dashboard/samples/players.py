@@ -1,0 +1,128 @@
+"""One slider and a play button that move what several runs looked like after an epoch: sample grids, histograms, a film."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import palette, widgets, words
+from dashboard.compare import charts as compare_charts
+from dashboard.compare import grouping
+from dashboard.samples import sample_images, timelapse
+from dashboard.samples.timelapse import Strip
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+
+PLAY_SECONDS = 0.6
+# How often the slider is told its place after a pause: a tick on its way interrupts a redraw or takes the place of its message.
+REMINDERS = 4
+ACROSS = 3
+SAME_LATENTS = "The same place in the grids is the same latent in all of these runs: compare image by image."
+OTHER_LATENTS = (
+    "These grids were made from different latents, of other networks or by an earlier version of this program: compare whole grids, "
+    "not image by image."
+)
+SCORES = (
+    "Below each grid: how D's scores are spread over "
+    f"<b style='color:{palette.REAL}'>■</b>&nbsp;real and <b style='color:{palette.GENERATOR}'>■</b>&nbsp;generated images."
+)
+
+
+def sample_player(store: Store, rows: list[RunRow], key: str, histograms: bool = False) -> None:
+    """The grids of several runs at one epoch, and if asked for D's scores below them, under ONE slider, with a play button."""
+    playing = bool(st.session_state.setdefault(f"{key}.playing", False))
+    live = any(row.is_live for row in rows)
+    run_every = PLAY_SECONDS if playing else 2.0 if live else None
+    st.fragment(_player, run_every=run_every)(store, rows, key, histograms, playing)
+
+
+def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed: bool) -> None:
+    """`timed`: whether the fragment's timer is that of playing."""
+    if bool(st.session_state[f"{key}.playing"]) != timed:
+        st.rerun()  # the page sets the timer; nothing is drawn or advanced before
+    run_ids = [row.run_id for row in rows]
+    epochs = queries.sample_epochs(store, run_ids)
+    if not epochs:
+        st.info("No samples yet: each run writes its first grid of 64 images after its first epoch.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if max(epochs) > 1:
+            _play_button(key, max(epochs))
+        epoch = widgets.epoch_slider(
+            max(row.epochs for row in rows), max(epochs), key, any(row.is_live for row in rows)
+        )
+        _film_button(store, rows, epochs, key)
+    if len(rows) > 1:
+        st.caption(SAME_LATENTS if queries.same_latents(store, run_ids) else OTHER_LATENTS)
+    bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
+    if len(bars):
+        st.html(SCORES)
+    colors = grouping.colors(rows)
+    for begin in range(0, len(rows), ACROSS):
+        for column, row in zip(
+            st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False
+        ):
+            with column:
+                _one_run(store, row, colors[row.run_id], epoch, bars, key)
+    if not timed:
+        st.session_state[f"{key}.paused"] = max(0, st.session_state.get(f"{key}.paused", 0) - 1)
+
+
+def _play_button(key: str, newest: int) -> None:
+    playing = st.session_state[f"{key}.playing"]
+    if playing:
+        _advance(key, newest)
+    elif st.session_state.get(f"{key}.paused") and f"{key}.epoch" in st.session_state:
+        # What the browser's slider shows may be a tick away from what is drawn: it is told where it stands.
+        st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
+    icon = ":material/pause:" if playing else ":material/play_arrow:"
+    st.button("Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,))
+
+
+def _toggle(key: str) -> None:
+    """Before the page is drawn: a pause stops at the epoch that is seen, not at the one that would come next."""
+    playing = bool(st.session_state[f"{key}.playing"])
+    st.session_state.update(
+        {f"{key}.playing": not playing, f"{key}.paused": REMINDERS if playing else 0, f"{key}.follow": False}
+    )
+
+
+def _advance(key: str, newest: int) -> None:
+    """One epoch on; after the newest it starts again at the first."""
+    now = int(st.session_state.get(f"{key}.epoch", newest))
+    st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1
+
+
+def _one_run(store: Store, row: RunRow, color: str, epoch: int, bars: pd.DataFrame, key: str) -> None:
+    """Name, grid, and D's scores where `bars` has some of this run."""
+    st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
+    sample_images.show(store, row, epoch)
+    own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
+    if len(own):
+        widgets.steady_chart(compare_charts.score_bars, own, f"{key}.scores.{row.run_id}")
+
+
+def _film_button(store: Store, rows: list[RunRow], epochs: list[int], key: str) -> None:
+    """The film is made when the button is pressed, not before."""
+    st.download_button(
+        "Time-lapse",
+        data=lambda: film(store, rows, epochs),
+        file_name=f"time-lapse-{'-'.join(row.run_id for row in rows)[:80]}.gif",
+        mime="image/gif",
+        on_click="ignore",
+        key=f"{key}.film",
+        icon=":material/movie:",
+        help="A GIF of the grids side by side, one frame an epoch (at most 100).",
+    )
+
+
+def film(store: Store, rows: list[RunRow], epochs: list[int]) -> bytes:
+    """The grids of the runs side by side, over the epochs, as an animated GIF."""
+    shown = timelapse.shown_epochs(epochs)
+    strips, colors = [], grouping.colors(rows)
+    for row in rows:
+        grids = [grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch)) is not None]
+        whole = {grid.epoch: grid.png for grid in grids if sample_images.is_picture(grid.png)}
+        strips.append(Strip(row.name, colors[row.run_id], whole))
+    return timelapse.gif(strips, shown)

@@ -1,0 +1,59 @@
+"""The grid of generated images of a run at an epoch, described for those who cannot see it."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+
+import streamlit as st
+from PIL import Image
+
+from dashboard import words
+from gan_runtime.errors import PictureError
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow, SampleGrid
+from gan_runtime.store.store import Store
+
+WIDTH = 480  # pixels at most, so that a grid fits into a window 800 high with what stands above it
+BLANK_SIDE = 240
+AWAITED = "The first 64 generated images appear here after epoch 1."
+BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
+
+
+def show(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
+    """The newest grid up to `epoch`; before the first one of a run that goes on its empty place, and a sentence."""
+    grid = queries.sample(store, row.run_id, epoch)
+    if grid is None:
+        if row.is_live:
+            st.image(_blank(), width=WIDTH, alt="")
+        st.caption(AWAITED if row.is_live else "This run has stored no images.")
+        return
+    if not is_picture(grid.png):
+        st.caption(f"The images of epoch {grid.epoch} are damaged and cannot be shown.")
+        return
+    st.image(grid.png, width=WIDTH, alt=_in_words(row, grid))
+    if caption:
+        late = "" if grid.epoch == epoch else " (its newest)" if row.is_live else " (its last)"
+        st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")
+
+
+@st.cache_data(show_spinner=False, max_entries=200)
+def is_picture(png: bytes) -> bool:
+    """Whether the bytes can be shown; an older store may hold some that were never looked at."""
+    try:
+        pictures.check(png)
+    except PictureError:
+        return False
+    return True
+
+
+def _in_words(row: RunRow, grid: SampleGrid) -> str:
+    return f"Grid of images that the generator of {row.name} made after epoch {grid.epoch}."
+
+
+@cache
+def _blank() -> bytes:
+    file = io.BytesIO()
+    Image.new("RGBA", (BLANK_SIDE, BLANK_SIDE), BLANK_COLOR).save(file, format="PNG")
+    return file.getvalue()

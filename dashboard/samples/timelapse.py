@@ -1,0 +1,132 @@
+"""A film of sample grids: the grids of several runs side by side, one frame an epoch, as an animated GIF."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageColor, ImageDraw, ImageFont
+
+MILLISECONDS = 400  # of a frame
+LAST_MILLISECONDS = 2_000  # of the last one, so that the end can be looked at
+MOST_FRAMES = 100
+MOST_COLORS = 256
+GREY_WITHIN = 16  # how far the channels of a pixel may be apart, as at the edges of letters
+COLUMNS = 4
+MARGIN, LINE = 12, 22  # pixels round everything; height of a line of text
+ENLARGED_UP_TO = 2  # so many runs beside each other are shown at twice their size
+WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The grids of one run. `pngs`: epoch → PNG; `color`: of the square beside the name, as "#rrggbb"."""
+
+    name: str
+    color: str
+    pngs: dict[int, bytes]
+
+
+def shown_epochs(epochs: list[int]) -> list[int]:
+    """At most MOST_FRAMES of them, evenly spread, the last one among them."""
+    every = -(-len(epochs) // MOST_FRAMES)
+    return epochs[::-1][:: max(1, every)][::-1]
+
+
+def gif(strips: list[Strip], epochs: list[int]) -> bytes:
+    """Each epoch is a frame of all runs: the newest grid at or before it, or an empty field before a run's first.
+
+    Raises:
+        ValueError: there is no epoch, or no run has a grid.
+    """
+    if not epochs or not any(strip.pngs for strip in strips):
+        raise ValueError("a film needs at least one epoch and one grid")
+    size = _size(strips)
+    frames = [_frame(strips, epoch, size) for epoch in epochs]
+    durations = [MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS]
+    file = io.BytesIO()
+    frames[0].save(file, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
+    return file.getvalue()
+
+
+def _size(strips: list[Strip]) -> tuple[int, int]:
+    """Of the largest grid, enlarged where there is room."""
+    sizes = [Image.open(io.BytesIO(png)).size for strip in strips for png in list(strip.pngs.values())[:1]]
+    scale = 2 if len(strips) <= ENLARGED_UP_TO else 1
+    return max(width for width, _ in sizes) * scale, max(height for _, height in sizes) * scale
+
+
+def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Image:
+    width, height = size
+    across, down = min(COLUMNS, len(strips)), -(-len(strips) // COLUMNS)
+    canvas = Image.new(
+        "RGB", (MARGIN + across * (width + MARGIN), MARGIN + LINE + down * (height + LINE + MARGIN)), WHITE
+    )
+    draw = ImageDraw.Draw(canvas)
+    font = ImageFont.load_default(size=14)
+    draw.text((MARGIN, MARGIN), f"Epoch {epoch}", fill=INK, font=font, anchor="lt")
+    for index, strip in enumerate(strips):
+        left = MARGIN + index % COLUMNS * (width + MARGIN)
+        top = MARGIN + LINE + index // COLUMNS * (height + LINE + MARGIN)
+        canvas.paste(_grid(strip, epoch, size), (left, top))
+        middle = top + height + LINE // 2 + 2
+        draw.rectangle((left, middle - 5, left + 10, middle + 5), fill=strip.color)
+        draw.text(
+            (left + 18, middle), _label(strip, epoch, width - 18, font), fill=INK, font=font, anchor="lm"
+        )
+    return _of_few_colors(canvas, [WHITE, INK, BLANK, *(strip.color for strip in strips)])
+
+
+def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
+    """With 256 colours, as GIF has: these exactly, and greys for the rest. Coloured grids get what Pillow chooses.
+
+    Left to choose by itself, Pillow spends nearly all colours on the greys of the grids and dulls those of the runs.
+    """
+    colors = [ImageColor.getrgb(color) for color in dict.fromkeys(exact)]
+    pixels = np.asarray(canvas)
+    greys = MOST_COLORS - len(colors)
+    index_of_level = np.rint(np.arange(256) / 255 * (greys - 1)).astype(np.uint8) + len(colors)
+    indices = index_of_level[pixels[..., 0]]
+    tinted = (pixels[..., 0] != pixels[..., 1]) | (
+        pixels[..., 0] != pixels[..., 2]
+    )  # few: names, squares, empty fields
+    few = pixels[tinted].astype(np.int16)
+    places = [(few == color).all(axis=-1) for color in colors]
+    apart = np.where(np.any(places, axis=0), 0, few.max(axis=-1, initial=0) - few.min(axis=-1, initial=255))
+    if apart.max(initial=0) > GREY_WITHIN:
+        return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
+    own = indices[tinted]
+    for index, place in enumerate(places):
+        own[place] = index
+    indices[tinted] = own
+    reduced = Image.fromarray(indices, mode="P")
+    levels = np.rint(np.linspace(0, 255, greys)).astype(int)
+    reduced.putpalette([*(level for color in colors for level in color), *np.repeat(levels, 3).tolist()])
+    return reduced
+
+
+def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
+    seen = [number for number in strip.pngs if number <= epoch]
+    if not seen:
+        return Image.new("RGB", size, BLANK)
+    grid = Image.open(io.BytesIO(strip.pngs[max(seen)])).convert("RGB")
+    return grid.resize(size, Image.Resampling.NEAREST)
+
+
+def _label(strip: Strip, epoch: int, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
+    """The run's name; once the film has gone beyond its last grid, the epoch of that one with it."""
+    last = max(strip.pngs, default=epoch)
+    ended = f" · ends at epoch {last}" if last < epoch else ""
+    return _fitting(strip.name, max(0, width - round(font.getlength(ended))), font) + ended
+
+
+def _fitting(name: str, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
+    """The name, or its beginning where it is too wide."""
+    if font.getlength(name) <= width:
+        return name
+    return next(
+        text
+        for end in range(len(name), -1, -1)
+        if font.getlength(text := f"{name[:end]}…") <= width or not end
+    )

@@ -1,0 +1,190 @@
+"""The form of a new study: a question, a base of options, the values to try, repeats; what it will take; the start."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from dashboard import actions, words
+from dashboard.frame import host_view, places
+from dashboard.studies import study_repeats
+from dashboard.studies import time as study_time
+from gan_runtime.errors import FieldError, SpecError, quoted
+from gan_runtime.home import command_line
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
+from gan_runtime.store import queries
+from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
+from gan_runtime.studies.questions import QUESTIONS
+
+PREFIX = "study."
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What stands in the form, as typed. `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5 %."""
+
+    question: str
+    preset: str
+    values: str
+    repeats: str
+    epochs: str
+    sets: str
+    share: float = 0.05
+
+    def design(self) -> StudyDesign:
+        """The study. Raises SpecError."""
+        typed = parse_assignments(self.sets.split())
+        base = {**preset(self.preset).values, "epochs": self.epochs, **typed}
+        values = [part for part in self.values.replace(" ", "").split(",") if part]
+        return StudyDesign.parse(self.question, base, list(values), _whole(self.repeats))
+
+    def command(self) -> str:
+        """The command line that starts the same study."""
+        sets = "".join(
+            f" --set {shlex.quote(pair)}" for pair in [f"epochs={self.epochs}", *self.sets.split()]
+        )
+        values, repeats = shlex.quote(self.values.replace(" ", "")), shlex.quote(self.repeats)
+        return f"{command_line()} study {self.question} --values {values} --repeats {repeats} --preset {self.preset}{sets}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The study that stands in the form, or field → message for what is wrong with it."""
+
+    design: StudyDesign | None
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def show(runtime: Runtime) -> None:
+    """The whole form, and on the right what the study will take."""
+    form, summary = st.columns([2, 1], gap="large")
+    with form:
+        asked = _fields()
+    checked = check(asked)
+    with summary:
+        st.header("This study")
+        for message in checked.problems.values():
+            st.error(words.plain(message), icon=":material/error:")
+        if checked.design is None:
+            return
+        _what_it_takes(runtime, checked.design)
+        if asked.question != "seed":
+            compared = max(planned.index for planned in checked.design.runs)
+            st.caption(study_repeats.suggestion(runtime.store, asked.question, asked.share, compared))
+        if st.button("Start study", type="primary", icon=":material/play_arrow:", width="stretch"):
+            _start(runtime, checked.design)
+        st.caption("The same from the command line:")
+        st.code(asked.command(), language="bash", wrap_lines=True)
+
+
+def check(asked: Asked) -> Checked:
+    """What the form says, refused or accepted."""
+    try:
+        return Checked(asked.design())
+    except SpecError as error:
+        return Checked(None, error.by_field())
+
+
+def _fields() -> Asked:
+    question = st.segmented_control(
+        "Question",
+        list(QUESTIONS),
+        format_func=lambda key: QUESTIONS[key].title,
+        default="batch_size",
+        required=True,
+        wrap=True,
+        key=f"{PREFIX}question",
+    )
+    chosen = QUESTIONS[str(question)]
+    st.caption(f"{chosen.asks}{f' ({chosen.source})' if chosen.source else ''}")
+    values = st.text_input(
+        "Values to compare",
+        ",".join(str(value) for value in chosen.values),
+        key=f"{PREFIX}values.{question}",
+        help="Two or more, with commas between them. One run for each of them and each repeat.",
+    )
+    base, epochs, repeats, share = _size(str(question), "seed" in chosen.options)
+    sets = st.text_input(
+        "Further options",
+        key=f"{PREFIX}sets",
+        placeholder="such as replicas=2 precision=float32",
+        help="Any option of a run as key=value, with spaces between them; the names stand in docs/training.md and in `train --help`.",
+    )
+    return Asked(str(question), base, values, repeats, epochs, sets, share)
+
+
+def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
+    """The preset to start from, epochs and repeats as typed, the difference to find as a share."""
+    first, second, third, fourth = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
+    base = first.selectbox(
+        "Starting from",
+        list(PRESETS),
+        format_func=lambda name: PRESETS[name].title,
+        key=f"{PREFIX}preset",
+        help="All other options.",
+    )
+    # Numbers as text: a number field keeps what is out of its range to itself, and the study would run with the value before.
+    epochs = second.text_input(
+        "Epochs",
+        str(preset(base).values["epochs"]),
+        key=f"{PREFIX}epochs.{base}",
+        help="Passes over the data, in each run.",
+    )
+    repeats = third.text_input(
+        "Repeats",
+        "1" if asks_for_seeds else "3",
+        key=f"{PREFIX}repeats.{question}",
+        disabled=asks_for_seeds,
+        help=f"Runs of each value, each with another seed: 1 to {MAX_REPEATS}. {REPEATS_HELP}",
+    )
+    share = fourth.selectbox(
+        "Difference to find",
+        SHARES,
+        index=SHARES.index(Asked.share),
+        format_func=words.share,
+        key=f"{PREFIX}difference",
+        disabled=asks_for_seeds,
+        help="The smallest difference in time per epoch that you want told from noise. Beside the form stands how many repeats "
+        "that takes.",
+    )
+    return base, epochs.strip(), repeats.strip(), float(share)
+
+
+def _whole(repeats: str) -> int:
+    """The number of repeats. Raises SpecError when the text is none."""
+    if repeats.isdecimal() and len(repeats) < 10:
+        return int(repeats)
+    allowed = f"a whole number from 1 to {MAX_REPEATS}"
+    raise SpecError(
+        [FieldError("repeats", f"repeats is {quoted(repeats)}, but allowed is {allowed}. {REPEATS_HELP}")]
+    )
+
+
+def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
+    count = len(design.runs)
+    host = host_view.known(runtime)
+    seconds = study_time.seconds(runtime.store, host, [design]) if host else None
+    columns = st.columns(2)
+    columns[0].metric("Runs", words.count(count))
+    columns[1].metric(
+        "Training time, est.",
+        f"≈ {words.duration(seconds)}" if seconds else "unknown",
+        help=study_time.HELP,
+    )
+    order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
+    st.caption(
+        f"One after another, each in a process of its own, interleaved: {order}{' → …' if count > 6 else ''}. "
+        "A machine that slows down in the meantime slows all of them alike."
+    )
+
+
+def _start(runtime: Runtime, design: StudyDesign) -> None:
+    with st.spinner("Checking data and accelerator …"):
+        runs = actions.attempt(lambda: runtime.submit_study(design))
+    if runs:
+        study_id = queries.run(runtime.store, runs[0].run_id).study_id
+        st.switch_page(places.STUDIES, query_params={"study": study_id or ""})

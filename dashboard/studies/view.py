@@ -1,0 +1,114 @@
+"""The report of a study: how far it is, what its variants took and learnt, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from dashboard import actions, widgets, words
+from dashboard.frame import places
+from dashboard.paper import condition_words
+from dashboard.samples import players
+from dashboard.studies import study_points
+from dashboard.studies import words as study_words
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow, StudyRow
+from gan_runtime.store.store import Store
+from gan_runtime.studies.questions import QUESTIONS
+
+
+def picker(store: Store) -> StudyRow | None:
+    """One study, from `?study=…` or the newest; the choice goes into the address. None: there is none."""
+    rows = {row.study_id: row for row in queries.studies(store)}
+    if not rows:
+        return None
+    asked = st.query_params.get("study", "")
+    if asked and asked not in rows:
+        st.warning(f"Study {words.plain(asked)} is not stored here; showing the newest instead.")
+    chosen = asked if asked in rows else next(iter(rows))
+    picked = st.selectbox(
+        "Study",
+        list(rows),
+        index=list(rows).index(chosen),
+        format_func=lambda study_id: f"{rows[study_id].title} ({study_id})",
+        label_visibility="collapsed",
+    )
+    if picked != asked:
+        st.query_params["study"] = picked
+    return rows[picked]
+
+
+def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
+    """State, bar, time left, and the buttons that fit the state."""
+    now = queries.study_progress(runtime.store, study.study_id)
+    question = QUESTIONS.get(study.question)
+    widgets.state(study.status, question.asks if question else study.title)
+    left = (
+        f" · about {words.duration(now.seconds_left)} left"
+        if study.is_live and now.seconds_left is not None
+        else ""
+    )
+    st.progress(min(1.0, now.share), text=f"{study.finished} of {study.runs} runs are finished{left}")
+    run_ids = [row.run_id for row in runs]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        # What is always there comes first, so that it stays in its place when the others come and go.
+        st.page_link(
+            places.COMPARE,
+            label=f"Compare {len(runs)} runs",
+            icon=":material/stacked_line_chart:",
+            query_params={"runs": ",".join(run_ids)},
+        )
+        training = next((row for row in runs if row.is_live and row.status != "queued"), None)
+        if training is not None:
+            st.page_link(
+                places.LIVE,
+                label=f"Watch {words.plain(training.name)}",
+                icon=":material/monitoring:",
+                query_params={"run": training.run_id},
+            )
+        if study.is_live and st.button("Stop study", icon=":material/stop_circle:", key="study.stop"):
+            _do(partial(runtime.stop_all, run_ids))
+        if (
+            not study.is_live
+            and study.finished < study.runs
+            and st.button("Go on", icon=":material/play_arrow:", key="study.resume")
+        ):
+            _do(partial(runtime.resume_all, run_ids))
+
+
+def _do(action: Callable[[], None]) -> None:
+    if actions.succeeded(action):
+        st.rerun()
+
+
+def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
+    """Sentences, two charts, one table, how many repeats would tell; a sentence instead while there is nothing to say."""
+    results = queries.study_results(store, study.study_id)
+    if results["seconds"].isna().all():
+        st.info("The report appears here as soon as the first run has numbers.")
+        return
+    st.caption(f"{condition_words.line(queries.conditions(store, [row.run_id for row in runs]))}.")
+    by_chance = study.question == "seed"
+    sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
+    for sentence in sentences:
+        st.markdown(f"- {sentence}")
+    for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
+        with column:
+            study_points.show(results, measure, "study")
+    st.header("Means and how sure they are")
+    st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help())
+    st.caption(study_words.levels(results))
+    if not by_chance:
+        st.caption(study_words.repeats(results))
+    st.header("Images of the first repeat")
+    players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
+
+
+def _help() -> dict[str, Any]:
+    return {
+        one.label: st.column_config.TextColumn(help=one.help or None) for one in study_words.MEASURES.values()
+    }

@@ -1,0 +1,262 @@
+"""What a study has measured, in words, cells and points. Every number is computed from its runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dashboard import palette
+from dashboard.words import plain, share
+from gan_runtime.records.journal import ENDED
+from gan_runtime.studies.design import MAX_REPEATS
+from gan_runtime.studies.statistics import (
+    LEVEL,
+    Difference,
+    Interval,
+    difference,
+    geometric_interval,
+    level_of_each,
+    mean_interval,
+    pooled_spread,
+    repeats_needed,
+)
+
+THREE_DIGITS = ".3g"
+CUT_OFF = "A grey bar in a chart is the 95 % interval of one variant by itself, cut off where it goes far beyond the runs."
+SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
+FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
+NO_LATER_EPOCH = "its runs have one epoch, and the time of an epoch is that of the epochs after the first, which holds the compiling"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of `queries.study_results`. `scale`: what turns its unit there into `unit`; `form`: a Python format.
+
+    `by_factors`: a positive quantity whose repeats differ by factors, so that its mean is the geometric one.
+    """
+
+    title: str
+    unit: str
+    form: str = THREE_DIGITS
+    scale: float = 1.0
+    help: str = ""
+    by_factors: bool = True
+
+    @property
+    def label(self) -> str:
+        """Title and unit, as a table names it."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def mean_word(self) -> str:
+        """Which mean it is."""
+        return "Geometric mean" if self.by_factors else "Mean"
+
+
+LOSS_HELP = "Mean over the last epoch. A loss of a GAN is no measure of its images."
+MEASURES = {
+    "epoch_seconds": Measure(
+        "Time per epoch", "s", help="Median of a run's epochs after the first, which holds the compiling."
+    ),
+    "steady_step": Measure(
+        "Steady step", "ms", scale=1000.0, help="Median time of a training step, compiling left out."
+    ),
+    "images_per_s": Measure("Images/s", "", ",.0f", help="Steady rate, all replicas together."),
+    "compile": Measure(
+        "Compile", "s", help="What the first step took beyond a steady one.", by_factors=False
+    ),
+    "memory_bytes": Measure(
+        "Memory, peak", "GB", ".2f", 1e-9, "Highest resident memory of the trainer's process."
+    ),
+    "loss_generator": Measure("Loss G", "nats", ".3f", help=LOSS_HELP, by_factors=False),
+    "loss_discriminator": Measure("Loss D", "nats", ".3f", help=LOSS_HELP, by_factors=False),
+    "spread_ratio": Measure(
+        "Spread of images",
+        "real ones = 1",
+        ".2f",
+        help="How much the generated images differ, over how much the real ones do. Near 0: they are all alike.",
+        by_factors=False,
+    ),
+}
+
+
+def against_first(results: pd.DataFrame, measure: str, variant: str) -> Difference | None:
+    """A variant's `measure` over that of the first variant, repeat by repeat. `results` as `queries.study_results` gives them.
+
+    Its interval is one of all variants that are compared with the first.
+    """
+    first = results[results["variant_index"] == results["variant_index"].min()]
+    of_variant = _by_repeat(results[results["variant"] == variant], measure)
+    return difference(of_variant, _by_repeat(first, measure), comparisons(results))
+
+
+def comparisons(results: pd.DataFrame) -> int:
+    """How many variants are compared with the first."""
+    return max(1, results["variant"].nunique() - 1)
+
+
+def effects(results: pd.DataFrame, measure: str = "epoch_seconds") -> dict[str, Difference]:
+    """Variant → its difference from the first, of those that have one."""
+    others = list(dict.fromkeys(results["variant"]))[1:]
+    known = {str(variant): against_first(results, measure, variant) for variant in others}
+    return {variant: effect for variant, effect in known.items() if effect is not None}
+
+
+def sentences(results: pd.DataFrame) -> list[str]:
+    """What each variant does to the time per epoch, against the first one, and how sure that is."""
+    first = str(results["variant"].iloc[0])
+    return [sentence(variant, first, effect) for variant, effect in effects(results).items()]
+
+
+def sentence(variant: str, reference: str, effect: Difference) -> str:
+    """Such as: **batch 512** takes 38 % less time per epoch than batch 64 (× 0.62, 0.60 to 0.64: clear)."""
+    return f"**{plain(variant)}** takes {amount(effect.ratio.mean, 'epoch')} {plain(reference)} ({evidence(effect)})."
+
+
+def amount(ratio: float, what: str) -> str:
+    """How a time stands to another one: 38 % less time per epoch than · 5.0 × as long per step as."""
+    if abs(1.0 - ratio) < 0.005:
+        return f"the same time per {what} as"
+    if ratio >= 2.0:
+        return f"{ratio:.1f} × as long per {what} as"
+    return f"{abs(1.0 - ratio) * 100:.0f} % {'less' if ratio < 1.0 else 'more'} time per {what} than"
+
+
+def evidence(effect: Difference) -> str:
+    """× 0.62, 0.60 to 0.64: clear."""
+    ratio = effect.ratio
+    ends = f", {factor(ratio.low)} to {factor(ratio.high)}" if ratio.is_known else ""
+    return f"× {factor(ratio.mean)}{ends}: {effect.sureness}"
+
+
+def factor(ratio: float) -> str:
+    """0.62 · 12.3 · over 1000, under 0.01: what two repeats that are far apart allow is no number to be read."""
+    if not 0.01 <= ratio <= 1000.0:
+        return "over 1000" if ratio > 1.0 else "under 0.01"
+    return f"{ratio:.3f}" if ratio < 0.1 else f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.3g}"
+
+
+def levels(results: pd.DataFrame) -> str:
+    """What the intervals and "clear" mean, in plain words."""
+    count = comparisons(results)
+    together = (
+        f"the {count} comparisons with the first variant hold together at {share(LEVEL)} ({share(level_of_each(count), 1)} each)"
+        if count > 1
+        else f"the comparison with the first variant holds at {share(LEVEL)}"
+    )
+    return (
+        f"In brackets: where the true mean lies, at {share(LEVEL)} for each number by itself (Student's t). “Against” compares "
+        f"repeat by repeat; {together}. “Clear”: that interval leaves × 1 out. Times, rates and bytes are geometric means, since "
+        "repeats of them differ by factors; the others are plain means. All this takes it that the repeats (of times: their "
+        f"logarithms) scatter about normally, which a few repeats cannot show. {CUT_OFF}"
+    )
+
+
+def repeats(results: pd.DataFrame) -> str:
+    """How many repeats a difference in time per epoch needs, from how far those of this study scatter; empty without two."""
+    spread = pooled_spread(list(effects(results).values()))
+    if spread is None:
+        return "Two or more repeats show how far repeats scatter, and then this page says how many of them a difference needs."
+    compared = comparisons(results)
+    return (
+        f"Time per epoch against the first variant scatters by {share(spread, 1)} from repeat to repeat here. "
+        f"{_needed(spread, compared, 'such studies')}"
+    )
+
+
+def scatter(results: pd.DataFrame) -> str:
+    """Of a study of seeds: how far runs are apart that differ in chance alone, and what that asks of other studies."""
+    times = results["epoch_seconds"].dropna()
+    if len(times) < 2:
+        return missing(results, "epoch_seconds") if times.empty else "One run has no scatter yet."
+    spread = float(np.log(times).std(ddof=1))
+    of_ratios = math.sqrt(2.0) * spread
+    return (
+        f"Runs that differ in the seed alone scatter by {share(spread, 1)} in their time per epoch (standard deviation of {len(times)} "
+        f"runs), and ratios of two such runs by {share(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
+    )
+
+
+def _needed(spread: float, compared: int, studies: str) -> str:
+    first, *others = [(share(size), repeats_in_words(spread, size, compared)) for size in SIZES]
+    rest = ", ".join(f"of {size} {needed}" for size, needed in others)
+    return f"To make a true difference of {first[0]} clear in 8 of 10 {studies} takes {first[1]} repeats; {rest}."
+
+
+def repeats_in_words(spread: float, size: float, compared: int) -> str:
+    """About 7, or more than a study may have."""
+    needed = repeats_needed(spread, size, compared)
+    return f"about {needed}" if needed is not None and needed <= MAX_REPEATS else f"more than {MAX_REPEATS}"
+
+
+def missing(results: pd.DataFrame, measure: str) -> str:
+    """Why a measure has no number: not yet, or never."""
+    title = MEASURES[measure].title
+    if not set(results["status"]) <= set(ENDED):
+        return f"{title}: not measured yet."
+    if measure in ("epoch_seconds", "images_per_s") and (results["epochs"] == 1).all():
+        return f"{title}: not measured, because {NO_LATER_EPOCH}."
+    return f"{title}: not measured; no run of this study has recorded it."
+
+
+def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The rows of `study_charts.variant_points` for one measure; runs that have not measured it are left out."""
+    shown = results.dropna(subset=[measure]).assign(
+        value=lambda frame: frame[measure] * MEASURES[measure].scale
+    )
+    if shown.empty:
+        return shown
+    intervals = {variant: _interval(rows["value"], measure) for variant, rows in shown.groupby("variant")}
+    margin = FULLY_SHOWN * float(shown["value"].max() - shown["value"].min())
+    floor, ceiling = shown["value"].min() - margin, shown["value"].max() + margin
+    ends = {
+        part: [getattr(intervals[name], part) for name in shown["variant"]]
+        for part in ("mean", "low", "high")
+    }
+    frame = shown.assign(color=shown["variant_index"].map(palette.run_color), **ends)
+    return frame.assign(
+        drawn_low=frame["low"].clip(lower=floor), drawn_high=frame["high"].clip(upper=ceiling)
+    )
+
+
+def table(results: pd.DataFrame) -> pd.DataFrame:
+    """One row a variant: runs, means with intervals, and time per epoch against the first variant."""
+    rows = []
+    known = effects(results)
+    for variant, runs in results.groupby("variant", sort=False):
+        against = evidence(known[str(variant)]) if str(variant) in known else "–"
+        cells = {measure.label: _cell(runs, name) for name, measure in MEASURES.items()}
+        rows.append(
+            {
+                "Variant": variant,
+                "Runs": int(runs["seconds"].notna().sum()),
+                "Time per epoch, against": against,
+                **cells,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
+    known = runs.dropna(subset=[measure])
+    return dict(zip(known["repeat"].astype(int), known[measure].astype(float), strict=True))
+
+
+def _interval(values: pd.Series, measure: str) -> Interval:
+    """Of the numbers of one variant. Numbers that are not positive have no geometric mean; then it is NaN."""
+    found = (geometric_interval if MEASURES[measure].by_factors else mean_interval)(values)
+    return found or Interval(math.nan, math.nan, math.nan, 0)
+
+
+def _cell(runs: pd.DataFrame, measure: str) -> str:
+    values = runs[measure].dropna() * MEASURES[measure].scale
+    if values.empty:
+        return "–"
+    found, form = _interval(values, measure), MEASURES[measure].form
+    if form == THREE_DIGITS:  # of the mean, and as many decimals at both ends
+        form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
+    ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""
+    return f"{found.mean:{form}}{ends}".replace("-", "\u2212")

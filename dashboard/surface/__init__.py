@@ -1,0 +1,1 @@
+"""Loss surfaces, drawn on Paper."""

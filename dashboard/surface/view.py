@@ -1,0 +1,97 @@
+"""Fig. 11 on the Paper page: the descent of both networks on their loss surfaces, and the button that computes them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, palette, widgets
+from dashboard.paper import figure as paper_figure
+from dashboard.paper import words as paper_words
+from dashboard.surface import charts as surface_charts
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import SurfaceRow
+
+COLORS = {"generator": palette.GENERATOR, "discriminator": palette.DISCRIMINATOR}
+SECONDS = 1.0  # between two looks at a job
+
+
+def descent(runtime: Runtime) -> None:
+    """The surfaces of a picked run, or what to do to get some."""
+    found = queries.runs_with_descent(runtime.store)
+    if not found:
+        paper_figure.verdict(paper_words.NO_DESCENT)
+        return
+    names = {row.run_id: widgets.title(row) for row in queries.runs(runtime.store)}
+    picked = st.selectbox(
+        "Run", found, format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed"
+    )
+    surfaces = queries.surfaces(runtime.store, picked)
+    if surfaces:
+        paper_figure.source_of_run(runtime.store, picked)
+        paper_figure.verdict(paper_words.descends(surfaces))
+        st.markdown(paper_words.descent(surfaces))
+        _maps(surfaces, picked)
+    _job(runtime, picked, bool(surfaces))
+
+
+def _maps(surfaces: list[SurfaceRow], run_id: str) -> None:
+    for column, one in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
+        with column:
+            widgets.steady_chart(
+                partial(_map, one),
+                surface_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
+                f"paper.11.{run_id}.{one.network}.{len(one.x)}",
+            )
+    st.caption(
+        "Each map is the plane in which that network's weights moved most; its axes tell how far, as a share of the weights' own "
+        "norm. The stronger the grey, the higher the loss; along a line it is the same. The other network stands as it was at the end, so the "
+        "height under an early point is not the loss that was measured then."
+    )
+
+
+def _map(one: SurfaceRow, path: pd.DataFrame) -> alt.LayerChart:
+    return surface_charts.descent(
+        surface_charts.surface_cells(one.x, one.y, one.loss),
+        surface_charts.contour_lines(one.x, one.y, one.loss),
+        path,
+        title=one.network.capitalize(),
+        subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",
+        color=COLORS.get(one.network, palette.NEUTRAL),
+    )
+
+
+def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
+    """A button, or how far the job is while it runs."""
+    known = runtime.descent_progress(run_id)
+    if known is not None and not known.ended:
+        st.fragment(_progress, run_every=SECONDS)(runtime, run_id)
+        return
+    if known is not None and known.reason:
+        st.warning(f"No surface was computed: {known.reason}", icon=":material/warning:")
+    label = "Compute it again" if drawn else "Compute the loss surface"
+    if runtime.can_draw_descent(run_id) and st.button(
+        label, icon=":material/landscape:", key="paper.11.start"
+    ):
+        actions.attempt(lambda: runtime.draw_descent(run_id))
+        st.rerun()
+
+
+def _progress(runtime: Runtime, run_id: str) -> None:
+    known = runtime.descent_progress(run_id)
+    if known is None or known.ended:
+        runtime.refresh()
+        st.rerun()
+        return
+    text = f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"
+    st.progress(
+        known.done / known.total if known.total else 0.0,
+        text=f"{text}. This goes on when the page is closed.",
+    )
+    if st.button("Stop", key="paper.11.stop"):
+        runtime.stop_descent(run_id)
+        st.rerun()

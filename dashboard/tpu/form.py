@@ -1,0 +1,98 @@
+"""The form of the TPU page: which run, on which TPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dashboard import actions, option_words
+from gan_runtime import catalog
+from gan_runtime.home import command_line
+from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.chips import TOPOLOGIES
+from gan_runtime.tpu.plan import Plan
+
+PREFIX = "tpu."
+FIRST_BATCH = 512  # the largest of the paper
+FIRST_PRESET, FIRST_TOPOLOGY = "paper", "v3:2x2"  # the paper's
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What stands in the form. `sets`: further options as typed, key=value."""
+
+    preset: str
+    workload: str
+    precision: str
+    batch_size_global: str
+    topology: str
+    sets: str
+
+    def plan(self) -> Plan:
+        """The check of it. Raises SpecError, AcceleratorError."""
+        typed = parse_assignments(self.sets.split())
+        fields = {
+            "workload": self.workload,
+            "precision": self.precision,
+            "batch_size_global": self.batch_size_global,
+        }
+        return planning.make({**preset(self.preset).values, **fields, **typed}, self.topology)
+
+    def command(self) -> str:
+        """The command line that makes the same check."""
+        fields = [
+            f"workload={self.workload}", f"precision={self.precision}", f"batch_size_global={self.batch_size_global}"
+        ]  # fmt: skip
+        sets = " ".join(f"--set {one}" for one in [*fields, *self.sets.split()])
+        return f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
+
+
+def ask() -> tuple[Asked, Plan]:
+    """The fields, and the plan they make. Ends the page after saying what is wrong with them."""
+    asked = _fields()
+    plan = actions.attempt(asked.plan)
+    if plan is None:
+        st.stop()
+    return asked, plan
+
+
+def _fields() -> Asked:
+    workload, topology, batch, precision = st.columns([2, 2, 1, 1.3])
+    chosen_workload = workload.selectbox(
+        "Workload", list(catalog.WORKLOADS), format_func=option_words.choice, key=f"{PREFIX}workload"
+    )
+    chosen_topology = topology.selectbox(
+        "TPU",
+        list(TOPOLOGIES),
+        index=list(TOPOLOGIES).index(FIRST_TOPOLOGY),
+        format_func=lambda name: f"{TOPOLOGIES[name].chip.title}, {TOPOLOGIES[name].devices} cores ({name})",
+        key=f"{PREFIX}topology",
+        help="All its cores share the batch. The name in brackets is the compiler's.",
+    )
+    chosen_batch = batch.text_input(
+        "Global batch", str(FIRST_BATCH), key=f"{PREFIX}batch", help="Images per step."
+    )
+    chosen_precision = precision.selectbox(
+        "Precision", planning.PRECISIONS, format_func=option_words.choice, key=f"{PREFIX}precision"
+    )
+    with st.expander("More options"):
+        base, more = st.columns([1, 2])
+        chosen_preset = base.selectbox(
+            "Starting from",
+            list(PRESETS),
+            index=list(PRESETS).index(FIRST_PRESET),
+            format_func=lambda name: PRESETS[name].title,
+            key=f"{PREFIX}preset",
+            help="All other options, the data set among them.",
+        )
+        sets = more.text_input(
+            "Further options",
+            key=f"{PREFIX}sets",
+            placeholder="such as steps_per_loop=100 batch_norm=synchronised",
+            help="Any option of a run as key=value, with spaces between them.",
+        )
+    return Asked(
+        chosen_preset, chosen_workload, chosen_precision, chosen_batch.strip(), chosen_topology, sets
+    )

@@ -1,0 +1,239 @@
+"""The parts of the TPU page: progress, verdict, predictions, most expensive operations, what bfloat16 changes, how good it all is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, widgets, words
+from dashboard.tpu import charts as tpu_charts
+from dashboard.tpu import frames as tpu_frames
+from dashboard.tpu import words as tpu_words
+from dashboard.tpu.desk import Desk
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+from gan_runtime.studies import references
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu import report
+from gan_runtime.tpu.check import Check, Progress
+from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.report import StepEstimate
+
+MILLISECONDS = 1e3
+OVERHEAD_HELP = (
+    "What each host call costs beside the steps in it: an assumption, since no compiler knows it. A call makes as many steps as the "
+    "option `steps_per_loop` says."
+)
+
+
+def start_or_cancel(desk: Desk, check: Check, progress: Progress) -> None:
+    """The one button of the page."""
+    if progress.running:
+        if st.button("Cancel", icon=":material/close:", help="What has been compiled by then is kept."):
+            check.cancel()
+            st.rerun()
+        return
+    lacking = planning.missing_library()
+    left = progress.points - len(progress.answers)
+    if lacking and left:
+        st.warning(lacking, icon=":material/info:")
+        return
+    label = "Check" if left == progress.points else f"Compile the missing {left}" if left else "All compiled"
+    if st.button(label, type="primary", icon=":material/memory:", disabled=not left) and actions.succeeded(
+        lambda: desk.start(check)
+    ):
+        st.rerun()
+
+
+def how_far(plan: Plan, progress: Progress) -> None:
+    """A bar while programs are compiled; why it ended, if it did not end well."""
+    if progress.running:
+        known = {one.point for one in progress.answers}
+        current = next((tpu_words.program(point) for point in plan.points if point not in known), "")
+        text = tpu_words.waiting(len(progress.answers), progress.points, current)
+        st.progress(len(progress.answers) / progress.points, text=text)
+    elif progress.trouble:
+        st.warning(f"The check ended early: {words.plain(progress.trouble)}", icon=":material/error:")
+
+
+def nothing_yet(progress: Progress) -> None:
+    """What will appear, and when."""
+    if progress.running:
+        st.caption("The answer about this run appears here as soon as its step is compiled.")
+        return
+    st.info(
+        "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's own compiler in the background, "
+        "about 10 to 60 s a program: first the run itself, then the other precision, the paper's batch sizes and fewer cores. "
+        "No TPU is needed."
+    )
+
+
+def verdict(plan: Plan, one: StepEstimate, overhead_s: float) -> None:
+    """Whether it compiles, and the figures of a step."""
+    if not one.compiled:
+        st.error(tpu_words.refused(one), icon=":material/block:")
+        return
+    epoch = one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
+    shown = [
+        ("Compiles", "yes", f"Compiled in {one.compile_seconds:.0f} s on this machine."),
+        (
+            "On the TPU",
+            f"{one.operations - len(one.host_transfers)} of {one.operations}",
+            "Operations of a step that run on the device.",
+        ),
+        (
+            "Step, est.",
+            words.seconds(one.step_s),
+            f"{words.count(one.cycles)} cycles at the chip's clock rate; without the exchange between cores.",
+        ),
+        (
+            "Epoch, est.",
+            words.seconds(epoch),
+            f"{words.count(plan.images)} images; exchange and the assumed host overhead included.",
+        ),
+        (
+            "Of the peak rate",
+            words.share(one.share_of_peak),
+            "Arithmetic of the step as a share of what the chip could do in the same time.",
+        ),
+        (
+            "Memory",
+            words.share(one.share_of_memory, 1),
+            "Share of a core's memory; the bar below says what it is used for.",
+        ),
+    ]
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        for label, value, text in shown:
+            st.metric(label, value, help=text, width=150)
+    st.caption(
+        f"{plan.topology.chip.title}, {tpu_words.program(one.point)}. Every number is {report.ESTIMATE}."
+    )
+
+
+def overhead_slider() -> float:
+    """Seconds of overhead that a host call is assumed to have."""
+    first = report.HOST_OVERHEAD_S * MILLISECONDS
+    return (
+        float(
+            st.slider(
+                "Assumed host overhead (ms a call)",
+                0.0,
+                20.0,
+                first,
+                0.5,
+                key="tpu.overhead",
+                help=OVERHEAD_HELP,
+            )
+        )
+        / 1e3
+    )
+
+
+def predictions(plan: Plan, progress: Progress) -> float:
+    """The two charts under the slider, and the assumption chosen on it."""
+    st.header("Predicted time of an epoch")
+    overhead_s = overhead_slider()
+    left, right = st.columns(2, gap="large")
+    with left:
+        _by_batch(plan, progress, overhead_s)
+    with right:
+        _by_devices(plan, progress, overhead_s)
+    return overhead_s
+
+
+def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
+    frame = tpu_frames.by_batch(plan, progress.answers, overhead_s)
+    if frame.empty:
+        st.caption("The time over the batch size appears here when a second batch size is compiled.")
+        return
+    widgets.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
+    st.caption(
+        f"The paper: {words.share(references.PAPER_TIME_SAVED)} less time with batch 512 than with 64, everything included. It prints "
+        "these two ends only; the line between them is drawn."
+    )
+
+
+def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
+    frame = tpu_frames.by_devices(plan, progress.answers, overhead_s)
+    if frame.empty:
+        st.caption("The time over the number of cores appears here when a second number is compiled.")
+        return
+    widgets.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
+    st.caption(
+        f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
+    )
+
+
+def step_in_words(one: StepEstimate) -> None:
+    """The step, its memory, and what the estimate leaves out."""
+    for sentence in (tpu_words.on_device(one), tpu_words.arithmetic(one), tpu_words.exchange(one)):
+        st.markdown(sentence)
+    st.progress(min(1.0, one.share_of_memory), text=tpu_words.memory(one))
+    st.caption(tpu_words.silent(one))
+
+
+def dearest(one: StepEstimate) -> None:
+    """The ten operations with the most cycles."""
+    st.header("The ten most expensive operations of a step")
+    st.dataframe(
+        widgets.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
+        hide_index=True,
+        key="tpu.dearest",
+        column_config={
+            "Cycles": st.column_config.NumberColumn(help="The compiler's estimate, per step and core."),
+        },
+    )
+    st.caption(
+        "The compiler fuses several operations into one; it is named after the layer of its last part."
+    )
+
+
+def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
+    """bfloat16 beside float32, once both are compiled."""
+    st.header("What bfloat16 changes")
+    others = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
+    other = next((one for one in answers if one.point in others and one != first), None)
+    sentence = tpu_words.precision(first, other) if other is not None else ""
+    st.markdown(sentence or "Appears here when both precisions are compiled.")
+
+
+def how_good(store: Store, plan: Plan) -> None:
+    """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
+    st.header("How good such estimates are")
+    st.markdown(
+        f"**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate was checked once "
+        f"against published measurements of another program: {references.ESTIMATED_STEP}. {references.ESTIMATED_WITH} For a small step "
+        "the host's overhead and the exchange come on top, as the slider assumes."
+    )
+    rows = [
+        (
+            "3DGAN, not of this project",
+            one.machine,
+            words.count(one.estimated_s),
+            words.count(one.measured.seconds),
+            f"{100 * one.error:+.1f} %",
+        )
+        for one in references.ESTIMATED_AND_MEASURED
+    ]
+    st.dataframe(
+        pd.DataFrame(
+            rows,
+            columns=[
+                "Program",
+                "Machine",
+                "Estimated (s/epoch)",
+                "Measured by its authors (s/epoch)",
+                "Error",
+            ],
+        ),
+        hide_index=True,
+        key="tpu.how_good",
+    )
+    real = tpu_frames.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
+    if real.empty:
+        st.caption("No finished run on a real TPU is stored here; when there is one, its speed stands here.")
+        return
+    st.markdown("Measured on a real TPU, stored here:")
+    st.dataframe(real, hide_index=True, key="tpu.real")

@@ -1,0 +1,123 @@
+"""What a TPU compile check says, in sentences."""
+
+from __future__ import annotations
+
+from dashboard import option_words, words
+from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.report import Point, StepEstimate
+
+FIELDS = {"peak_flops": "peak rate", "memory": "memory", "clock_hz": "clock", "link_bytes_per_s": "links"}
+WHAT_IS_COMPILED = (
+    "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's own compiler; TensorFlow's step is "
+    "another program and is not compiled here. Every number is the compiler's estimate, not a measurement."
+)
+PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
+
+
+def program(point: Point) -> str:
+    """batch 512 on 8 cores, mixed bfloat16."""
+    return f"{point.shared}, {option_words.choice(point.precision)}"
+
+
+def waiting(done: int, points: int, current: str) -> str:
+    """How far a check is."""
+    return (
+        f"{done} of {points} programs compiled · now {current}"
+        if current
+        else f"{done} of {points} programs compiled"
+    )
+
+
+def on_device(one: StepEstimate) -> str:
+    """Whether the whole step runs on the TPU."""
+    if one.host_transfers:
+        return (
+            f"**{len(one.host_transfers)} operations leave the device**: {', '.join(one.host_transfers[:6])}. "
+            "Every step waits for them."
+        )
+    return (
+        f"**The whole step runs on the TPU**: {one.operations} operations, none on the host, nothing sent to it in a step. "
+        f"The paper had to leave {PAPER_ON_CPU} to the CPU, and switching cost time."
+    )
+
+
+def exchange(one: StepEstimate) -> str:
+    """What the cores send each other."""
+    if one.point.devices == 1:
+        return "One core: nothing is exchanged."
+    return (
+        f"**Exchange of gradients**: {words.size(one.exchange_bytes)} a step and core, about {words.seconds(one.exchange_s)}. "
+        "That is our estimate, from the bytes, the links' documented rate and 10 µs latency each; the compiler gives none."
+    )
+
+
+def memory(one: StepEstimate) -> str:
+    """What a core's memory holds."""
+    parts = (
+        (one.memory.arguments, "weights, optimizer and images"),
+        (one.memory.temporary + one.memory.outputs, "needed during a step"),
+        (one.memory.program, "program"),
+    )
+    listed = ", ".join(f"{words.size(size)} {what}" for size, what in parts)
+    there = words.size(one.topology.chip.device_memory_bytes)
+    return f"**Memory of a core**: {words.size(one.memory.total)} of {there} ({words.share(one.share_of_memory, 1)}): {listed}."
+
+
+def arithmetic(one: StepEstimate) -> str:
+    """How near the step comes to what the chip can do."""
+    if one.floor_s is None or one.share_of_peak is None or one.flops is None:
+        return "With gradient accumulation the compiler does not count the operations, so the share of the peak rate is unknown."
+    return (
+        f"**Arithmetic**: {one.flops / 1e9:.3g} billion operations a step and core take at least {words.seconds(one.floor_s)} at the "
+        f"documented peak rate; the estimate is {words.seconds(one.step_s)}, so the matrix units work {words.share(one.share_of_peak)} of the time."
+    )
+
+
+def silent(one: StepEstimate) -> str:
+    """What the estimate leaves out."""
+    left = ", ".join(one.without_estimate)
+    return (
+        f"Not in the estimate, because the compiler gives no cycles for it: {left}, and the exchanges between cores."
+        if left
+        else ""
+    )
+
+
+def precision(first: StepEstimate, other: StepEstimate) -> str:
+    """What bfloat16 changes against float32."""
+    pair = {one.point.precision: one for one in (first, other)}
+    half, full = pair.get("mixed_bfloat16"), pair.get("float32")
+    if half is None or full is None or not half.compiled or not full.compiled:
+        return ""
+    time, memory = half.step_s / full.step_s, half.memory.total / full.memory.total
+    return (
+        f"A step takes {words.seconds(half.step_s)} in mixed bfloat16 and {words.seconds(full.step_s)} in float32 "
+        f"({_change(time)}); a core holds {words.size(half.memory.total)} against {words.size(full.memory.total)} ({_change(memory)}), "
+        f"and moves {words.size(half.bytes_accessed)} against {words.size(full.bytes_accessed)} a step. "
+        "A TPU's matrix units multiply in bfloat16 in both cases; what changes is the numbers between the layers."
+    )
+
+
+def _change(ratio: float) -> str:
+    return f"{words.share(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
+
+
+def refused(one: StepEstimate) -> str:
+    """The compiler's reason, and what to do where it is known."""
+    reason = words.plain(one.refused)
+    if "RESOURCE_EXHAUSTED" in one.refused or "out of memory" in one.refused.lower():
+        return f"It does not fit into the memory of a core: use a smaller batch or more accumulation steps. The compiler says: {reason}"
+    return f"The compiler refuses this step. It says: {reason}"
+
+
+def sources(plan: Plan) -> str:
+    """The chip in numbers, and where they come from."""
+    chip = plan.topology.chip
+    named: dict[str, list[str]] = {}
+    for field, source in chip.sources.items():
+        named.setdefault(source, []).append(FIELDS[field])
+    given = "; ".join(f"{' and '.join(fields)} from {source}" for source, fields in named.items())
+    return (
+        f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and {words.size(chip.memory_bytes)} a chip, "
+        f"{plan.topology.chips} chips. Numbers: {given}."
+    )

@@ -1,0 +1,148 @@
+"""Variants of one setting beside each other. As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import altair as alt
+import pandas as pd
+
+from dashboard import palette
+from dashboard.charts import WORK_NAMES, drag, ground, heading
+from dashboard.metric_words import Metric
+from gan_runtime.break_even import Cost, break_even_steps
+
+BARS_HEIGHT, BAR_HEIGHT = 130, 46  # pixels: title, legend and axis, and each bar
+DASHES = ([1, 0], [6, 3], [2, 3])
+CANVAS = {"embedOptions": {"renderer": "canvas"}}
+
+
+def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height: int = 300) -> alt.LayerChart:
+    """Seconds of compiling and training over the steps, a line a variant; a dot where one has caught up with the first.
+
+    `colors`: variant → colour, in legend order. The lines go as far as `steps`, or a little beyond the last dot.
+    """
+    first, *others = costs
+    dots = {name: break_even_steps(costs[first], costs[name]) for name in others}
+    near = {name: dot for name, dot in dots.items() if dot is not None and 0 < dot < 5 * steps}
+    end = max(float(steps), *(1.25 * dot for dot in near.values())) if near else float(steps)
+    lines = pd.DataFrame(
+        [(name, step, cost.after(step)) for name, cost in costs.items() for step in (0.0, end)],
+        columns=["variant", "step", "seconds"],
+    )
+    met = pd.DataFrame(
+        [(name, dot, costs[first].after(dot)) for name, dot in near.items()],
+        columns=["variant", "step", "seconds"],
+    ).astype({"step": float, "seconds": float})
+    scale = alt.Scale(domain=list(colors), range=list(colors.values()))
+    encoding: dict[str, Any] = {
+        "x": alt.X(
+            "step:Q", title="Step", axis=alt.Axis(grid=False, format=",d"), scale=alt.Scale(nice=False)
+        ),
+        "y": alt.Y("seconds:Q", title="Compiling and training (s)"),
+        "color": alt.Color("variant:N", title=None, legend=_lines(), scale=scale),
+        "tooltip": [
+            alt.Tooltip("variant:N", title="Variant"),
+            alt.Tooltip("step:Q", title="Step", format=",.0f"),
+            alt.Tooltip("seconds:Q", title="Seconds", format=",.1f"),
+        ],
+    }
+    drawn = alt.Chart(lines).mark_line(strokeWidth=2.5).encode(**encoding)
+    dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
+    title = heading(
+        "When is compiling paid back?", f"A dot marks the step at which a variant has caught up with {first}."
+    )
+    what = "Seconds of compiling and training over the steps, a line for each variant."
+    return cast(
+        alt.LayerChart, alt.layer(drawn, dot).properties(title=title, description=what, height=height)
+    )
+
+
+def loss_curves(
+    frame: pd.DataFrame, colors: dict[str, str], metric: Metric, height: int = 260
+) -> alt.LayerChart:
+    """A loss of one run of each variant over the steps. `frame` as `queries.curves` gives it, with a column `variant`.
+
+    Equal curves lie on each other: the dashes of the later ones let the first one through.
+    """
+    names = list(colors)
+    base = alt.Chart(frame).encode(
+        x=alt.X(
+            "step:Q",
+            title="Step",
+            axis=alt.Axis(grid=False, format=",d"),
+            scale=alt.Scale(zero=False, nice=False),
+        ),
+        y=alt.Y("mean:Q", title=metric.axis, scale=alt.Scale(zero=False)),
+        color=alt.Color(
+            "variant:N",
+            title=None,
+            legend=_lines(),
+            scale=alt.Scale(domain=names, range=list(colors.values())),
+        ),
+    )
+    dash = alt.StrokeDash(
+        "variant:N", title=None, legend=_lines(), scale=alt.Scale(domain=names, range=DASHES[: len(names)])
+    )
+    tooltip = [
+        alt.Tooltip("variant:N", title="Variant"),
+        alt.Tooltip("step:Q", title="Step", format=",d"),
+        alt.Tooltip("mean:Q", title="Loss", format=".4f"),
+    ]
+    line, reader = (
+        base.mark_line(strokeWidth=2).encode(strokeDash=dash),
+        base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip),
+    )
+    layers = alt.layer(ground(), line, reader.add_params(drag()))
+    what = f"{metric.title} over the training steps, a line for each variant."
+    return cast(
+        alt.LayerChart,
+        layers.properties(title=metric.title, description=what, height=height, usermeta=CANVAS),
+    )
+
+
+def work_bars(frame: pd.DataFrame) -> alt.Chart:
+    """Where the time of a step goes, one bar a variant. `frame` as `queries.variant_profiles` gives it."""
+    named = frame.assign(
+        work=frame["category"].map(WORK_NAMES), order=frame["category"].map(list(WORK_NAMES).index)
+    )
+    colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in WORK_NAMES])
+    above = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
+    return (
+        alt.Chart(named)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "share:Q",
+                title="Share of a step's time",
+                stack="zero",
+                axis=alt.Axis(format="%", grid=False, tickCount=6),
+            ),
+            y=alt.Y("variant:N", title=None, sort=None, axis=alt.Axis(labelLimit=160)),
+            color=alt.Color("work:N", title=None, legend=above, scale=colors),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("variant:N", title="Variant"),
+                alt.Tooltip("work:N", title="Work"),
+                alt.Tooltip("share:Q", title="Share", format=".1%"),
+                alt.Tooltip("runs:Q", title="Runs profiled", format="d"),
+            ],
+        )
+        .properties(
+            title="Where does a step's time go?",
+            description="A bar for each variant: the shares of a step's time that go into each kind of work.",
+            height=BARS_HEIGHT + BAR_HEIGHT * frame["variant"].nunique(),
+        )
+    )
+
+
+def _lines() -> alt.Legend:
+    """A legend of lines."""
+    return alt.Legend(
+        orient="top",
+        direction="horizontal",
+        offset=0,
+        labelLimit=260,
+        symbolType="stroke",
+        symbolStrokeWidth=3,
+    )

@@ -1,0 +1,105 @@
+"""The workloads, data sets and engines that exist, as literal tables. Imports no framework, so every process may read it.
+
+Parameter and activation counts feed the memory estimate of the Launch page; a test holds them against the real networks.
+"""
+
+from __future__ import annotations
+
+from gan_runtime.catalog import pairs
+from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
+from gan_runtime.fields import IMAGES, LABELS, labels, pictures
+
+__all__ = ["DATASETS", "ENGINES", "WORKLOADS", "DatasetEntry", "EngineEntry", "WorkloadEntry", "engine"]
+
+DIGITS = tuple("0123456789")
+CLOTHES = (  # Xiao et al., table 2
+    "T-shirt",
+    "trouser",
+    "pullover",
+    "dress",
+    "coat",
+    "sandal",
+    "shirt",
+    "sneaker",
+    "bag",
+    "ankle boot",
+)
+
+WORKLOADS: dict[str, WorkloadEntry] = {
+    "dcgan_mnist": WorkloadEntry(
+        title="DCGAN (paper, Table 1)",
+        summary="Convolutional generator and discriminator with batch norm, leaky ReLU and dropout.",
+        source="Ravikumar and Sriraman 2023, doi:10.32604/csse.2023.034710, Table 1",
+        module="gan_runtime.workloads.dcgan_mnist",
+        options=pairs.PairOptions,
+        networks=pairs.NETWORKS,
+        metrics=pairs.METRICS,
+        judgements=pairs.JUDGEMENTS,
+        pictures=pairs.GREY,
+        averaged="generator",
+        reads=pairs.reads_digits,
+        batches=pairs.batches,
+        size=lambda _options, _fields: Size(2_543_809, 131_000),
+    ),
+    "mlp_gan": WorkloadEntry(
+        title="Fully connected GAN",
+        summary="Small dense networks without batch norm or dropout: fast to start, and equal on any number of replicas.",
+        source="Goodfellow et al. 2014, arXiv:1406.2661, section 5 (sizes reduced)",
+        module="gan_runtime.workloads.mlp_gan",
+        options=pairs.PairOptions,
+        networks=pairs.NETWORKS,
+        metrics=pairs.METRICS,
+        judgements=pairs.JUDGEMENTS,
+        pictures=pairs.GREY,
+        averaged="generator",
+        reads=pairs.reads_digits,
+        batches=pairs.batches,
+        size=lambda _options, _fields: Size(205_969, 4_300),
+    ),
+}
+
+DATASETS: dict[str, DatasetEntry] = {
+    "digits": DatasetEntry(
+        title="Digits (embedded)",
+        summary="Real handwritten digits of 8 × 8 pixels, enlarged to 28 × 28. Needs no network.",
+        source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
+        rows=1_797,
+        fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
+    ),
+    "mnist": DatasetEntry(
+        title="MNIST",
+        summary="60,000 handwritten digits of 28 × 28 pixels.",
+        source="LeCun, Cortes and Burges 1998",
+        rows=60_000,
+        fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
+    ),
+    "fashion_mnist": DatasetEntry(
+        title="Fashion-MNIST",
+        summary="60,000 pictures of clothes of 28 × 28 pixels.",
+        source="Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747",
+        rows=60_000,
+        fields={IMAGES: pictures(28, 28, 1), LABELS: labels(CLOTHES)},
+    ),
+}
+
+ENGINES: dict[str, EngineEntry] = {
+    "tensorflow": EngineEntry(
+        title="TensorFlow",
+        summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
+        module="gan_runtime.engines.tf.distribute",
+        flags="gan_runtime.engines.tf.flags",
+        cluster="gan_runtime.engines.tf.cluster",
+    ),
+    "jax": EngineEntry(
+        title="JAX",
+        summary="One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU cores.",
+        module="gan_runtime.engines.jax.spmd",
+        flags="gan_runtime.engines.jax.flags",
+        cluster="gan_runtime.engines.jax.cluster",
+    ),
+}
+
+
+def engine(name: str) -> EngineEntry:
+    """An engine by its name. Submitted runs name theirs; `auto` in the file of a run that a cluster starts is TensorFlow's."""
+    return ENGINES["tensorflow" if name == "auto" else name]

@@ -1,0 +1,100 @@
+"""The records of the catalog. They load no framework, so every process may read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from gan_runtime.fields import Fields
+from gan_runtime.metrics import Metric, Network
+
+Options = Any  # an instance of the entry's `options`
+
+
+@dataclass(frozen=True)
+class Size:
+    """For the memory estimate. `parameters`: all weights of all networks, exact. `activations_per_row`: numbers kept for the
+    backward pass for each row of a batch, within a factor of two."""
+
+    parameters: int
+    activations_per_row: int
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>.
+
+    `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest value.
+    """
+
+    name: str
+    title: str
+    axis: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One kind of picture of each epoch. `renderer`: its name in gan_runtime/pictures. `arrays`: those of `Workload.show` that
+    it draws, in the renderer's order. `title`: above the player."""
+
+    name: str
+    title: str
+    renderer: str
+    arrays: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadEntry:
+    """One GAN system: everything that is said of it without loading a framework.
+
+    `options`: the record of its own options, nested in a run's options under the workload's name.
+    `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set offers. Raises DatasetError with
+    the reason when they do not fit.
+    `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
+    `averaged`: the network of which a moving average may be kept.
+    """
+
+    title: str
+    summary: str
+    source: str
+    module: str
+    options: type[BaseModel]
+    networks: tuple[Network, ...]
+    metrics: tuple[Metric, ...]
+    judgements: tuple[Judgement, ...]
+    pictures: tuple[Picture, ...]
+    averaged: str
+    reads: Callable[[Options, Fields], Fields]
+    batches: Callable[[Options], int]
+    size: Callable[[Options, Fields], Size]
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """One data set that comes with the project or is fetched. `rows`: of the full set."""
+
+    title: str
+    summary: str
+    source: str
+    rows: int
+    fields: Fields
+
+
+@dataclass(frozen=True)
+class EngineEntry:
+    """One way to run the training step.
+
+    `flags`: the module whose `set_flags` a trainer calls before anything else is loaded.
+    `cluster`: the module whose `place` and `leave` tell a worker which one it is, and end its part.
+    """
+
+    title: str
+    summary: str
+    module: str
+    flags: str
+    cluster: str

@@ -1,0 +1,196 @@
+"""What all pairs of a generator and a discriminator share: options, numbers, histograms, and what they read."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from gan_runtime.catalog.entries import Judgement, Picture
+from gan_runtime.errors import DatasetError
+from gan_runtime.fields import IMAGES, Fields
+from gan_runtime.metrics import LOSSES, SCORES, Metric, Network
+from gan_runtime.options import option
+
+GeneratorLoss = Literal["non_saturating", "minimax"]
+Updates = Literal["together", "in_turn"]
+TABLE_1_RATE = "paper, Table 1: Adam(1e-4)"
+
+NETWORKS = (Network("generator", "Generator"), Network("discriminator", "Discriminator"))
+
+
+class PairOptions(BaseModel):
+    """What the two networks are trained towards, and how fast."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    generator_loss: GeneratorLoss = option(
+        "non_saturating",
+        label="Generator loss",
+        group="Objective",
+        choices=get_args(GeneratorLoss),
+        help="'non_saturating' is what DCGANs use; 'minimax' is the paper's equation, whose gradient fades while D is sure.",
+        source="Goodfellow et al. 2014; paper, equations 3 to 5",
+        error="pick one of the listed losses.",
+    )
+    updates: Updates = option(
+        "together",
+        label="Updates",
+        group="Objective",
+        choices=get_args(Updates),
+        help="'together' updates both networks from one forward pass; 'in_turn' updates D first, then G against the new D.",
+        source="TensorFlow DCGAN tutorial (together); paper, equations 4 and 5 (in turn)",
+        error="pick one of the listed orders.",
+    )
+    discriminator_steps: int = option(
+        1,
+        label="Discriminator steps",
+        group="Objective",
+        unit="per generator step",
+        ge=1,
+        le=10,
+        help="How often D is updated before each update of G, each time on other real images, so an epoch has fewer steps.",
+        source="Goodfellow et al. 2014, algorithm 1: k",
+        error="use a whole number from 1 to 10.",
+    )
+    label_smoothing: float = option(
+        0.0,
+        label="Label smoothing, real side",
+        group="Objective",
+        ge=0,
+        le=0.5,
+        help="D's target for real images is 1 minus this. It keeps D from becoming too sure.",
+        source="Salimans et al. 2016, section 3.4: 0.1",
+        error="use 0, or about 0.1.",
+    )
+    r1_weight: float = option(
+        0.0,
+        label="R1 penalty",
+        group="Objective",
+        ge=0,
+        le=1000.0,
+        help="Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs about half a step more.",
+        source="Mescheder et al. 2018, equation 9: 10",
+        error="use 0, or about 1 to 10.",
+    )
+    learning_rate_generator: float = option(
+        1e-4,
+        label="Learning rate, generator",
+        group="Optimizer",
+        gt=0,
+        le=1.0,
+        help="Step size of the generator's optimizer, before schedule and scaling.",
+        source=TABLE_1_RATE,
+        error="use a positive rate, such as 1e-4.",
+    )
+    learning_rate_discriminator: float = option(
+        1e-4,
+        label="Learning rate, discriminator",
+        group="Optimizer",
+        gt=0,
+        le=1.0,
+        help="Step size of the discriminator's optimizer, before schedule and scaling.",
+        source=TABLE_1_RATE,
+        error="use a positive rate, such as 1e-4.",
+    )
+
+
+_SCORE = "D's score (1 = real)"
+_SHARE, _SPREAD = "Share judged correctly", "Variance of a pixel"
+METRICS = (
+    Metric("loss_generator", "Generator loss", "Loss (nats)", LOSSES, "loss", format=".3f"),
+    Metric("loss_discriminator", "Discriminator loss", "Loss (nats)", LOSSES, "loss", format=".3f"),
+    Metric("d_real", "D's score of real images, in training", _SCORE, SCORES, "score_of_real", format=".3f"),
+    Metric(
+        "d_fake",
+        "D's score of generated images, in training",
+        _SCORE,
+        SCORES,
+        "score_of_generated",
+        format=".3f",
+    ),
+    Metric(
+        "d_accuracy_real",
+        "D's accuracy on real images",
+        _SHARE,
+        "Accuracy",
+        "accuracy_on_real",
+        per_epoch=True,
+        format=".1%",
+    ),
+    Metric(
+        "d_accuracy_fake",
+        "D's accuracy on generated images",
+        _SHARE,
+        "Accuracy",
+        "accuracy_on_generated",
+        per_epoch=True,
+        format=".1%",
+    ),
+    Metric(
+        "probe_score_real",
+        "D's score of real images, after each epoch",
+        _SCORE,
+        "Probe",
+        "judged_real",
+        per_epoch=True,
+        format=".3f",
+    ),
+    Metric(
+        "probe_score_fake",
+        "D's score of generated images, after each epoch",
+        _SCORE,
+        "Probe",
+        "judged_generated",
+        per_epoch=True,
+        format=".3f",
+    ),
+    Metric(
+        "spread_real",
+        "Spread of real images",
+        _SPREAD,
+        "Spread",
+        "spread_of_real",
+        per_epoch=True,
+        format=".3f",
+    ),
+    Metric(
+        "spread_fake",
+        "Spread of generated images",
+        _SPREAD,
+        "Spread",
+        "spread_of_generated",
+        per_epoch=True,
+        format=".3f",
+    ),
+    Metric("r1_penalty", "R1 penalty, before its weight", "Half the squared slope"),
+)
+JUDGEMENTS = (
+    Judgement("real", "Scores of real images", _SCORE, 0.0, 1.0),
+    Judgement("fake", "Scores of generated images", _SCORE, 0.0, 1.0),
+)
+GREY = (Picture("samples", "Generated images", "grey_grid", ("images",)),)
+
+
+def batches(options: PairOptions) -> int:
+    """A batch of real images for each update of the discriminator."""
+    return options.discriminator_steps
+
+
+def reads_digits(_: PairOptions, offered: Fields) -> Fields:
+    """Grey pictures of 28 × 28 pixels, for networks that are made for these alone.
+
+    Raises:
+        DatasetError: the data set has no pictures, or others.
+    """
+    if IMAGES not in offered:
+        raise DatasetError(
+            f"the data set has no pictures, only {', '.join(offered) or 'nothing'}: choose one that has."
+        )
+    shape = offered[IMAGES].shape
+    if shape != (28, 28, 1):
+        given = " × ".join(map(str, shape))
+        raise DatasetError(
+            f"its pictures are {given}, but this workload is made for 28 × 28 × 1: use workload=dcgan."
+        )
+    return {IMAGES: offered[IMAGES]}

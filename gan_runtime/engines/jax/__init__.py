@@ -1,0 +1,1 @@
+"""The JAX engine: one program over all devices."""

@@ -1,0 +1,183 @@
+"""The JAX engine: one program over all devices (SPMD), many steps inside one compiled call."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import jax
+import keras
+import numpy as np
+from jax.sharding import NamedSharding
+
+from gan_runtime.data.contract import ImageSet
+from gan_runtime.engines.checkpoint_fit import check_fit
+from gan_runtime.engines.contract import (
+    Arrays,
+    DeviceMemory,
+    ProbeResult,
+    ProfiledSteps,
+    StepKernels,
+    StepNumbers,
+    WorkerNews,
+)
+from gan_runtime.engines.hlo_counts import counted
+from gan_runtime.engines.image_order import ImageOrder
+from gan_runtime.engines.jax import cluster as jax_cluster
+from gan_runtime.engines.jax.arrays import Poll, on_first_device, placed
+from gan_runtime.engines.jax.call import EVERYWHERE, flat_pixels, most_steps, training_call
+from gan_runtime.engines.jax.devices import fullest, make_mesh
+from gan_runtime.engines.jax.model import RATE_FACTOR, State
+from gan_runtime.engines.jax.probes import Probes
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+
+
+class JaxEngine:
+    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
+
+    def __init__(self, spec: RunSpec, workload: Workload, data: ImageSet, accelerator: str) -> None:
+        self._spec = spec
+        jax_cluster.join(spec, accelerator)
+        self._mesh = make_mesh(spec, accelerator)
+        self._call = training_call(spec, workload, self._mesh, data.images.shape)
+        self._model = self._call.model
+        self._order = ImageOrder(spec, len(data.images))
+        self._steps_done = 0
+        self._state = self._placed(self._model.initial())
+        self._pixels = placed(flat_pixels(data.images), self._call.arguments[1].sharding)
+        self._probes = Probes(spec, workload, self._mesh, self._model, self._call.step, data.images)
+        self._poll = Poll(self._mesh) if spec.workers > 1 else None
+        self._marked: State = {}
+        self._lowered: Any = None
+        self._compiled: Any = None
+
+    def told_by_all(self, number: int) -> tuple[int, int]:
+        """Lowest and highest of the numbers that the workers tell."""
+        return self._poll(number) if self._poll else (number, number)
+
+    def trace(self) -> None:
+        """Traces the training call; the first `run` compiles it."""
+        self._lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
+            *self._call.arguments
+        )
+
+    def kernels(self) -> StepKernels:
+        """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
+        operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self._lowered.as_text()))
+        if self._spec.count_kernels == "no":
+            return StepKernels(operations, None, None, None)
+        before, after = (
+            counted(self._lowered.as_text(dialect="hlo")),
+            counted(self._lowered.compile().as_text()),
+        )
+        return StepKernels(operations, before.kernels, after.kernels, after.fusions)
+
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas of all workers."""
+        begin = time.perf_counter()
+        news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
+        if self._compiled is None:
+            self._compiled = self._lowered.compile()
+        first, count = np.int32(self._steps_done), np.int32(steps)
+        self._state, table = self._compiled(self._state, self._pixels, self._rows(steps), first, count)
+        self._steps_done += steps
+        self._order.prepare(self._steps_done)
+        numbers = np.asarray(table)[:steps]
+        values = {metric: numbers[:, column] for column, metric in enumerate(self._call.metrics)}
+        return StepNumbers(values, time.perf_counter() - begin, news)
+
+    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+        """Refused at the door (spec_rules.py)."""
+        raise NotImplementedError
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Of the fullest GPU or TPU core; None on CPUs, where JAX does not count."""
+        return fullest(self._mesh.local_devices)
+
+    def mark(self) -> None:
+        """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
+        self._marked = {
+            name: array.copy() for name, array in self._weights().items()
+        }  # the next call takes the originals
+
+    def probe(self) -> ProbeResult:
+        """Histograms and scores on the first images of the set; `update_ratio_…` only after `mark`."""
+        found = self._probes.probe(self._state, self._steps_done)
+        return ProbeResult(found.histograms, {**found.scores, **self._moved_since_mark()})
+
+    def sample(self) -> np.ndarray:
+        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
+        return self._probes.sample(self._with_statistics(self._state))
+
+    def slow_down(self, factor: float) -> None:
+        """Multiplies both learning rates by `factor` from now on; the state keeps it."""
+        slower: Arrays = {RATE_FACTOR: np.asarray(self._state[RATE_FACTOR]) * np.float32(factor)}
+        self._state = self._state | self._placed(slower)
+
+    def state(self) -> Arrays:
+        """Named arrays of every network and optimizer, and the number of steps done."""
+        arrays = {name: np.asarray(array) for name, array in self._with_statistics(self._state).items()}
+        return {**arrays, "step": np.asarray(self._steps_done, np.int64)}
+
+    def load(self, arrays: Arrays) -> None:
+        """Takes up a state, also in the middle of a training: the images go on where that state stood."""
+        given = {name: array for name, array in arrays.items() if name != "step"}
+        check_fit(given, {name: array.shape for name, array in self._state.items()})
+        self._state = self._placed({name: given[name].astype(own.dtype) for name, own in self._state.items()})
+        self._steps_done = int(arrays["step"])
+
+    def describe(self) -> dict[str, object]:
+        """Strategy, devices and versions."""
+        return {
+            "strategy": f"SPMD over {self._mesh.size} device(s)",
+            "devices": [f"{device.device_kind} {device.id}" for device in self._mesh.devices.flat],
+            "jax": jax.__version__,
+            "keras": keras.__version__,
+            "parameters": {name: network.count_params() for name, network in self._model.networks.items()},
+        }
+
+    # ---- parts --------------------------------------------------------------------------------------------------
+
+    def _placed(self, arrays: Arrays) -> State:
+        """The same on every device."""
+        state: State = placed(arrays, NamedSharding(self._mesh, EVERYWHERE))
+        return state
+
+    def _rows(self, steps: int) -> jax.Array:
+        """Which images each step sees, filled up to the length of the longest call."""
+        rows = self._order.rows(self._steps_done, steps)
+        filled = np.pad(rows, ((0, most_steps(self._spec) - steps), (0, 0), (0, 0)))
+        on_devices: jax.Array = placed(filled, self._call.arguments[2].sharding)
+        return on_devices
+
+    def _with_statistics(self, state: State) -> State:
+        """The averaged generator takes over the batch-norm statistics of the one in training."""
+        kept = {name.replace("generator", "average", 1): state[name] for name in self._model.statistics}
+        return state | {name: array for name, array in kept.items() if name in state}
+
+    def _weights(self) -> State:
+        """Everything that gradients move, as the first device holds it."""
+        names = [name for names in self._model.trainable.values() for name in names]
+        return on_first_device({name: self._state[name] for name in names})
+
+    def _moved_since_mark(self) -> dict[str, float]:
+        """`update_ratio_<network>`: norm of the change of all weights since `mark`, over their norm then. Forgets the mark."""
+        before, self._marked = self._marked, {}
+        if not before:
+            return {}
+        now = self._weights()
+        return {
+            f"update_ratio_{network}": float(
+                _norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names])
+            )
+            for network, names in self._model.trainable.items()
+        }
+
+
+def _norm(arrays: list[jax.Array]) -> np.ndarray:
+    return np.sqrt(sum(np.square(np.asarray(array, np.float64)).sum() for array in arrays))
+
+
+ENGINE = JaxEngine

@@ -1,0 +1,1 @@
+"""The TensorFlow engine: tf.distribute, one process for each worker."""

@@ -1,0 +1,238 @@
+"""The tensorflow engine: a custom loop on tf.distribute, many steps inside one tf.function."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gan_runtime.data.contract import ImageSet
+from gan_runtime.engines.contract import (
+    Arrays,
+    DeviceMemory,
+    ProbeResult,
+    ProfiledSteps,
+    StepKernels,
+    StepNumbers,
+)
+from gan_runtime.engines.rates import rate_plan
+from gan_runtime.engines.schedules import StepRate
+from gan_runtime.engines.tf.counts import step_kernels
+from gan_runtime.engines.tf.devices import fullest, make_strategy
+from gan_runtime.engines.tf.input import distributed_batches
+from gan_runtime.engines.tf.optimizers import make_optimizer
+from gan_runtime.engines.tf.probes import Probes
+from gan_runtime.engines.tf.profile import profiled
+from gan_runtime.engines.tf.state import NetworkState
+from gan_runtime.engines.tf.step import ReplicaStep
+from gan_runtime.engines.tf.workers import WaitClock, Workers
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+
+
+class TfEngine:
+    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
+
+    def __init__(self, spec: RunSpec, workload: Workload, data: ImageSet, accelerator: str) -> None:
+        self._spec, self._workload, self._images = spec, workload, data.images
+        self._strategy = make_strategy(spec, accelerator)
+        self._replicas = self._strategy.num_replicas_in_sync
+        self._workers = Workers(spec, self._strategy)
+        self._clock = WaitClock(is_on=not self._workers.is_one)
+        self._steps_done = 0
+        self._settled_at: int | None = None  # the steps done when the replicas were last made one model
+        self._iterator: Any = None
+        self._past_iterators: list[
+            Any
+        ] = []  # freeing one makes TensorFlow wait for its threads, up to minutes (measured)
+        keras.utils.set_random_seed(spec.seed)
+        keras.config.set_dtype_policy(spec.precision)
+        with self._strategy.scope():
+            self._networks = workload.networks()
+            self._average = _copy_of_generator(workload, self._networks) if spec.ema_decay else None
+            # Read in every step on every replica, written by the host only.
+            self._rate_factor = keras.Variable(
+                1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
+            )
+            self._optimizers = {name: self._optimizer(name) for name in self._networks}
+        shown = (
+            {**self._networks, "generator": self._average} if spec.samples_from == "ema" else self._networks
+        )
+        self._step = ReplicaStep(
+            spec, workload, self._networks, self._optimizers, self._replicas, accelerator, self._clock
+        )
+        local = spec.sync_every_steps > 1
+        self._state = NetworkState(
+            self._strategy, self._networks, self._optimizers, self._average, self._rate_factor, local
+        )
+        self._probes = Probes(spec, workload, self._strategy, self._networks, shown, self._step, self._images)
+        # Nothing in a step depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes seconds.
+        self._replica_call = tf.autograph.experimental.do_not_convert(self._replica_step)
+        self._call = tf.function(self._train_call, reduce_retracing=True)
+
+    # ---- the contract -------------------------------------------------------------------------------------------
+
+    def told_by_all(self, number: int) -> tuple[int, int]:
+        """Lowest and highest of the numbers that the workers tell."""
+        return self._workers.extremes(number)
+
+    def trace(self) -> None:
+        """Builds the graphs of the training call and of what an epoch's end asks for, without running them."""
+        self._traced()
+        self._probes.trace()
+
+    def kernels(self) -> StepKernels:
+        """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
+        asked = self._spec.count_kernels == "yes"
+        return step_kernels(
+            self._traced(), self._step.compiled_texts(self._images.shape[1:]) if asked else ()
+        )
+
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
+        begin = time.perf_counter()
+        rows, stamps, heard = self._call(
+            self._batches(), *self._counters(steps), self._workers.word(stop_wish)
+        )
+        numbers = rows.numpy()
+        self._steps_done += steps
+        values = {metric: numbers[:, column] for column, metric in enumerate(self._step.metrics)}
+        seconds = time.perf_counter() - begin
+        return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
+
+    def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
+        """Trains `steps` steps under TensorFlow's profiler."""
+        return profiled(lambda: self.run(steps, stop_wish), tuple(self._networks))
+
+    def device_memory(self) -> DeviceMemory | None:
+        """Of the fullest GPU or TPU core; None on CPUs, whose allocator tells nothing of use."""
+        return fullest(self._strategy.extended.worker_devices)
+
+    def mark(self) -> None:
+        """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
+        self._state.mark()
+
+    def probe(self) -> ProbeResult:
+        """Histograms and scores on the first images of the set; `update_ratio_…` only after `mark`."""
+        moved = self._state.moved_since_mark()
+        self._settle()
+        found = self._probes.probe(self._steps_done)
+        return ProbeResult(found.histograms, {**found.scores, **moved})
+
+    def sample(self) -> np.ndarray:
+        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
+        self._settle()
+        return self._probes.sample()
+
+    def slow_down(self, factor: float) -> None:
+        """Multiplies both learning rates by `factor` from now on; the state keeps it."""
+        self._rate_factor.assign(self._rate_factor * factor)
+
+    def state(self) -> Arrays:
+        """Named arrays of every network and optimizer, and the number of steps done."""
+        self._settle()
+        return {**self._state.arrays(), "step": np.asarray(self._steps_done, np.int64)}
+
+    def load(self, arrays: Arrays) -> None:
+        """Takes up a state, also in the middle of a training: the images go on where that state stood."""
+        self._state.assign({name: array for name, array in arrays.items() if name != "step"})
+        self._steps_done, self._settled_at = int(arrays["step"]), None
+        self._past_iterators.append(self._iterator)
+        self._iterator = None
+
+    def describe(self) -> dict[str, object]:
+        """Strategy, devices and versions."""
+        return {
+            "strategy": type(self._strategy).__name__,
+            "devices": list(self._strategy.extended.worker_devices),
+            "tensorflow": tf.__version__,
+            "keras": keras.__version__,
+            "parameters": {name: network.count_params() for name, network in self._networks.items()},
+        }
+
+    # ---- many steps ---------------------------------------------------------------------------------------------
+
+    def _train_call(
+        self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the words of all workers."""
+        rows = tf.TensorArray(tf.float32, size=steps)
+        stamps = tf.TensorArray(tf.float64, size=steps)
+        heard = self._workers.sum(word, self._clock)
+        for index in tf.range(steps):
+            numbers, own_stamps = self._strategy.run(
+                self._replica_call, args=(next(iterator), first_step + index)
+            )
+            local = self._workers.local_mean(numbers)
+            rows = rows.write(index, local)
+            if self._spec.sync_every_steps > 1:
+                self._average_when_due(first_step + index + 1, local)
+            stamps = stamps.write(
+                index, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0)
+            )
+        mean = self._workers.mean(rows.stack(), self._clock)
+        return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
+
+    def _replica_step(self, images: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """float32 (metrics,), and the stamps of the step's collectives."""
+        numbers = self._step(images, step)
+        if self._average is not None:
+            with tf.control_dependencies([numbers]):
+                self._state.follow_average(self._spec.ema_decay)
+        return numbers, self._clock.take()
+
+    def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
+        """Ends a stretch of local steps; `numbers` are those of the last one."""
+        due = steps_done % self._spec.sync_every_steps == 0
+
+        def average() -> tf.Tensor:
+            self._strategy.run(self._state.average_everything)
+            return tf.constant(True)
+
+        self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+
+    def _traced(self) -> Any:
+        """The graph of the training call; traced once."""
+        return self._call.get_concrete_function(
+            self._batches(), *self._counters(1), self._workers.word(False)
+        )
+
+    def _settle(self) -> None:
+        """Once for everything that an epoch's end wants of the one model: probe, samples, state."""
+        if self._settled_at != self._steps_done:
+            self._state.settle()
+            self._settled_at = self._steps_done
+
+    def _batches(self) -> Any:
+        if self._iterator is None:
+            self._iterator = distributed_batches(self._strategy, self._spec, self._images, self._steps_done)
+        return self._iterator
+
+    def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
+        plan = rate_plan(self._spec, network, self._spec.steps_per_epoch(len(self._images)))
+        updates = self._spec.discriminator_steps if network == "discriminator" else 1
+        rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
+        optimizer = make_optimizer(self._spec, network, rate, self._clock)
+        optimizer.build(
+            self._networks[network].trainable_variables
+        )  # variables cannot be made inside the traced call
+        return optimizer
+
+    def _counters(self, steps: int) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.constant(self._steps_done, tf.int32), tf.constant(steps, tf.int32)
+
+
+def _copy_of_generator(workload: Workload, networks: dict[str, Any]) -> Any:
+    copy = workload.networks()["generator"]
+    for variable, original in zip(copy.variables, networks["generator"].variables, strict=True):
+        variable.assign(original)
+    return copy
+
+
+ENGINE = TfEngine

@@ -1,0 +1,174 @@
+"""Kernels of the training step for the TensorFlow engine: the mathematics of the Keras layers, faster.
+
+On a CPU with AVX-512 bfloat16 (`python -m benchmarks.kernel_times` measures each):
+* TensorFlow's filter gradient is much slower in bfloat16 than its forward convolution. A filter gradient is itself a forward
+  convolution with batch and channels exchanged, so it is computed as one.
+* A transposed convolution to one channel, and the input gradient of a convolution from one channel, are slow. Split by the
+  parity of the output pixel they are ordinary 3 × 3 convolutions to 4 channels.
+* Keras' batch norm is several passes over memory, FusedBatchNorm is one.
+Elsewhere (GPU, TPU, XLA) the compiler's and vendor's own convolutions are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+PHASE_KERNEL = 5  # the parity split is written out for kernels of 5 × 5 with stride 2
+PHASE_CHANNELS = 4  # with more output channels the plain kernel is as fast
+EXCHANGED_CHANNELS = 16  # with fewer channels the plain filter gradient is faster
+
+
+class PlainKernels:
+    """TensorFlow's convolutions as they are; batch norm fused, or synchronised over the replicas."""
+
+    def __init__(self, synchronised: bool = False) -> None:
+        self._synchronised = synchronised
+
+    def convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+        """See `step_context.Kernels`."""
+        return tf.nn.conv2d(images, kernel, stride, "SAME")
+
+    def transposed_convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+        """See `step_context.Kernels`."""
+        return _input_gradient(images, kernel, stride, stride * images.shape[1])
+
+    def batch_norm(
+        self, values: tf.Tensor, gamma: Any, beta: Any, epsilon: float
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """See `step_context.Kernels`."""
+        norm = synchronised_batch_norm if self._synchronised else fused_batch_norm
+        return norm(values, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta), epsilon)
+
+
+class CpuKernels(PlainKernels):
+    """Convolutions whose gradients, and whose single-channel cases, are re-laid for oneDNN."""
+
+    def convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+        """See `step_context.Kernels`."""
+        backward_scope = _backward_scope()
+
+        @tf.custom_gradient
+        def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
+            def backward(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+                with tf.name_scope(backward_scope):
+                    by_images = _input_gradient_by_phases(upstream, kernel, stride, images.shape[1])
+                    return by_images, filter_gradient(images, upstream, kernel, stride)
+
+            return tf.nn.conv2d(images, kernel, stride, "SAME"), backward
+
+        return forward(images, kernel)
+
+    def transposed_convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+        """See `step_context.Kernels`."""
+        backward_scope = _backward_scope()
+
+        @tf.custom_gradient
+        def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
+            def backward(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+                with tf.name_scope(backward_scope):
+                    return tf.nn.conv2d(upstream, kernel, stride, "SAME"), filter_gradient(
+                        upstream, images, kernel, stride
+                    )
+
+            return _input_gradient_by_phases(images, kernel, stride, stride * images.shape[1]), backward
+
+        return forward(images, kernel)
+
+
+def _backward_scope() -> str:
+    """The name under which TensorFlow itself would file the gradient of what is built here, for profiles to find it."""
+    return f"gradient_tape/{tf.get_current_name_scope()}/"
+
+
+def filter_gradient(images: tf.Tensor, upstream: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+    """Gradient of a "same" convolution's kernel: (k, k, channels in, channels out).
+
+    dK[y, x, i, o] = sum over b, v, u of images[b, v·s + y - p, u·s + x - p, i] · upstream[b, v, u, o] is a convolution of the
+    images with `upstream` as its kernel, dilated by the stride s, where the batch takes the place of the channels.
+    """
+    size, _, channels_in, channels_out = kernel.shape
+    # In float32 without a stride both ways run at the same rate, and the plain one needs no transposing.
+    plain_is_as_fast = images.dtype == tf.float32 and stride == 1
+    if plain_is_as_fast or min(channels_in, channels_out) < EXCHANGED_CHANNELS:
+        strides = [1, stride, stride, 1]
+        return tf.raw_ops.Conv2DBackpropFilter(
+            input=images, filter_sizes=kernel.shape, out_backprop=upstream, strides=strides, padding="SAME"
+        )
+    padding = [[0, 0], *(_same_padding(images.shape[axis], size, stride) for axis in (1, 2)), [0, 0]]
+    exchanged = tf.transpose(images, [3, 1, 2, 0])
+    found = tf.nn.conv2d(exchanged, tf.transpose(upstream, [1, 2, 0, 3]), 1, padding, dilations=stride)
+    return tf.transpose(found[:, :size, :size], [1, 2, 0, 3])
+
+
+def _same_padding(size: int, kernel: int, stride: int) -> list[int]:
+    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    return [total // 2, total - total // 2]
+
+
+def _input_gradient(upstream: tf.Tensor, kernel: tf.Tensor, stride: int, size: int) -> tf.Tensor:
+    """Gradient of a "same" convolution of square images of `size` pixels."""
+    return tf.nn.conv2d_transpose(
+        upstream, kernel, [upstream.shape[0], size, size, kernel.shape[2]], stride, "SAME"
+    )
+
+
+def _input_gradient_by_phases(upstream: tf.Tensor, kernel: tf.Tensor, stride: int, size: int) -> tf.Tensor:
+    """The same as `_input_gradient`. Output pixel 2q + r takes kernel row r + 1 - 2d of input pixel q + d, d in -1, 0, 1."""
+    if stride != 2 or size % 2 or kernel.shape[0] != PHASE_KERNEL or kernel.shape[2] > PHASE_CHANNELS:
+        return _input_gradient(upstream, kernel, stride, size)
+    rows = [3, 1, 5, 4, 2, 0]  # of phase 0, then of phase 1; row 5 is the zero row added below
+    padded = tf.pad(kernel, [[0, 1], [0, 1], [0, 0], [0, 0]])
+    taps = tf.gather(tf.gather(padded, rows, axis=0), rows, axis=1)
+    phases = tf.reshape(taps, [2, 3, 2, 3, kernel.shape[2], kernel.shape[3]])
+    small = tf.reshape(tf.transpose(phases, [1, 3, 5, 0, 2, 4]), [3, 3, kernel.shape[3], 4 * kernel.shape[2]])
+    return tf.nn.depth_to_space(tf.nn.conv2d(upstream, small, 1, "SAME"), 2)
+
+
+def fused_batch_norm(
+    values: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Batch norm over this replica's values; mean and biased variance in float32."""
+    images = (
+        values if len(values.shape) == 4 else tf.reshape(values, [values.shape[0], 1, 1, values.shape[-1]])
+    )
+    outputs, mean, unbiased = tf.compat.v1.nn.fused_batch_norm(
+        images, gamma, beta, epsilon=epsilon, is_training=True
+    )
+    count = images.shape[0] * images.shape[1] * images.shape[2]
+    return (
+        tf.reshape(outputs, values.shape),
+        tf.stop_gradient(mean),
+        tf.stop_gradient(unbiased * (count - 1) / count),
+    )
+
+
+def synchronised_batch_norm(
+    values: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Batch norm over the values of all replicas, exchanged in one all-reduce a layer; the mean of equal shares is exact."""
+    wide = tf.cast(values, tf.float32)
+    axes = list(range(len(values.shape) - 1))
+    own = tf.stack([tf.reduce_mean(wide, axes), tf.reduce_mean(tf.square(wide), axes)])
+    mean, mean_square = tf.unstack(_mean_over_replicas(own))
+    variance = tf.maximum(mean_square - tf.square(mean), 0.0)
+    outputs = tf.nn.batch_normalization(wide, mean, variance, beta, gamma, epsilon)
+    return tf.cast(outputs, values.dtype), tf.stop_gradient(mean), tf.stop_gradient(variance)
+
+
+@tf.custom_gradient
+def _mean_over_replicas(own: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+    """The way back is the same exchange; it is written out so that profiles find it under its layer's name."""
+    backward_scope = _backward_scope()
+
+    def exchanged(values: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope("all_reduce_batch_norm"):
+            return tf.distribute.get_replica_context().all_reduce("mean", values)
+
+    def backward(upstream: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope(backward_scope):
+            return exchanged(upstream)
+
+    return exchanged(own), backward

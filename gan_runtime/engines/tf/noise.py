@@ -1,0 +1,75 @@
+"""The noise of one step on one replica, from TensorFlow's stateless generators.
+
+Latents are drawn for the whole global batch from (seed, step) and each replica takes its rows, so the same images are
+made whatever the number of replicas. Dropout masks are keyed by the replica as well.
+
+Measured in TensorFlow 2.21: compiled by XLA, stateless_normal and negative seeds give other numbers than the plain
+kernels; random words of non-negative seeds are the same. So everything here is made from such words.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+NON_NEGATIVE = 2**31 - 1  # mask of a seed's bits without the sign
+STREAMS_PER_PHASE = 1000  # more than any phase opens
+LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random words that floats would take
+
+
+class StepNoise:
+    """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
+
+    `shares`: the parts into which the global batch is divided, replicas times accumulation steps; `share`: the part at hand.
+    `phase`: number of the phase within the step, each with streams of its own.
+    """
+
+    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, phase: int = 0) -> None:
+        self._seed, self._step, self._share, self._shares = seed, step, share, shares
+        self._streams = phase * STREAMS_PER_PHASE
+
+    def normal(self, rows: int, columns: int) -> tf.Tensor:
+        """float32 (rows, columns)."""
+        everyone = tf.reshape(
+            _normals(rows * self._shares * columns, self._step_key()), [rows * self._shares, columns]
+        )
+        return tf.ensure_shape(tf.slice(everyone, [self._share * rows, 0], [rows, columns]), [rows, columns])
+
+    def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
+        """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
+        kept_levels = round((1.0 - rate) * LEVELS)
+        if kept_levels == LEVELS:  # which no byte can hold: it would wrap to 0 and drop everything
+            return values
+        key = _fold_in(self._step_key(), self._share)
+        keep = _random_bytes(values.shape, key) < tf.constant(kept_levels, tf.uint8)
+        return tf.where(
+            keep, values * tf.cast(LEVELS / kept_levels, values.dtype), tf.zeros([], values.dtype)
+        )
+
+    def _step_key(self) -> tf.Tensor:
+        self._streams += 1
+        return _fold_in(tf.constant([self._seed, self._streams], tf.int32), self._step)
+
+
+def _fold_in(key: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
+    return tf.bitwise.bitwise_and(tf.random.experimental.stateless_fold_in(key, number), NON_NEGATIVE)
+
+
+def _random_words(count: int, key: tf.Tensor) -> tf.Tensor:
+    return tf.random.stateless_uniform([count], key, minval=None, maxval=None, dtype=tf.uint32)
+
+
+def _random_bytes(shape: tf.TensorShape, key: tf.Tensor) -> tf.Tensor:
+    count = shape.num_elements()
+    words = _random_words(-(-count // 4), key)
+    return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint8), [-1])[:count], shape)
+
+
+def _normals(count: int, key: tf.Tensor) -> tf.Tensor:
+    """float32 (count,), standard normal, up to ±5.9: two from two uniform numbers each (Box and Muller 1958)."""
+    pairs = -(-count // 2)
+    words = tf.reshape(tf.bitwise.right_shift(_random_words(2 * pairs, key), 8), [2, pairs])
+    uniform = (tf.cast(words, tf.float32) + 0.5) / 2.0**24
+    radius, angle = tf.sqrt(-2.0 * tf.math.log(uniform[0])), 2.0 * math.pi * uniform[1]
+    return tf.concat([radius * tf.cos(angle), radius * tf.sin(angle)], axis=0)[:count]

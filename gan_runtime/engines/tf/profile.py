@@ -1,0 +1,169 @@
+"""TensorFlow's profiler round some steps, and its trace read into operations.
+
+The trace is a file .xplane.pb: planes (host, devices) of lines (threads, streams) of events. A host event of an operation
+is called "<path in the graph>:<kind>". What XLA compiled has events that carry only the names of an HLO instruction and
+module; the module's text, in the plane /host:metadata, says from which operation an instruction was made. Fused
+instructions that say nothing take the operation of what they fuse; what then has no name counts as unattributed.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.compiler.xla.service import hlo_pb2
+from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+from gan_runtime.engines.contract import ProfiledSteps, ProfileShare, StepNumbers
+from gan_runtime.engines.step_profile import Op, Window, shares
+
+WINDOW = "profiled_steps"  # the event that spans the profiled call
+_HOST, _METADATA, _DEVICE = "/host:CPU", "/host:metadata", "/device:"
+_OPERATION = re.compile(r"^(?P<name>[^:\s]+):(?P<kind>[A-Za-z_]\w*)$")
+_WAITS_FOR_INPUT = "IteratorGetNextOp::DoCompute"
+_BACKGROUND = (
+    "tf_data_"  # threads that prepare batches ahead; only waiting for a batch takes time from the step
+)
+_DEVICE_LINES = ("Stream", "XLA Ops")  # the other lines of a device repeat these in summary
+_ENDED = "end: "  # what XLA handed to a pool of threads ends with an event of its own
+_PICOSECONDS = 1e-12
+HloNames = dict[tuple[str, str], str]  # (module, instruction) → path in the graph
+
+
+def profiled(run: Callable[[], StepNumbers], networks: tuple[str, ...]) -> ProfiledSteps:
+    """Runs some steps under the profiler. One profiler runs per process at a time."""
+    options = tf.profiler.experimental.ProfilerOptions(
+        host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+    )
+    with tempfile.TemporaryDirectory(prefix="gan-profile-") as folder:
+        tf.profiler.experimental.start(folder, options)
+        try:
+            with tf.profiler.experimental.Trace(WINDOW):
+                numbers = run()
+        finally:
+            tf.profiler.experimental.stop()
+        return ProfiledSteps(numbers, read(Path(folder), networks))
+
+
+def read(folder: Path, networks: tuple[str, ...]) -> tuple[ProfileShare, ...]:
+    """The shares of the trace that the profiler left in `folder`."""
+    space = xplane_pb2.XSpace()
+    for path in sorted(folder.rglob("*.xplane.pb")):
+        space.MergeFromString(path.read_bytes())
+    devices, window = operations(space)
+    return shares(devices, window, networks)
+
+
+def operations(space: Any) -> tuple[list[list[Op]], Window]:
+    """The operations of each device and the window of the profiled call.
+
+    Accelerators have planes of their own, to which the host adds the waiting for input. Without them the host is the
+    device, one for all simulated cores.
+    """
+    hlo_names = _hlo_names(space)
+    host, window = [], Window(0.0, 0.0)
+    for plane in (plane for plane in space.planes if plane.name == _HOST):
+        host += list(_host_operations(plane, hlo_names))
+        window = _window(plane) or window
+    accelerators = [
+        list(_device_operations(plane, hlo_names)) for plane in space.planes if plane.name.startswith(_DEVICE)
+    ]
+    accelerators = [ops for ops in accelerators if ops]
+    waits = [op for op in host if op.kind == _WAITS_FOR_INPUT]
+    return ([[*ops, *waits] for ops in accelerators] or [host]), window
+
+
+def _window(plane: Any) -> Window | None:
+    for line in plane.lines:
+        for event in line.events:
+            if plane.event_metadata[event.metadata_id].name == WINDOW:
+                start_s = _start_s(line, event)
+                return Window(start_s, start_s + event.duration_ps * _PICOSECONDS)
+    return None
+
+
+def _start_s(line: Any, event: Any) -> float:
+    return line.timestamp_ns * 1e-9 + event.offset_ps * _PICOSECONDS
+
+
+def _host_operations(plane: Any, hlo_names: HloNames) -> Iterator[Op]:
+    stats = _StatReader(plane)
+    started: dict[int, Op] = {}
+    ended: dict[int, float] = {}
+    for line in plane.lines:
+        for event in line.events:
+            name = plane.event_metadata[event.metadata_id].name
+            op = Op(name, "", _start_s(line, event), event.duration_ps * _PICOSECONDS, line.name)
+            if name == _WAITS_FOR_INPUT:
+                yield replace(op, name="", kind=name)
+            elif name.startswith(_ENDED):
+                ended[int(stats.of(event, "_c") or 0)] = op.end_s
+            elif instruction := stats.of(event, "hlo_op"):
+                op = replace(
+                    op, name=hlo_names.get((str(stats.of(event, "hlo_module")), str(instruction)), "")
+                )
+                started[int(stats.of(event, "_p") or 0)] = op
+                yield op
+            elif (found := _OPERATION.match(name)) and not line.name.startswith(_BACKGROUND):
+                yield replace(op, name=found["name"], kind=found["kind"])
+    for key, op in started.items():
+        yield replace(op, seconds=ended.get(key, op.end_s) - op.start_s, handed_over=True)
+
+
+def _device_operations(plane: Any, hlo_names: HloNames) -> Iterator[Op]:
+    stats = _StatReader(plane)
+    for line in (line for line in plane.lines if line.name.startswith(_DEVICE_LINES)):
+        for event in line.events:
+            kernel = plane.event_metadata[event.metadata_id].name
+            path = str(stats.of(event, "tf_op") or "").rpartition(":")[0]
+            if not path:
+                path = hlo_names.get(
+                    (str(stats.of(event, "hlo_module")), str(stats.of(event, "hlo_op") or kernel)), ""
+                )
+            yield Op(path, kernel, _start_s(line, event), event.duration_ps * _PICOSECONDS, line.name)
+
+
+class _StatReader:
+    """Statistics of a plane's events by name."""
+
+    def __init__(self, plane: Any) -> None:
+        self._plane = plane
+        self._names = {key: stat.name for key, stat in plane.stat_metadata.items()}
+
+    def of(self, event: Any, name: str) -> str | int | None:
+        """None when the event has no such statistic, nor what it is an event of."""
+        for stat in (*event.stats, *self._plane.event_metadata[event.metadata_id].stats):
+            if self._names.get(stat.metadata_id) == name:
+                kind = stat.WhichOneof("value")
+                return self._names.get(stat.ref_value) if kind == "ref_value" else getattr(stat, kind)
+        return None
+
+
+def _hlo_names(space: Any) -> HloNames:
+    """Which operation each HLO instruction was made from, of every module in the trace."""
+    names: HloNames = {}
+    for plane in (plane for plane in space.planes if plane.name == _METADATA):
+        for program in plane.event_metadata.values():
+            for stat in program.stats:
+                module = hlo_pb2.HloProto.FromString(stat.bytes_value).hlo_module
+                names.update({(module.name, instruction): path for instruction, path in _paths(module)})
+    return names
+
+
+def _paths(module: Any) -> Iterator[tuple[str, str]]:
+    computations = {computation.id: computation for computation in module.computations}
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            fused = [
+                inner
+                for key in instruction.called_computation_ids
+                for inner in computations[key].instructions
+            ]
+            named = [inner.metadata.op_name for inner in fused if inner.metadata.op_name]
+            if path := instruction.metadata.op_name or (named[-1] if named else ""):
+                yield instruction.name, path

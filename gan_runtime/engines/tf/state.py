@@ -1,0 +1,127 @@
+"""Everything of a run that lives on the devices: weights, optimizer slots, averages. Saved and loaded as named arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gan_runtime.engines.checkpoint_fit import check_fit
+from gan_runtime.engines.contract import Arrays
+
+RATE_FACTOR = "rate_factor"
+
+
+class NetworkState:
+    """Names are those of one device, so a state of eight replicas opens on one and back."""
+
+    def __init__(
+        self,
+        strategy: tf.distribute.Strategy,
+        networks: dict[str, Any],
+        optimizers: dict[str, Any],
+        average: Any | None,
+        rate_factor: Any,
+        local_steps: bool,
+    ) -> None:
+        self._strategy, self._networks, self._optimizers = strategy, networks, optimizers
+        self._average, self._rate_factor, self._local_steps = average, rate_factor, local_steps
+        self._replicas = strategy.num_replicas_in_sync
+        self._marked: dict[str, list[tf.Tensor]] = {}
+        self._settle_call = tf.function(self._settle_replica)
+
+    def arrays(self) -> Arrays:
+        """Every variable by name, as the first replica holds it."""
+        return {name: np.asarray(variable) for name, variable in self._variables().items()}
+
+    def assign(self, arrays: Arrays) -> None:
+        """Takes up a state on every replica.
+
+        Raises:
+            CheckpointError: names or shapes differ; nothing is changed then.
+        """
+        variables = self._variables()
+        check_fit(arrays, {name: tuple(variable.shape) for name, variable in variables.items()})
+        for name, variable in variables.items():
+            variable.assign(arrays[name])
+
+    def settle(self) -> None:
+        """Makes one model of what the replicas hold: batch-norm statistics drift apart, as each sees its own share; local steps end."""
+        if self._replicas > 1 or self._average is not None:
+            self._strategy.run(self._settle_call)
+
+    def mark(self) -> None:
+        """Remembers the weights as they are."""
+        self._marked = {
+            name: [tf.identity(variable) for variable in network.trainable_variables]
+            for name, network in self._networks.items()
+        }
+
+    def moved_since_mark(self) -> dict[str, float]:
+        """`update_ratio_<network>`: norm of the change of all weights since `mark`, over their norm then. Forgets the mark."""
+        ratios = {}
+        for name, before in self._marked.items():
+            change = [
+                tf.identity(now) - then
+                for now, then in zip(self._networks[name].trainable_variables, before, strict=True)
+            ]
+            ratios[f"update_ratio_{name}"] = float(
+                tf.linalg.global_norm(change) / tf.linalg.global_norm(before)
+            )
+        self._marked = {}
+        return ratios
+
+    # ---- on one replica -----------------------------------------------------------------------------------------
+
+    def follow_average(self, decay: float) -> None:
+        """Moves the averaged generator one step towards the one in training."""
+        assert self._average is not None
+        for kept, live in zip(
+            self._average.trainable_variables, self._networks["generator"].trainable_variables, strict=True
+        ):
+            kept.assign(kept * decay + live * (1.0 - decay))
+
+    def average_everything(self) -> None:
+        """Local steps end here: weights, slots and statistics of all replicas become their mean."""
+        _average([variable for variable in self._variables().values() if variable is not self._rate_factor])
+
+    def _settle_replica(self) -> None:
+        if self._local_steps:
+            self.average_everything()
+        elif self._replicas > 1:
+            _average(statistics(self._networks))
+        if self._average is not None:
+            live = self._networks["generator"].non_trainable_variables
+            for kept, statistic in zip(self._average.non_trainable_variables, live, strict=True):
+                kept.assign(statistic)
+
+    # ---- names --------------------------------------------------------------------------------------------------
+
+    def _variables(self) -> dict[str, Any]:
+        found: dict[str, Any] = {RATE_FACTOR: self._rate_factor}
+        for name, network in self._networks.items():
+            found |= {f"{name}/{variable.path}": variable for variable in network.variables}
+        for name, optimizer in self._optimizers.items():
+            found |= {f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables}
+        if self._average is not None:
+            found |= {f"average/{variable.path}": variable for variable in self._average.variables}
+        return found
+
+
+def statistics(networks: dict[str, Any]) -> list[Any]:
+    """What batch norm stores: the variables that no gradient moves."""
+    return [variable for network in networks.values() for variable in network.non_trainable_variables]
+
+
+def _average(variables: list[Any]) -> None:
+    """Assigns to each float variable its mean over the replicas, in one exchange."""
+    floats = [variable for variable in variables if tf.as_dtype(variable.dtype).is_floating]
+    if not floats:
+        return
+    with tf.name_scope("all_reduce_weights"):
+        means = tf.distribute.get_replica_context().all_reduce(
+            "mean", [tf.identity(variable) for variable in floats]
+        )
+    for variable, mean in zip(floats, means, strict=True):
+        variable.assign(mean)

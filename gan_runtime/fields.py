@@ -1,0 +1,44 @@
+"""What a batch holds: named arrays with a shape, a type and a scale. Data sets and workloads declare the same record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Field:
+    """One array of a batch, rows first.
+
+    value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and whose shift is 0 stays as
+    it is stored. `shape`: of one row, such as (28, 28, 1), or () for a label or an energy. `dtype`: as stored and sent.
+    `unit`: of the value. `classes`: of a label, what its numbers 0, 1, 2, … are called; empty for everything else.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "uint8"
+    scale: float = 1.0
+    shift: float = 0.0
+    unit: str = ""
+    classes: tuple[str, ...] = ()
+
+    @property
+    def is_as_stored(self) -> bool:
+        """Whether the value is the stored number itself, such as a label."""
+        return self.scale == 1.0 and self.shift == 0.0
+
+
+Fields = Mapping[str, Field]
+
+IMAGES = "images"  # the field that holds pictures
+LABELS = "labels"  # the field that holds the number of each row's class
+
+
+def pictures(height: int, width: int, channels: int) -> Field:
+    """Pictures stored as bytes, 0 is black: values from -1 to 1."""
+    return Field((height, width, channels), scale=1.0 / 127.5, shift=-1.0)
+
+
+def labels(classes: tuple[str, ...]) -> Field:
+    """The number of each row's class, 0 to len(classes) - 1."""
+    return Field((), dtype="int32", classes=classes)

@@ -1,0 +1,1 @@
+"""What is written of a run: records, the files that hold them, the folder they stand in."""

@@ -1,0 +1,195 @@
+"""The folder of one run: what lies where, and the small files through which processes talk.
+
+spec.json                  the options, written once
+journal-supervisor.jsonl   what was decided about the run (queued, starting, lost, renamed, …)
+journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other workers their own times and failures
+journal-launcher.jsonl     which of several workers ended, and how
+process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
+STOP                       a request to stop; anyone may write it
+surface.json               how far the job is that computes its loss surface; journal-surface.jsonl: what it found
+samples/ checkpoints/ snapshots/ log.txt
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gan_runtime.errors import HomeError, JournalError
+from gan_runtime.records import introduction, journal
+from gan_runtime.spec import RunSpec
+
+Stamp = tuple[int, int, int]  # inode, bytes, time of the last change in nanoseconds
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Paths and small files of one run; the folder's name is the run's id."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        """Such as quick-0007."""
+        return self.path.name
+
+    @property
+    def spec_path(self) -> Path:
+        """The options of the run as JSON."""
+        return self.path / "spec.json"
+
+    @property
+    def supervisor_journal(self) -> Path:
+        """Decisions about the run."""
+        return self.path / "journal-supervisor.jsonl"
+
+    @property
+    def launcher_journal(self) -> Path:
+        """How several workers on this host ended."""
+        return self.path / "journal-launcher.jsonl"
+
+    @property
+    def process_file(self) -> Path:
+        """Identity of the trainer process of the newest attempt."""
+        return self.path / "process.json"
+
+    def worker_lock(self, rank: int = 0) -> Path:
+        """Held by worker `rank` as long as it lives: one writer per journal."""
+        return self.path / (f".worker-{rank}.lock" if rank else ".worker.lock")
+
+    @property
+    def stop_file(self) -> Path:
+        """Exists from the moment someone asks the run to stop."""
+        return self.path / "STOP"
+
+    @property
+    def log(self) -> Path:
+        """Everything the trainer printed."""
+        return self.path / "log.txt"
+
+    @property
+    def samples(self) -> Path:
+        """Sample grids, one PNG an epoch."""
+        return self.path / "samples"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Training state, newest last."""
+        return self.path / "checkpoints"
+
+    @property
+    def snapshots(self) -> Path:
+        """Weights alone, one file an epoch, where they were asked for."""
+        return self.path / "snapshots"
+
+    @property
+    def surface_journal(self) -> Path:
+        """Loss surfaces that were computed from the snapshots."""
+        return self.path / "journal-surface.jsonl"
+
+    @property
+    def surface_file(self) -> Path:
+        """How far the job is that computes them."""
+        return self.path / "surface.json"
+
+    @property
+    def surface_lock(self) -> Path:
+        """Held by that job as long as it lives."""
+        return self.path / ".surface.lock"
+
+    def trainer_journal(self, rank: int = 0) -> Path:
+        """What worker `rank` measured."""
+        return self.path / f"journal-{rank}.jsonl"
+
+    def journals(self) -> list[Path]:
+        """Every journal, the supervisor's first."""
+        return self.in_order(self.journal_stats())
+
+    def in_order(self, names: Iterable[str]) -> list[Path]:
+        """Some journals, the supervisor's first: it says how the run was submitted."""
+        supervisor = self.supervisor_journal.name
+        return [self.path / name for name in sorted(names, key=lambda name: (name != supervisor, name))]
+
+    def journal_stats(self) -> dict[str, Stamp]:
+        """What tells by name whether a journal has changed since an earlier look. A folder that is gone has none.
+
+        Raises:
+            JournalError: what has the name of a journal is a folder, a pipe or the like.
+        """
+        found: dict[str, Stamp] = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
+            for entry in entries:
+                if journal.is_journal(entry.name):
+                    found[entry.name] = _stamp(entry)
+        return found
+
+    def announce(self) -> None:
+        """Lets the owner of the home look at this run at once; at ended runs it looks about once a minute by itself."""
+        for folder in (self.path, self.path.parent):
+            with contextlib.suppress(OSError):  # a home that may only be read has no owner
+                os.utime(folder)
+
+    def spec(self) -> RunSpec:
+        """The options of the run."""
+        return RunSpec.read(self.spec_path)
+
+    def log_tail(self, lines: int = 200) -> str:
+        """The last lines of the log; empty before the trainer has printed anything."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - 64_000))
+            text = file.read().decode("utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def request_stop(self) -> None:
+        """Asks the run to save and end; asking twice changes nothing."""
+        self.stop_file.touch()
+
+    def write_process(self, identity: dict[str, Any]) -> None:
+        """Written whole or not at all: a reader never sees half a file."""
+        write_json(self.process_file, identity)
+
+    def process(self) -> dict[str, Any] | None:
+        """pid, start time and attempt of the trainer; None before it has introduced itself, and
+        when the file says nothing that could be a process: torn by a power loss, or written by hand.
+
+        Several workers: the launcher's, and under `workers` rank, pid and start time of each. On a cluster: those of
+        rank 0, with `cluster_host`, the machine that it runs on.
+        """
+        try:
+            return introduction.read(self.process_file.read_bytes())
+        except OSError:
+            return None
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """See `write_whole`."""
+    write_whole(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes aside and renames, so that the file is old or new, never torn. Raises HomeError when the disk is full."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # else a power loss may leave the new name with an empty file
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise HomeError.not_written(path, error) from None
+    aside.replace(path)
+
+
+def _stamp(entry: os.DirEntry[str]) -> Stamp:
+    found = entry.stat()
+    if not stat.S_ISREG(found.st_mode):  # reading a pipe would never end
+        raise JournalError(f"{entry.name} is no plain file")
+    return (found.st_ino, found.st_size, found.st_mtime_ns)

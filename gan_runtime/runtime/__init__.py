@@ -1,0 +1,1 @@
+"""The owner of a home: what may be asked of runs, who starts trainers and who buries them."""

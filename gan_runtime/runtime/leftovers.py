@@ -1,0 +1,74 @@
+"""What a kill leaves behind: folders in the making, files half written. Removed where surely nobody uses them any more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import psutil
+
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+
+IDLE_SECONDS = (
+    3_600.0  # another process may be submitting or importing right now, which takes seconds to minutes
+)
+SCRATCH_PREFIX = "gan-worker-"  # then the pid of the trainer
+_IN_THE_MAKING = (".new-", ".import-")
+_SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
+_ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see rundir.write_whole
+
+
+def of_home(home: Home) -> None:
+    """For the owner, when it begins: only an owner makes results.duckdb anew, and nobody needs what was deleted."""
+    for path in home.path.glob(f"{home.database.name}.new-*"):
+        _remove(path)
+    now = _now(home.runs)
+    for path in home.runs.glob(".*-*"):
+        if path.name.startswith(".deleted-") or (
+            path.name.startswith(_IN_THE_MAKING) and now - _changed(path) > IDLE_SECONDS
+        ):
+            _remove(path)
+    for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
+        owner = _SCRATCH.fullmatch(path.name)
+        if owner and not psutil.pid_exists(int(owner[1])):
+            _remove(path)
+
+
+def of_run(run: RunDir) -> None:
+    """For the owner, while the run has no trainer."""
+    for folder in (run.samples, run.checkpoints, run.snapshots):
+        for path in folder.glob("*.part"):
+            _remove(path)
+    for path in run.path.glob(".*.json.*"):
+        if _ASIDE.fullmatch(path.name):
+            _remove(path)
+
+
+def _now(folder: Path) -> float:
+    """By the clock that dates the files in it."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b".")
+        file.flush()
+        return os.fstat(file.fileno()).st_mtime
+
+
+def _changed(folder: Path) -> float:
+    """When something in the folder or right below it last changed; now, if it vanishes meanwhile."""
+    times = []
+    for path in (folder, *folder.glob("*"), *folder.glob("*/*")):
+        with contextlib.suppress(OSError):
+            times.append(path.lstat().st_mtime)
+    return max(times, default=float("inf"))
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # of another user, or gone: what stays does no harm
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
