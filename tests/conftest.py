@@ -100,11 +100,12 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
 
 @pytest.fixture
 def write_idx() -> Callable[[Path, np.ndarray], Path]:
-    """Writes uint8 (images, height, width) as an IDX file; a name that ends in .gz is compressed."""
+    """Writes uint8 (images, height, width) or (labels,) as an IDX file; a name that ends in .gz is compressed."""
 
-    def write(path: Path, images: np.ndarray) -> Path:
+    def write(path: Path, values: np.ndarray) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = struct.pack(">HBB3I", 0, 8, 3, *images.shape) + images.tobytes()
+        header = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
+        content = header + values.astype(np.uint8).tobytes()
         path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
         return path
 

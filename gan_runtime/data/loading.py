@@ -10,14 +10,14 @@ import sys
 
 from gan_runtime import catalog
 from gan_runtime.data import digits, mnist
-from gan_runtime.data.contract import Availability, ImageSet
+from gan_runtime.data.contract import ArraySet, Availability
 from gan_runtime.errors import DatasetError, GanRuntimeError
 
 FETCH_SECONDS = 300.0
 
 
-def load(name: str) -> ImageSet:
-    """The training images. Raises DatasetError; never falls back to other data."""
+def load(name: str) -> ArraySet:
+    """The rows of a data set. Raises DatasetError; never falls back to other data."""
     return digits.load() if name == "digits" else mnist.load(name)
 
 

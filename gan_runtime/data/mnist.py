@@ -1,8 +1,9 @@
-"""MNIST and Fashion-MNIST: both come as IDX files of 28 × 28 grey images, 60,000 to train on and 10,000 to test.
+"""MNIST and Fashion-MNIST: both come as IDX files of 28 × 28 grey images, 60,000 to train on and 10,000 held out, with labels.
 
 Looked for in this order: the folder GAN_DATA_DIR, Keras' cache, then Keras' download. A folder `GAN_DATA_DIR/<dataset>`
 wins over files directly in GAN_DATA_DIR; those count as Fashion-MNIST only if the folder's name contains "fashion",
-because both sets use the same file names. A folder that holds only the t10k files gives the 10,000 test images, and says so.
+because both sets use the same file names. A folder that holds only the t10k files gives the 10,000 test images to train on, and
+says so. Label files lie beside the images; images without them make a set without labels.
 """
 
 from __future__ import annotations
@@ -13,20 +14,73 @@ from pathlib import Path
 
 import numpy as np
 
+from gan_runtime import catalog
 from gan_runtime.data import idx
-from gan_runtime.data.contract import Availability, ImageSet
+from gan_runtime.data.contract import Arrays, ArraySet, Availability, picture_set
 from gan_runtime.errors import QUOTED_CHARACTERS, DatasetError
+from gan_runtime.fields import IMAGES, LABELS, Fields
 
 DATA_VARIABLE = "GAN_DATA_DIR"
-STEMS = ("train-images", "t10k-images")
-ENDINGS = ("-idx3-ubyte", "-idx3-ubyte.gz", ".idx3-ubyte", ".idx3-ubyte.gz")
+TRAINING, HELD_OUT = "train", "t10k"  # how the names of the files begin
+ENDINGS = ("-{}-ubyte", "-{}-ubyte.gz", ".{}-ubyte", ".{}-ubyte.gz")
 SIDE = 28
 
 
 @dataclass(frozen=True)
-class _Found:
-    path: Path
-    note: str
+class _Part:
+    """The files of the training images, or of the test images. `labels` is None where no label file lies beside them."""
+
+    images: Path
+    labels: Path | None
+
+    @classmethod
+    def of(cls, folder: Path, part: str) -> _Part | None:
+        images = _first_file(folder, f"{part}-images", "idx3")
+        return cls(images, _first_file(folder, f"{part}-labels", "idx1")) if images else None
+
+    def check(self) -> int:
+        """The number of images. Raises DatasetError when a file is damaged, or the labels are not those of the images."""
+        count, height, width = idx.read_shape(self.images)
+        if (height, width) != (SIDE, SIDE) or count == 0:
+            raise DatasetError(
+                f"{self.images} holds {count} images of {height} × {width} pixels, but 28 × 28 is needed: use the original files."
+            )
+        idx.check(self.images)
+        if self.labels:
+            idx.check(self.labels, idx.LABELS)
+            (labels,) = idx.read_shape(self.labels, idx.LABELS)
+            if labels != count:
+                raise DatasetError(
+                    f"{self.labels} holds {labels} labels, but {self.images.name} beside it {count} images: use the original files."
+                )
+        return count
+
+    def read(self, classes: int) -> Arrays:
+        """Raises DatasetError: see `check`, or a label is of no class."""
+        self.check()
+        images = {IMAGES: idx.read(self.images)[..., None]}
+        if self.labels is None:
+            return images
+        labels = idx.read(self.labels, idx.LABELS)
+        if labels.max() >= classes:
+            raise DatasetError(
+                f"{self.labels} holds the label {labels.max()}, but allowed is 0 to {classes - 1}: use the original files."
+            )
+        return {**images, LABELS: labels.astype(np.int32)}
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What of a set lies in GAN_DATA_DIR: the images to train on, and others that are held out."""
+
+    training: _Part
+    held_out: _Part | None
+    note: str = ""
+
+    @property
+    def origin(self) -> str:
+        """The file of the images."""
+        return str(self.training.images)
 
 
 def availability(name: str) -> Availability:
@@ -35,49 +89,73 @@ def availability(name: str) -> Availability:
     Raises:
         DatasetError: GAN_DATA_DIR is set but holds no such images, or a file there is damaged.
     """
-    found = _in_folder(name)
-    if found:
-        images, *_ = _checked_shape(found.path)
-        idx.check(found.path)
-        return Availability(True, images, str(found.path), found.note)
+    files = _in_folder(name)
+    if files:
+        if files.held_out:
+            files.held_out.check()
+        return Availability(True, files.training.check(), files.origin, files.note)
     cached = _in_keras_cache(name)
     origin = f"Keras' cache ({cached})" if cached else "to be downloaded by Keras when the run starts"
-    return Availability(cached is not None, 60_000, origin)
+    return Availability(cached is not None, catalog.DATASETS[name].rows, origin)
 
 
-def load(name: str) -> ImageSet:
-    """uint8 (N, 28, 28, 1).
+def fields(name: str) -> Fields:
+    """Pictures, and labels where there are any. Raises DatasetError as `availability`."""
+    offered = catalog.DATASETS[name].fields
+    files = _in_folder(name)
+    return offered if files is None or files.training.labels else {IMAGES: offered[IMAGES]}
+
+
+def load(name: str) -> ArraySet:
+    """Pictures uint8 (N, 28, 28, 1) and their labels.
 
     Raises:
         DatasetError: nothing there and no network; the message names the three ways to get the images.
     """
-    found = _in_folder(name)
-    if found:
-        _checked_shape(found.path)
-        return ImageSet(name, idx.read_images(found.path)[..., None], str(found.path), found.note)
-    return ImageSet(name, _from_keras(name)[..., None], "Keras' cache")
+    files = _in_folder(name)
+    if files is None:
+        training, held_out = _from_keras(name)
+        return _set(name, training, held_out, "Keras' cache")
+    classes = len(catalog.DATASETS[name].fields[LABELS].classes)
+    training = files.training.read(classes)
+    held_out = files.held_out.read(classes) if files.held_out else {}
+    return _set(name, training, held_out, files.origin, files.note)
 
 
-def _in_folder(name: str) -> _Found | None:
+def _set(name: str, training: Arrays, held_out: Arrays, origin: str, note: str = "") -> ArraySet:
+    """Held-out rows without the labels that the others have are of no use."""
+    return picture_set(
+        name,
+        training[IMAGES],
+        origin,
+        labels=training.get(LABELS),
+        classes=catalog.DATASETS[name].fields[LABELS].classes,
+        note=note,
+        kept_back=held_out if set(training) <= set(held_out) else {},
+    )
+
+
+def _in_folder(name: str) -> _Files | None:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         return None
     root = _folder(given)
     for folder in _candidate_folders(root, name):
-        for stem in STEMS:
-            for path in (folder / f"{stem}{ending}" for ending in ENDINGS):
-                if path.is_file():
-                    reduced = stem == "t10k-images"
-                    return _Found(
-                        path,
-                        f"{folder} has only the test files: training on these 10,000 images."
-                        if reduced
-                        else "",
-                    )
+        training, held_out = _Part.of(folder, TRAINING), _Part.of(folder, HELD_OUT)
+        if training:
+            return _Files(training, held_out)
+        if held_out:
+            note = f"{folder} has only the test files: training on these 10,000 images."
+            return _Files(held_out, None, note)
     raise DatasetError(
         f"{DATA_VARIABLE} is {given!r}, but no {name} images are there: put train-images-idx3-ubyte (.gz or not) into "
         f"{root / name}, or unset {DATA_VARIABLE} to use Keras' cache or its download."
     )
+
+
+def _first_file(folder: Path, stem: str, kind: str) -> Path | None:
+    paths = (folder / f"{stem}{ending.format(kind)}" for ending in ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _folder(given: str) -> Path:
@@ -98,15 +176,6 @@ def _candidate_folders(root: Path, name: str) -> list[Path]:
     return [*own, root] if is_fashion_folder == (name == "fashion_mnist") else own
 
 
-def _checked_shape(path: Path) -> tuple[int, int, int]:
-    images, height, width = idx.read_shape(path)
-    if (height, width) != (SIDE, SIDE) or images == 0:
-        raise DatasetError(
-            f"{path} holds {images} images of {height} × {width} pixels, but 28 × 28 is needed: use the original files."
-        )
-    return images, height, width
-
-
 def _in_keras_cache(name: str) -> Path | None:
     try:
         root = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
@@ -116,18 +185,23 @@ def _in_keras_cache(name: str) -> Path | None:
         return None
 
 
-def _from_keras(name: str) -> np.ndarray:
+def _from_keras(name: str) -> tuple[Arrays, Arrays]:
+    """What is trained on, and what is held out."""
     import keras  # only trainers and the fetching child process come here
 
     try:
-        (images, _), _ = getattr(keras.datasets, name).load_data()
+        training, held_out = getattr(keras.datasets, name).load_data()
     except Exception as error:  # Keras raises bare Exception when a download fails
         raise DatasetError(
             f"{name} is not on this machine and Keras could not download it ({_first_line(error)}): "
             f"connect to the network, or set {DATA_VARIABLE} to a folder with its IDX files, "
             f"or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
         ) from None
-    return np.asarray(images, dtype=np.uint8)
+    return _arrays(*training), _arrays(*held_out)
+
+
+def _arrays(images: np.ndarray, labels: np.ndarray) -> Arrays:
+    return {IMAGES: np.asarray(images, np.uint8)[..., None], LABELS: np.asarray(labels, np.int32)}
 
 
 def _first_line(error: Exception) -> str:

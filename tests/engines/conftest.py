@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gan_runtime.data.contract import ImageSet
+from gan_runtime.data.contract import picture_set
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 from tests.engines.jax_process import JaxProcess
@@ -64,7 +64,7 @@ def make(new_group: Callable[[], None]) -> MakeEngine:
             {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options}
         )
         chosen = workload or MlpGan()
-        data = ImageSet(
+        data = picture_set(
             "random", random_images(40, chosen.image_shape[0]) if images is None else images, "test"
         )
         return kept(TfEngine(spec, chosen, data, "cpu"))

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from gan_runtime import catalog
-from gan_runtime.data.contract import ImageSet
+from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.contract import Arrays, ProbeResult
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import step as jax_step
@@ -66,7 +66,7 @@ def _engine(workload: str, images: np.ndarray, noise: str, **options: Any) -> Ja
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options}
     )
     chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
-    return JaxEngine(spec, chosen, ImageSet("random", images, "test"), "cpu")
+    return JaxEngine(spec, chosen, picture_set("random", images, "test"), "cpu")
 
 
 def _trained(engine: JaxEngine, *calls: int) -> Numbers:

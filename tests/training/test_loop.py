@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from gan_runtime.data.contract import ImageSet
+from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.contract import (
     Arrays,
     BinCounts,
@@ -375,7 +375,7 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     pixels = np.random.default_rng(1).integers(0, 256, (IMAGES, 28, 28, 1), dtype=np.uint8)
 
     def engine() -> TfEngine:
-        return TfEngine(SPEC, WORKLOAD, ImageSet("noise", pixels, "test"), "cpu")
+        return TfEngine(SPEC, WORKLOAD, picture_set("noise", pixels, "test"), "cpu")
 
     whole, parts = RunDir(tmp_path / "whole"), RunDir(tmp_path / "parts")
     for run in (whole, parts):
@@ -497,7 +497,7 @@ def test_a_generator_that_ignores_its_latents_is_flagged(
         118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8
     )  # as grey as a new generator's
     spec = RunSpec.parse({**SPEC.model_dump(), "learning_rate_generator": 1e-9})
-    engine = TfEngine(spec, Collapsed(), ImageSet("noise", pixels, "test"), "cpu")
+    engine = TfEngine(spec, Collapsed(), picture_set("noise", pixels, "test"), "cpu")
     with JournalWriter(run.trainer_journal(), 1) as writer:
         loop.train(spec, IMAGES, engine, run, writer, lambda: False)
     assert [topic for topic, _ in events(run)] == topics

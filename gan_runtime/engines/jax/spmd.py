@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from jax.sharding import NamedSharding
 
-from gan_runtime.data.contract import ImageSet
+from gan_runtime.data.contract import ArraySet
 from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import (
     Arrays,
@@ -37,7 +37,7 @@ from gan_runtime.workloads.contract import Workload
 class JaxEngine:
     """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
 
-    def __init__(self, spec: RunSpec, workload: Workload, data: ImageSet, accelerator: str) -> None:
+    def __init__(self, spec: RunSpec, workload: Workload, data: ArraySet, accelerator: str) -> None:
         self._spec = spec
         jax_cluster.join(spec, accelerator)
         self._mesh = make_mesh(spec, accelerator)

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gan_runtime.data.contract import ImageSet
+from gan_runtime.data.contract import ArraySet
 from gan_runtime.engines.contract import (
     Arrays,
     DeviceMemory,
@@ -39,7 +39,7 @@ from gan_runtime.workloads.contract import Workload
 class TfEngine:
     """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
 
-    def __init__(self, spec: RunSpec, workload: Workload, data: ImageSet, accelerator: str) -> None:
+    def __init__(self, spec: RunSpec, workload: Workload, data: ArraySet, accelerator: str) -> None:
         self._spec, self._workload, self._images = spec, workload, data.images
         self._strategy = make_strategy(spec, accelerator)
         self._replicas = self._strategy.num_replicas_in_sync

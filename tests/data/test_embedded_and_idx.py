@@ -16,12 +16,13 @@ import pytest
 import sklearn.datasets
 
 from gan_runtime import catalog
-from gan_runtime.data import digits, idx, loading
+from gan_runtime.data import digits, idx, loading, mnist
 from gan_runtime.errors import DatasetError
 from gan_runtime.home import REPOSITORY
 
 WriteIdx = Callable[[Path, np.ndarray], Path]
 TRAIN, TEST = "train-images-idx3-ubyte", "t10k-images-idx3-ubyte"
+TRAIN_LABELS, TEST_LABELS = "train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"
 
 
 @pytest.fixture
@@ -88,6 +89,27 @@ def test_digits_are_at_hand_without_reading_anything() -> None:
     assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].rows)
 
 
+def test_digits_know_which_digit_each_picture_is() -> None:
+    data = digits.load()
+    assert np.array_equal(data.resident["labels"], sklearn.datasets.load_digits().target)
+    assert data.fields["labels"].classes == tuple("0123456789")
+    assert data.fields == catalog.DATASETS["digits"].fields
+
+
+def test_all_digits_are_trained_on_so_the_held_out_ones_are_among_them() -> None:
+    data = digits.load()
+    assert (data.rows, data.held_out) == (1_797, 0)
+    assert np.array_equal(data.read_held_out(5)["images"], data.images[:5])
+
+
+def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
+    data = digits.load()
+    rows = data.read(np.array([7, 3, 7]))
+    assert list(rows) == ["images", "labels"]
+    assert rows["labels"].tolist() == [7, 3, 7]
+    assert np.array_equal(rows["images"], data.images[[7, 3, 7]])
+
+
 # ---- IDX files --------------------------------------------------------------------------------------------------------------
 
 
@@ -143,6 +165,68 @@ def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, own: s
     write_idx(folder / own / TRAIN, pictures(4))
     assert loading.availability("fashion_mnist").images == 4
     assert loading.availability("mnist").images == 3
+
+
+# ---- labels and held-out images ----------------------------------------------------------------------------------------------
+
+
+def test_label_files_beside_the_images_give_labels(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / (TRAIN_LABELS + ".gz"), np.array([9, 0, 4]))
+    data = loading.load("mnist")
+    assert data.resident["labels"].tolist() == [9, 0, 4]
+    assert data.fields == mnist.fields("mnist") == catalog.DATASETS["mnist"].fields
+
+
+def test_images_without_labels_offer_none(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    assert list(loading.load("mnist").fields) == list(mnist.fields("mnist")) == ["images"]
+
+
+def test_the_test_images_are_held_out(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / TEST, pictures(5)[3:])
+    data = loading.load("mnist")
+    assert (data.rows, data.held_out) == (3, 2)
+    assert np.array_equal(data.read_held_out(9)["images"][..., 0], pictures(5)[3:])
+
+
+def test_test_images_without_the_labels_that_the_others_have_are_left_out(
+    folder: Path, write_idx: WriteIdx
+) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / TRAIN_LABELS, np.array([9, 0, 4]))
+    write_idx(folder / TEST, pictures(2))
+    assert loading.load("mnist").held_out == 0
+    write_idx(folder / TEST_LABELS, np.array([1, 2]))
+    assert loading.load("mnist").read_held_out(2)["labels"].tolist() == [1, 2]
+
+
+def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    path = write_idx(folder / TRAIN_LABELS, np.array([1, 2]))
+    for look in (loading.availability, loading.load):
+        with pytest.raises(DatasetError) as refused:
+            look("mnist")
+        assert str(refused.value) == (
+            f"{path} holds 2 labels, but {TRAIN} beside it 3 images: use the original files."
+        )
+
+
+def test_a_label_of_no_class_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(2))
+    write_idx(folder / TRAIN_LABELS, np.array([1, 10]))
+    with pytest.raises(DatasetError, match="holds the label 10, but allowed is 0 to 9"):
+        loading.load("mnist")
+
+
+def test_a_label_file_that_is_none_is_named(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(2))
+    (folder / TRAIN_LABELS).write_bytes(b"\x00\x00\x08\x01\x00\x00\x00\x02\x01")
+    with pytest.raises(
+        DatasetError, match=r"is not a readable IDX label file .*promises 2 bytes of labels, but 1 follow"
+    ):
+        loading.availability("mnist")
 
 
 # ---- what is wrong with a file or a folder ----------------------------------------------------------------------------------
@@ -284,7 +368,7 @@ def test_a_file_without_images_is_refused(folder: Path, write_idx: WriteIdx) -> 
 
 def test_a_missing_file_is_no_readable_idx_file(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="No such file or directory"):
-        idx.read_images(tmp_path / "none")
+        idx.read(tmp_path / "none")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,10 +412,10 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
         labels.write_bytes(gzip.compress(b"\x00\x00\x08\x01" + b"\x00\x00\x00\x03" + b"\x00" * 3))
     code = (
         "from gan_runtime.data import loading; data = loading.load('fashion_mnist');"
-        "print(data.images.shape, data.images.dtype, data.images[2, 1, 0, 0], data.origin)"
+        "print(data.images.shape, data.images.dtype, data.images[2, 1, 0, 0], data.held_out, len(data.fields), data.origin)"
     )
     child = _child(["-c", code], tmp_path)
-    assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 Keras' cache"], child.stderr
+    assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 3 2 Keras' cache"], child.stderr
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
