@@ -84,6 +84,11 @@ class Home:
         return self.path / "runs"
 
     @property
+    def data(self) -> Path:
+        """One folder per prepared data set; missing before the first."""
+        return self.path / "data"
+
+    @property
     def owner_lock(self) -> Path:
         """Held by the process that owns the store and supervises the runs."""
         return self.path / "runs" / ".owner.lock"

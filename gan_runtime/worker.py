@@ -28,6 +28,7 @@ from gan_runtime import catalog, cluster, disk, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
+from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
@@ -131,11 +132,11 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     importlib.import_module(entry.flags).set_flags(
         spec, accelerator
     )  # first of all: reading MNIST loads Keras
-    data = loading.load(spec.dataset)
-    spec.check_set(len(data.images))
+    data = loading.load(spec.dataset, Home(run.path.parent.parent))
+    spec.check_set(data.rows)
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
-    print(f"{data.name}: {len(data.images)} images from {data.origin}", flush=True)
+    print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
     writer.write(
         StatusChange(status="compiling", reason="building the networks and tracing the training step")
     )
@@ -150,7 +151,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     )
     outcome = loop.train(
         spec,
-        len(data.images),
+        data.rows,
         engine,
         run,
         writer,

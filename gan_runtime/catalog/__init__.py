@@ -12,6 +12,7 @@ from gan_runtime.fields import IMAGES, LABELS, labels, pictures
 __all__ = ["DATASETS", "ENGINES", "WORKLOADS", "DatasetEntry", "EngineEntry", "WorkloadEntry", "engine"]
 
 DIGITS = tuple("0123456789")
+THREE_DIGITS = tuple(f"{number:03d}" for number in range(1_000))
 CLOTHES = (  # Xiao et al., table 2
     "T-shirt",
     "trouser",
@@ -65,6 +66,13 @@ DATASETS: dict[str, DatasetEntry] = {
         source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
         rows=1_797,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
+    ),
+    "stacked_digits": DatasetEntry(
+        title="Stacked digits (embedded)",
+        summary="Three digits in one picture, as its red, green and blue: 1,000 known modes, so that lost ones can be counted.",
+        source="Metz et al. 2017, arXiv:1611.02163; Srivastava et al. 2017, arXiv:1705.07761",
+        rows=20_000,
+        fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
     ),
     "mnist": DatasetEntry(
         title="MNIST",

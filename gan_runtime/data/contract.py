@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,6 +14,9 @@ from gan_runtime.fields import IMAGES, LABELS, Fields, labels, pictures
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]  # by field, rows first, in the types of the fields
 Indices = NDArray[np.int64]
+Progress = Callable[
+    [int, int, str], None
+]  # done, of so many (0: unknown), what is done now; raises to cancel
 
 
 class DataSet(Protocol):

@@ -1,52 +1,113 @@
-"""Finds a dataset by its catalog name. Run as a module it fetches one, in a process of its own:
+"""Finds a data set by its name: those of the catalog, and those that are prepared in a home. Run as a module it fetches one:
 
 python -m gan_runtime.data.loading mnist
 """
 
 from __future__ import annotations
 
-import subprocess
+import difflib
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from gan_runtime import catalog
-from gan_runtime.data import digits, mnist
-from gan_runtime.data.contract import ArraySet, Availability
-from gan_runtime.errors import DatasetError, GanRuntimeError
+from gan_runtime.data import digits, keras_sets, mnist, prepared, stacked_digits
+from gan_runtime.data.contract import ArraySet, Availability, DataSet
+from gan_runtime.errors import DatasetError, GanRuntimeError, quoted
+from gan_runtime.fields import Fields
+from gan_runtime.home import Home
 
-FETCH_SECONDS = 300.0
-
-
-def load(name: str) -> ArraySet:
-    """The rows of a data set. Raises DatasetError; never falls back to other data."""
-    return digits.load() if name == "digits" else mnist.load(name)
-
-
-def availability(name: str) -> Availability:
-    """Whether the images are at hand, and how many, without reading them. Raises DatasetError for a damaged folder."""
-    if name == "digits":
-        return Availability(True, catalog.DATASETS["digits"].rows, "embedded")
-    return mnist.availability(name)
+_EMBEDDED: dict[str, Callable[[], ArraySet]] = {
+    "digits": digits.load,
+    "stacked_digits": stacked_digits.load,
+}
 
 
-def ensure(name: str) -> Availability:
+@dataclass(frozen=True)
+class KnownSet:
+    """A data set that a run may name. `problem`: why it cannot be used as it is; empty when it can."""
+
+    name: str
+    title: str
+    summary: str
+    is_prepared: bool
+    rows: int
+    fields: Fields
+    problem: str = ""
+
+
+def load(name: str, home: Home | None = None) -> DataSet:
+    """The rows of a data set; prepared ones are looked for in `home`.
+
+    Raises:
+        DatasetError: unknown, missing or damaged; never falls back to other data.
+    """
+    if name in _EMBEDDED:
+        return _EMBEDDED[name]()
+    if name in catalog.DATASETS:
+        return mnist.load(name)
+    return prepared.opened(_home_of(name, home), name)
+
+
+def availability(name: str, home: Home | None = None) -> Availability:
+    """Whether the rows are at hand, and how many, without reading them. Raises DatasetError for what is unknown or damaged."""
+    if name in _EMBEDDED:
+        return Availability(True, catalog.DATASETS[name].rows, "embedded")
+    if name in catalog.DATASETS:
+        return mnist.availability(name)
+    known = prepared.manifest(_home_of(name, home), name)
+    return Availability(True, known.rows, known.origin)
+
+
+def fields_of(name: str, home: Home | None = None) -> Fields:
+    """What a row holds, without reading any. Raises DatasetError as `availability`."""
+    if name in _EMBEDDED:
+        return catalog.DATASETS[name].fields
+    if name in catalog.DATASETS:
+        return mnist.fields(name)
+    return prepared.manifest(_home_of(name, home), name).offered
+
+
+def known(home: Home) -> dict[str, KnownSet]:
+    """Every data set by its name: those of the catalog, then the prepared ones, of which some may be damaged."""
+    of_catalog = {
+        name: KnownSet(name, entry.title, entry.summary, False, entry.rows, entry.fields)
+        for name, entry in catalog.DATASETS.items()
+    }
+    return of_catalog | {name: _prepared(home, name) for name in prepared.names(home)}
+
+
+def ensure(name: str, home: Home | None = None) -> Availability:
     """As `availability`, but lets Keras download what is missing, in a child process.
 
     Raises:
-        DatasetError: the images cannot be had; the message names the three ways to get them.
+        DatasetError: the rows cannot be had; the message names the ways to get them.
     """
-    known = availability(name)
-    if known.ready:
-        return known
-    command = [sys.executable, "-m", "gan_runtime.data.loading", name]
+    at_hand = availability(name, home)
+    if at_hand.ready:
+        return at_hand
+    keras_sets.prepare(name, lambda *_: None)
+    return availability(name, home)
+
+
+def _prepared(home: Home, name: str) -> KnownSet:
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise DatasetError(
-            f"{name} was not downloaded within {FETCH_SECONDS:.0f} s: try again, or set GAN_DATA_DIR to a folder of IDX files."
-        ) from None
-    if child.returncode:
-        raise DatasetError((child.stderr.strip().splitlines() or [f"{name} could not be downloaded."])[-1])
-    return availability(name)
+        manifest = prepared.manifest(home, name)
+    except DatasetError as error:
+        return KnownSet(name, name, "", True, 0, {}, str(error))
+    return KnownSet(name, name, manifest.origin, True, manifest.rows, manifest.offered)
+
+
+def _home_of(name: str, home: Home | None) -> Home:
+    """The home in which a set is prepared. Raises DatasetError with those that there are."""
+    if home is not None and prepared.is_there(home, name):
+        return home
+    names = [*catalog.DATASETS, *(prepared.names(home) if home else ())]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = (
+        f"did you mean {near[0]}?" if near else "prepare it first, on the Data page or with `data prepare`."
+    )
+    raise DatasetError(f"no data set is called {quoted(name)}, there are {', '.join(names)}: {hint}")
 
 
 if __name__ == "__main__":

@@ -176,10 +176,16 @@ def _candidate_folders(root: Path, name: str) -> list[Path]:
     return [*own, root] if is_fashion_folder == (name == "fashion_mnist") else own
 
 
+def keras_cache() -> Path:
+    """Where Keras keeps what it has downloaded. Raises RuntimeError without a home folder."""
+    return Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
+
+
 def _in_keras_cache(name: str) -> Path | None:
     try:
-        root = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
-        path = root / ("mnist.npz" if name == "mnist" else "fashion-mnist/train-images-idx3-ubyte.gz")
+        path = keras_cache() / (
+            "mnist.npz" if name == "mnist" else "fashion-mnist/train-images-idx3-ubyte.gz"
+        )
         return path if path.is_file() else None
     except (OSError, RuntimeError):  # no home folder, or a name too long
         return None

@@ -28,7 +28,7 @@ def of_home(home: Home) -> None:
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
     now = _now(home.runs)
-    for path in home.runs.glob(".*-*"):
+    for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*")]:
         if path.name.startswith(".deleted-") or (
             path.name.startswith(_IN_THE_MAKING) and now - _changed(path) > IDLE_SECONDS
         ):

@@ -21,10 +21,11 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from gan_runtime import catalog
+from gan_runtime import catalog, fields
 from gan_runtime.data import loading
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Surface
@@ -61,8 +62,10 @@ def _compute(run: RunDir, size: int) -> int:
     try:
         states = snapshots.load(run.snapshots)
         spec = run.spec()
-        images = loading.load(spec.dataset).images
+        data = loading.load(spec.dataset, Home(run.path.parent.parent))
         from gan_runtime.surface.landscape import IMAGES, Landscape
+
+        images = data.read(np.arange(min(IMAGES, data.rows)))[fields.IMAGES]
 
         landscape = Landscape(
             importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD, images
@@ -78,8 +81,7 @@ def _compute(run: RunDir, size: int) -> int:
                 last_note = time.monotonic()
 
         surfaces = [
-            surface(landscape, network, states, size, min(IMAGES, len(images)), advance)
-            for network in landscape.networks
+            surface(landscape, network, states, size, len(images), advance) for network in landscape.networks
         ]
         journal.append(run.surface_journal, 1, *surfaces)
         run.announce()

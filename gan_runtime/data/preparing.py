@@ -1,0 +1,217 @@
+"""Preparing a data set: made aside, moved to its place as a whole, or nothing is left of it.
+
+    preparing.prepare(home, Asked("pictures", "photos", Path("photos.zip"), {"pixels": "64"}), progress)
+
+`progress(done, total, sentence)` is called between rows; what it raises cancels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gan_runtime import disk, options
+from gan_runtime.data import keras_sets, picture_files, pictures, prepared
+from gan_runtime.data.contract import Progress
+from gan_runtime.data.pictures import PictureOptions, Stored, Survey
+from gan_runtime.data.prepared import FieldRecord, Manifest
+from gan_runtime.errors import DatasetError, FieldError, HomeError, SpecError, quoted
+from gan_runtime.home import Home
+from gan_runtime.options import Option
+from gan_runtime.records.kinds import now
+
+__all__ = ["PREPARATIONS", "Asked", "Preparation", "Survey", "prepare", "survey"]
+
+VERSION = 1  # of what a preparation makes of the same files and options
+
+
+class NoOptions(BaseModel):
+    """Of a preparation that has none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """One way to get a data set. `makes_files`: from a source, under a name of one's own, into the home."""
+
+    title: str
+    summary: str
+    options: type[BaseModel] = NoOptions
+    makes_files: bool = False
+
+
+PREPARATIONS: dict[str, Preparation] = {
+    "pictures": Preparation(
+        "Your own pictures",
+        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels.",
+        PictureOptions,
+        makes_files=True,
+    ),
+    "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
+    "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One preparation that somebody wants. `name`: of the new set. `source`: a folder or file; None where it needs none."""
+
+    preparation: str
+    name: str = ""
+    source: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> BaseModel:
+        """The options as their record; everything is checked that can be known without reading the source.
+
+        Raises:
+            DatasetError: no such preparation, a source is missing or one too many, or the name cannot be one.
+            SpecError: an option is wrong.
+        """
+        known = PREPARATIONS.get(self.preparation)
+        if known is None:
+            raise DatasetError(
+                f"{quoted(self.preparation)} is no preparation: there are {', '.join(PREPARATIONS)}."
+            )
+        if known.makes_files and self.source is None:
+            raise DatasetError(f"{self.preparation} needs a folder or a .zip: say which with --from.")
+        if not known.makes_files and (self.source is not None or self.name not in ("", self.preparation)):
+            raise DatasetError(
+                f"{self.preparation} is downloaded under its own name: leave out --from and --as."
+            )
+        if known.makes_files:
+            prepared.check_name(self.name)
+        return parsed(known.options, self.options)
+
+
+def parsed(record: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    """A record of options from plain values; numbers may be text. Raises SpecError, one message for each wrong option."""
+    known = options_of(record)
+    wrong = [FieldError(name, _unknown(name, known)) for name in values if name not in known]
+    try:
+        right = {name: str(value) for name, value in values.items() if name in known}
+        built = record.model_validate(right)
+    except ValidationError as error:
+        wrong += [options.in_words(detail, known) for detail in error.errors()]
+    if wrong:
+        raise SpecError(wrong)
+    return built
+
+
+def options_of(record: type[BaseModel]) -> dict[str, Option]:
+    """For a form: the options by name."""
+    return {name: options.read_option(name, info) for name, info in record.model_fields.items()}
+
+
+def survey(asked: Asked, progress: Progress) -> Survey:
+    """What `prepare` would make, with a preview; stores nothing. Raises as `prepare`."""
+    chosen = asked.check()
+    if not isinstance(chosen, PictureOptions) or asked.source is None:
+        raise DatasetError(f"{asked.preparation} has no preview: prepare it.")
+    return pictures.survey(asked.source, chosen, progress)
+
+
+def prepare(
+    home: Home,
+    asked: Asked,
+    progress: Progress,
+    aside: Path | None = None,
+    placing: Callable[[], Any] = lambda: None,
+) -> Manifest | None:
+    """Prepares a set and returns its manifest; None for sets that lie in Keras' cache.
+
+    Does nothing when the set is there with the same content and options. `aside`: an existing folder on the home's disk for what
+    is half-made; by default one in the home, which the owner clears of what a kill has left. `placing` is called right before
+    the finished set takes its place: the last moment to cancel.
+
+    Raises:
+        DatasetError, SpecError: see `Asked.check`; the source cannot be read or used; the name is taken by another set.
+        HomeError: the home cannot be written, or has too little space.
+    """
+    chosen = asked.check()
+    if not isinstance(chosen, PictureOptions) or asked.source is None:
+        keras_sets.prepare(asked.preparation, progress)
+        return None
+    content = _content(asked, chosen, progress)
+    if prepared.is_there(home, asked.name):
+        return _same(home, asked.name, content)
+    with disk.told_when_full(home.data), _folder_aside(home, aside) as folder:
+        stored = pictures.prepare(asked.source, chosen, folder, progress)
+        manifest = _manifest(asked, chosen, content, stored)
+        prepared.write_manifest(folder, manifest)
+        placing()
+        return _placed(home, folder, manifest)
+
+
+def _manifest(asked: Asked, chosen: PictureOptions, content: str, stored: Stored) -> Manifest:
+    return Manifest(
+        name=asked.name,
+        preparation=asked.preparation,
+        source=picture_files.readable(asked.source.resolve().name) if asked.source else "",
+        options=chosen.model_dump(),
+        content=content,
+        fields={name: FieldRecord.of(field) for name, field in stored.fields.items()},
+        shards=stored.shards,
+        held_out=stored.held_out,
+        counts=stored.counts,
+        skipped=stored.skipped,
+        prepared_at=now(),
+    )
+
+
+@contextlib.contextmanager
+def _folder_aside(home: Home, aside: Path | None) -> Iterator[Path]:
+    """An empty folder for a set in the making, gone at the end unless it has been moved to its place."""
+    try:
+        home.prepare().data.mkdir(exist_ok=True)
+        around = tempfile.TemporaryDirectory(dir=aside or home.data, prefix=".new-")
+    except OSError as error:
+        raise HomeError.not_written(home.data, error) from None
+    with around as name:
+        folder = Path(name) / "set"
+        folder.mkdir()
+        yield folder
+
+
+def _placed(home: Home, folder: Path, manifest: Manifest) -> Manifest:
+    place = prepared.folder(home, manifest.name)
+    try:
+        folder.rename(place)
+    except OSError as error:
+        if prepared.is_there(home, manifest.name):  # made by another process meanwhile
+            return _same(home, manifest.name, manifest.content)
+        raise HomeError.not_written(place, error) from None
+    return manifest
+
+
+def _content(asked: Asked, chosen: BaseModel, progress: Progress) -> str:
+    """A hash of what the set is made of, and of how."""
+    if asked.source is None:
+        return ""
+    with picture_files.opened(asked.source) as files:
+        source = files.content(progress)
+    recipe = [VERSION, asked.preparation, chosen.model_dump(), source]
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
+
+
+def _same(home: Home, name: str, content: str) -> Manifest:
+    known = prepared.manifest(home, name)
+    if known.content != content:
+        raise DatasetError(
+            f"there is a data set {name} already, made of other pictures or with other options: "
+            "choose another name, or remove it first."
+        )
+    return known
+
+
+def _unknown(name: str, known: Mapping[str, Option]) -> str:
+    return f"{quoted(name)} is no option of this preparation: its options are {', '.join(known) or 'none'}."

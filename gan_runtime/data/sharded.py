@@ -1,0 +1,196 @@
+"""Data sets on disk: for each field files of rows, `images-00000.npy`, `images-00001.npy`, …, plain NumPy and memory-mapped.
+
+Nothing but the rows asked for is read, so a set may be larger than the memory. The last `held_out` rows are kept back.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from gan_runtime.data.contract import Array, ArraySet, Indices
+from gan_runtime.errors import DatasetError
+from gan_runtime.fields import Field, Fields
+
+SHARD_BYTES = (
+    512_000_000  # of rows in one file: files of a size that is easy to copy, and few of them open at a time
+)
+
+
+def shard_file(folder: Path, field: str, number: int) -> Path:
+    """Where the rows of one field lie."""
+    return folder / f"{field}-{number:05d}.npy"
+
+
+@dataclass(frozen=True)
+class ShardedSet:
+    """See `contract.DataSet`. `shards`: the number of rows in each file of each field."""
+
+    name: str
+    folder: Path
+    fields: Fields
+    shards: dict[str, tuple[int, ...]]
+    held_out: int
+    origin: str
+    note: str = ""
+
+    @property
+    def rows(self) -> int:
+        """To train on."""
+        return min(map(sum, self.shards.values())) - self.held_out
+
+    @property
+    def resident(self) -> None:
+        """Rows are streamed."""
+        return
+
+    def read(self, indices: Indices) -> dict[str, Array]:
+        """See DataSet."""
+        return {name: column.rows(indices) for name, column in self._columns.items()}
+
+    def read_held_out(self, count: int) -> dict[str, Array]:
+        """See DataSet."""
+        first, last = (self.rows, self.rows + self.held_out) if self.held_out else (0, self.rows)
+        return self.read(np.arange(first, min(first + count, last)))
+
+    def in_memory(self) -> ArraySet:
+        """The same rows as arrays."""
+        rows = {name: column.all_rows() for name, column in self._columns.items()}
+        training = {name: array[: self.rows] for name, array in rows.items()}
+        kept_back = {name: array[self.rows :] for name, array in rows.items()} if self.held_out else {}
+        return ArraySet(self.name, self.fields, training, self.origin, self.note, kept_back)
+
+    def check(self) -> None:
+        """Raises DatasetError when a file is missing, cut short, or holds other rows than promised. Reads no rows."""
+        for column in self._columns.values():
+            column.maps  # noqa: B018  (opens them)
+
+    @cached_property
+    def _columns(self) -> dict[str, _Column]:
+        return {
+            name: _Column(self.folder, name, field, self.shards[name]) for name, field in self.fields.items()
+        }
+
+
+@dataclass(frozen=True)
+class _Column:
+    """All files of one field."""
+
+    folder: Path
+    name: str
+    field: Field
+    shards: tuple[int, ...]
+
+    def rows(self, indices: Indices) -> Array:
+        """(len(indices), …): each row from the file that holds it."""
+        rows = np.empty((len(indices), *self.field.shape), self.field.dtype)
+        shard_of = np.searchsorted(self._ends, indices, side="right")
+        for shard in np.unique(shard_of):
+            its = shard_of == shard
+            rows[its] = self.maps[shard][indices[its] - (self._ends[shard] - self.shards[shard])]
+        return rows
+
+    def all_rows(self) -> Array:
+        """Everything, read from the disk once."""
+        rows = np.empty((sum(self.shards), *self.field.shape), self.field.dtype)
+        np.concatenate(self.maps, out=rows)
+        return rows
+
+    @cached_property
+    def maps(self) -> list[Array]:
+        """One array for each file, of which the system reads the pages that are asked for."""
+        return [self._map(number, rows) for number, rows in enumerate(self.shards)]
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum(self.shards)
+
+    def _map(self, number: int, rows: int) -> Array:
+        path = shard_file(self.folder, self.name, number)
+        expected = (rows, *self.field.shape)
+        try:
+            array: Array = np.load(path, mmap_mode="r")
+        except (OSError, ValueError, EOFError) as error:
+            raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
+        if array.shape != expected or array.dtype != np.dtype(self.field.dtype):
+            raise _unusable(path, f"it holds {array.dtype} {array.shape}, not {self.field.dtype} {expected}")
+        return array
+
+
+def _unusable(path: Path, reason: str) -> DatasetError:
+    return DatasetError(
+        f"{path} of a prepared data set cannot be used ({reason}): remove the data set and prepare it anew."
+    )
+
+
+class FieldWriter:
+    """Writes the rows of one field as they come, in files of about `shard_bytes`. Raises OSError when the disk takes no more."""
+
+    def __init__(self, folder: Path, name: str, field: Field, shard_bytes: int = SHARD_BYTES) -> None:
+        self._folder, self._name, self._field = folder, name, field
+        self._most_rows = max(1, shard_bytes // row_bytes(field))
+        self._file: io.BufferedWriter | None = None
+        self.shards: list[int] = []
+
+    def __enter__(self) -> FieldWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def append(self, rows: Array | Sequence[Array]) -> None:
+        """`rows`: (n, …) of the field's shape."""
+        left = np.asarray(rows, self.field_dtype).reshape(-1, *self._field.shape)
+        while len(left):
+            if self._file is None or self.shards[-1] == self._most_rows:
+                self._next_file()
+            fit = left[: self._most_rows - self.shards[-1]]
+            self._write(fit)
+            left = left[len(fit) :]
+
+    @property
+    def field_dtype(self) -> np.dtype:
+        """As stored."""
+        return np.dtype(self._field.dtype)
+
+    def close(self) -> None:
+        """The header says how many rows follow; NumPy leaves room in it for that."""
+        if self._file is not None:
+            self._file.seek(0)
+            self._write_header(self.shards[-1])
+            self._file.close()
+            self._file = None
+
+    def _write(self, rows: Array) -> None:
+        if self._file is not None:
+            self._file.write(rows.tobytes())
+        self.shards[-1] += len(rows)
+
+    def _next_file(self) -> None:
+        self.close()
+        self._file = shard_file(self._folder, self._name, len(self.shards)).open("xb")
+        self.shards.append(0)
+        self._write_header(0)
+
+    def _write_header(self, rows: int) -> None:
+        header = {
+            "descr": npy.dtype_to_descr(self.field_dtype),
+            "fortran_order": False,
+            "shape": (rows, *self._field.shape),
+        }
+        npy.write_array_header_1_0(self._file, header)  # type: ignore[arg-type]
+
+
+def row_bytes(field: Field) -> int:
+    """Bytes of one row as stored."""
+    return int(np.prod(field.shape, dtype=np.int64)) * np.dtype(field.dtype).itemsize

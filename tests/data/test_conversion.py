@@ -1,0 +1,163 @@
+"""One picture file becomes one row: turned, laid on its ground, cut or fitted, of the asked size and color."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gan_runtime.data.conversion import NotUsableError, Target, converted
+from tests.data.conftest import BLUE, GREEN, RED, encoded
+
+SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
+WHOLE = Target(pixels=32, channels=3, ground=255, cropped=False)
+
+
+def row(content: bytes, target: Target = SQUARE) -> np.ndarray:
+    return converted(io.BytesIO(content), target)
+
+
+def refused(content: bytes, target: Target = SQUARE) -> tuple[str, str]:
+    with pytest.raises(NotUsableError) as error:
+        row(content, target)
+    return error.value.kind, str(error.value)
+
+
+def halves(left: tuple[int, int, int], right: tuple[int, int, int], **options: object) -> bytes:
+    """80 × 40: two colors side by side."""
+    picture = Image.new("RGB", (80, 40), left)
+    picture.paste(right, (40, 0, 80, 40))
+    kept = io.BytesIO()
+    picture.save(kept, "PNG", **options)
+    return kept.getvalue()
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_png_jpeg_and_webp_become_bytes_of_the_asked_size(form: str) -> None:
+    made = row(encoded((200, 100, 50), (61, 47), form))
+    assert (made.shape, made.dtype) == ((32, 32, 3), np.uint8)
+    assert abs(made.astype(int) - (200, 100, 50)).max() <= 4
+
+
+def test_grey_is_the_luminance() -> None:
+    made = row(encoded((200, 100, 50)), Target(28, 1, 0, True))
+    assert made.shape == (28, 28, 1)
+    assert set(made.ravel()) == {round(0.299 * 200 + 0.587 * 100 + 0.114 * 50)}
+
+
+def test_grey_pictures_become_rgb_where_rgb_is_asked_for() -> None:
+    assert set(row(encoded((77,))).ravel()) == {77}
+
+
+def test_the_middle_square_is_cut_out() -> None:
+    picture = Image.new("RGB", (120, 40), RED)
+    picture.paste(GREEN, (40, 0, 80, 40))
+    kept = io.BytesIO()
+    picture.save(kept, "PNG")
+    made = row(kept.getvalue())
+    assert (made[:, 4:28] == GREEN).all()
+    assert (made[:, 1:31, 1] > 200).all()
+
+
+def test_a_fitted_picture_is_whole_between_two_bars_of_the_ground() -> None:
+    made = row(halves(RED, GREEN), WHOLE)
+    assert (made[:8] == 255).all()
+    assert (made[24:] == 255).all()
+    assert (made[11:21, 3:11] == RED).all()
+    assert (made[11:21, 21:29] == GREEN).all()
+
+
+def test_a_picture_is_turned_as_its_exif_says() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was held upright: turn it a quarter clockwise
+    made = row(halves(RED, GREEN, exif=exif), Target(32, 3, 0, False))
+    assert (made[3:11, 11:21] == RED).all()
+    assert (made[21:29, 11:21] == GREEN).all()
+
+
+@pytest.mark.parametrize(
+    ("ground", "shown"), [(0, (0, 0, 0)), (255, (255, 255, 255)), (128, (128, 128, 128))]
+)
+def test_the_ground_shows_through_what_is_transparent(ground: int, shown: tuple[int, int, int]) -> None:
+    target = Target(32, 3, ground, True)
+    assert (row(encoded((*BLUE, 0)), target) == shown).all()
+    assert (row(encoded((*BLUE, 255)), target) == BLUE).all()
+
+
+def test_a_palette_with_a_transparent_color_lies_on_the_ground() -> None:
+    picture = Image.new("P", (40, 40), 3)
+    picture.putpalette([0, 0, 0] * 3 + list(BLUE))
+    kept = io.BytesIO()
+    picture.save(kept, "PNG", transparency=3)
+    assert (row(kept.getvalue(), Target(32, 3, 255, True)) == 255).all()
+
+
+def test_sixteen_bits_of_grey_keep_their_shades() -> None:
+    kept = io.BytesIO()
+    Image.fromarray(np.full((40, 40), 128 * 257, np.uint16)).save(kept, "PNG")
+    assert set(row(kept.getvalue()).ravel()) == {128}
+
+
+def test_print_colors_become_rgb() -> None:
+    kept = io.BytesIO()
+    Image.new("CMYK", (40, 40), (0, 255, 255, 0)).save(kept, "JPEG")
+    made = row(kept.getvalue()).astype(int)
+    assert made[..., 0].min() > 200
+    assert made[..., 1:].max() < 60
+
+
+def test_a_large_jpeg_keeps_its_place_though_it_is_decoded_small() -> None:
+    picture = Image.new("RGB", (640, 640), RED)
+    picture.paste(BLUE, (320, 0, 640, 640))
+    kept = io.BytesIO()
+    picture.save(kept, "JPEG", quality=95)
+    made = row(kept.getvalue()).astype(int)
+    assert abs(made[:, :15] - RED).max() < 12
+    assert abs(made[:, 17:] - BLUE).max() < 12
+
+
+def test_a_picture_smaller_than_asked_for_is_not_enlarged() -> None:
+    assert refused(encoded(size=(31, 90))) == ("too small", "it has 31 × 90 pixels, fewer than 32 × 32")
+    assert row(encoded(size=(31, 90)), WHOLE).shape == (32, 32, 3)
+    assert refused(encoded(size=(31, 20)), WHOLE)[0] == "too small"
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_a_file_that_is_cut_off_is_damaged(form: str) -> None:
+    noise = io.BytesIO()
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(noise, form)
+    content = noise.getvalue()
+    kind, reason = refused(content[: len(content) // 2])
+    assert (kind, reason) in {
+        ("damaged", "it is damaged"),
+        ("no picture", "it is no JPEG, PNG or WebP picture"),
+    }
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", encoded(form="GIF"), encoded(form="BMP")])
+def test_other_files_are_no_pictures(content: bytes) -> None:
+    assert refused(content) == ("no picture", "it is no JPEG, PNG or WebP picture")
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("side", [9_500, 20_000, 60_000])
+def test_a_small_file_that_would_fill_the_memory_is_not_opened(side: int) -> None:
+    """A PNG of a few bytes whose header promises hundreds of millions of pixels."""
+
+    def part(kind: bytes, content: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    bomb = (
+        b"\x89PNG\r\n\x1a\n"
+        + part(b"IHDR", header)
+        + part(b"IDAT", zlib.compress(bytes(100)))
+        + part(b"IEND", b"")
+    )
+    assert refused(bomb) == ("too large", "it has more than 89 million pixels")

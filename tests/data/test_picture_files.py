@@ -1,0 +1,164 @@
+"""Folders and zip files of pictures: what is read, what is left out and counted, and which files are refused as a whole."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.data import picture_files
+from gan_runtime.errors import DatasetError
+from tests.data.conftest import Pack, encoded
+
+
+def quiet(*_: object) -> None:
+    """Progress that nobody reads."""
+
+
+def sentence(path: Path) -> str:
+    with pytest.raises(DatasetError) as refused, picture_files.opened(path):
+        pass
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("way", ["pack", "spread"])
+def test_names_are_sorted_and_hidden_files_are_counted(way: str, request: pytest.FixtureRequest) -> None:
+    hidden = {"__MACOSX/b/._1.png": b"x", ".DS_Store": b"x", "b/Thumbs.db": b"x"}
+    files = {"b/2.png": b"22", "b/1.png": b"1", "a.png": b"", **hidden}
+    with picture_files.opened(request.getfixturevalue(way)(files)) as source:
+        assert source.names == ["a.png", "b/1.png", "b/2.png"]
+        assert source.hidden == 3
+        assert source.size("b/2.png") == 2
+        with source.open("b/2.png") as file:
+            assert file.read() == b"22"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil.png",
+        "a/../../evil.png",
+        "/etc/evil.png",
+        "C:/evil.png",
+        "c:evil.png",
+        "a\\..\\evil.png",
+        "\\evil.png",
+        "..",
+    ],
+)
+def test_a_zip_with_a_name_that_leads_out_of_its_folder_is_refused_as_a_whole(pack: Pack, name: str) -> None:
+    path = pack({"good.png": encoded(), name: encoded()})
+    assert sentence(path) == (
+        f"photos.zip holds {name!r}, which leads out of the folder, so nothing of it is read: "
+        "pack the pictures themselves anew."
+    )
+
+
+def test_a_name_that_goes_on_behind_its_end_is_refused(pack: Pack) -> None:
+    path = pack({"good.pngXevil": encoded()})
+    path.write_bytes(path.read_bytes().replace(b"good.pngXevil", b"good.png\0evil"))
+    assert "which leads out of the folder" in sentence(path)
+
+
+def test_a_zip_with_a_link_is_refused_as_a_whole(pack: Pack) -> None:
+    path = pack({"good.png": encoded(), "link.png": ("/etc/passwd",)})
+    assert sentence(path).startswith("photos.zip holds the link 'link.png', so nothing of it is read")
+
+
+def test_an_encrypted_zip_is_refused(pack: Pack) -> None:
+    path = pack({"a.png": encoded()})
+    content = bytearray(path.read_bytes())
+    content[content.rfind(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    assert sentence(path) == "photos.zip is encrypted: pack the pictures without a password."
+
+
+@pytest.mark.parametrize("keep", [0, 10, 60, -20])
+def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
+    path = pack({"a.png": encoded(), "b.png": encoded()})
+    path.write_bytes(path.read_bytes()[:keep])
+    assert (
+        sentence(path)
+        == "photos.zip is no zip file, or damaged: give a folder, or a .zip that opens on this machine."
+    )
+
+
+def test_a_zip_that_would_unpack_to_more_than_the_limit_is_refused_unread(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = pack({f"{number}.png": bytes(1_000) for number in range(3)})
+    monkeypatch.setattr(picture_files, "MAX_BYTES", 2_999)
+    assert sentence(path).startswith("photos.zip would unpack to more than 0 GB, so nothing of it is read")
+    monkeypatch.setattr(picture_files, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(picture_files, "MAX_FILES", 2)
+    assert sentence(path).startswith("photos.zip holds 3 files, more than the 2 that are read")
+
+
+def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pack: Pack) -> None:
+    path = pack({"a.png": bytes(5_000)})
+    content = bytearray(path.read_bytes())
+    place = content.rfind(b"PK\x01\x02") + 24
+    content[place : place + 4] = struct.pack("<I", 100)
+    path.write_bytes(content)
+    with picture_files.opened(path) as source, pytest.raises(zipfile.BadZipFile, match="Bad CRC"):
+        source.open("a.png").read()
+
+
+def test_the_second_file_of_a_name_is_told(pack: Pack) -> None:
+    path = pack({"a.png": b"1"})
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as bundle:
+        bundle.writestr("a.png", b"2")
+    with picture_files.opened(path) as source:
+        assert source.names == ["a.png"]
+        assert [(skip.name, skip.kind) for skip in source.skipped] == [("a.png", "twice")]
+
+
+def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret.png").write_bytes(encoded())
+    root = spread(
+        {
+            "a.png": encoded(),
+            "link.png": (str(tmp_path / "elsewhere" / "secret.png"),),
+            "far": ("../elsewhere",),
+        }
+    )
+    os.mkfifo(root / "pipe.png")
+    with picture_files.opened(root) as source:
+        assert source.names == ["a.png"]
+        told = {skip.name: skip.reason for skip in source.skipped}
+    assert told == {"far": "it is a link", "link.png": "it is a link", "pipe.png": "it is no plain file"}
+
+
+def test_a_link_that_has_taken_the_place_of_a_file_is_not_followed(spread: Pack) -> None:
+    root = spread({"a.png": encoded()})
+    with picture_files.opened(root) as source:
+        (root / "a.png").unlink()
+        (root / "a.png").symlink_to("/etc/passwd")
+        with pytest.raises(OSError, match="symbolic"):
+            source.open("a.png")
+
+
+def test_what_is_neither_a_folder_nor_a_file_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert sentence(tmp_path / "pipe") == (
+        f"{tmp_path / 'pipe'} is neither a folder nor a plain file: give a folder or a .zip of pictures."
+    )
+    assert sentence(tmp_path / "none") == (
+        f"'{tmp_path / 'none'}' cannot be read (No such file or directory): give a folder or a .zip of pictures."
+    )
+
+
+@pytest.mark.parametrize("way", ["pack", "spread"])
+def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.FixtureRequest) -> None:
+    def content(files: dict[str, bytes], name: str) -> str:
+        with picture_files.opened(request.getfixturevalue(way)(files, name)) as source:
+            return source.content(quiet)
+
+    first = content({"a.png": b"1", "b.png": b"2"}, "one")
+    assert content({"a.png": b"1", "b.png": b"2"}, "same") == first
+    assert content({"a.png": b"1", "b.png": b"3"}, "other bytes") != first
+    assert content({"a.png": b"1", "c.png": b"2"}, "other name") != first

@@ -1,0 +1,279 @@
+"""Pictures become a data set: labels from folders, a preview before anything is stored, and all or nothing on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.data import loading, pictures, prepared, preparing
+from gan_runtime.data.pictures import PictureOptions, labels_of
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError, HomeError, SpecError
+from gan_runtime.home import Home
+from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
+
+TWO_CLASSES = {
+    **{f"top/cats/{number}.png": encoded(RED) for number in range(6)},
+    **{f"top/dogs/{number}.jpg": encoded(BLUE, form="JPEG") for number in range(4)},
+}
+SMALL = {"pixels": "32"}
+
+
+def quiet(*_: object) -> None:
+    """Progress that nobody reads."""
+
+
+def asked(source: Path, **options: Any) -> Asked:
+    return Asked("pictures", "photos", source, {**SMALL, **options})
+
+
+def sentence(act: Any, *given: Any, kind: type[Exception] = DatasetError) -> str:
+    with pytest.raises(kind) as refused:
+        act(*given)
+    return str(refused.value)
+
+
+# ---- what is made -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["pack", "spread"])
+def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureRequest) -> None:
+    manifest = preparing.prepare(home, asked(request.getfixturevalue(way)(TWO_CLASSES)), quiet)
+    data = loading.load("photos", home)
+    assert data.resident is not None
+    assert data.fields["labels"].classes == ("cats", "dogs")
+    assert data.resident["images"].shape == (10, 32, 32, 3)
+    reddish = data.resident["images"][:, 16, 16, 0] > 128
+    assert np.array_equal(data.resident["labels"] == 0, reddish)
+    assert manifest is not None
+    assert manifest.counts == {"cats": 6, "dogs": 4}
+
+
+def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: Pack) -> None:
+    files = {f"{name}/{number}.png": encoded(RED) for name in "ab" for number in range(40)}
+    first = preparing.survey(asked(spread(files)), quiet)
+    assert 5 < first.grid_labels[:20].count("a") < 15
+    assert preparing.survey(asked(spread(files, "again")), quiet).grid_labels == first.grid_labels
+
+
+def test_pictures_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
+    preparing.prepare(
+        home, asked(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})), quiet
+    )
+    assert list(loading.fields_of("photos", home)) == ["images"]
+    assert loading.availability("photos", home).images == 2
+
+
+def test_labels_are_left_out_on_request(home: Home, spread: Pack) -> None:
+    preparing.prepare(home, asked(spread(TWO_CLASSES), labels="none"), quiet)
+    data = loading.load("photos", home)
+    assert (list(data.fields), data.rows) == (["images"], 10)
+
+
+def test_held_out_rows_are_never_among_those_to_train_on(home: Home, spread: Pack) -> None:
+    files = {f"{number}.png": encoded((number,)) for number in range(20)}
+    preparing.prepare(home, asked(spread(files), held_out_percent="25", color="grey"), quiet)
+    data = loading.load("photos", home)
+    assert (data.rows, data.held_out) == (15, 5)
+    trained = set(data.read(np.arange(15))["images"][:, 0, 0, 0])
+    kept = set(data.read_held_out(99)["images"][:, 0, 0, 0])
+    assert trained | kept == set(range(20))
+    assert not trained & kept
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["1.png", "2.png"], ["", ""]),
+        (["x/1.png", "x/2.png"], ["", ""]),
+        (["x/a/1.png", "x/b/2.png"], ["a", "b"]),
+        (["./a/1.png", "./b/2.png"], ["a", "b"]),
+        (["x/a/deep/1.png", "x/b/2.png"], ["a", "b"]),
+        (["x/1.png", "x/b/2.png"], ["", "b"]),
+        (["x/1.png", "x/2.png", "docs/readme.txt"], ["", "", ""]),
+    ],
+)
+def test_the_class_is_the_first_folder_below_the_one_that_all_share(
+    names: list[str], classes: list[str]
+) -> None:
+    assert list(labels_of(names, PictureOptions()).values()) == classes
+
+
+# ---- what is left out ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(home: Home, pack: Pack) -> None:
+    others = {
+        "top/cats/broken.png": encoded()[:60],
+        "top/cats/small.png": encoded(size=(20, 50)),
+        "top/notes.txt": b"x",
+        "top/alone.png": encoded(),
+        "__MACOSX/top/._1.png": b"x",
+        ".DS_Store": b"x",
+    }
+    seen = preparing.survey(asked(pack({**TWO_CLASSES, **others}), held_out_percent="20"), quiet)
+    assert (seen.rows, seen.held_out, seen.counts) == (8, 2, {"cats": 6, "dogs": 4})
+    assert seen.grid.shape == (10, 32, 32, 3)
+    assert [label == "cats" for label in seen.grid_labels] == [bool(row[0, 0, 0] > 128) for row in seen.grid]
+    assert {skip.name: skip.reason for skip in seen.skipped.first} == {
+        "top/alone.png": "it lies beside the folders that are the classes",
+        "top/cats/broken.png": "it is damaged",
+        "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
+        "top/notes.txt": "it is no JPEG, PNG or WebP picture",
+    }
+    assert seen.skipped.counts == {"damaged": 1, "too small": 1, "no picture": 1, "no label": 1}
+    assert seen.skipped.hidden == 2
+    assert seen.bytes_on_disk == 10 * (32 * 32 * 3 + 4)
+    assert not home.data.exists(), "nothing is stored"
+
+
+def test_a_folder_whose_pictures_are_all_broken_is_no_class(home: Home, spread: Pack) -> None:
+    preparing.prepare(home, asked(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet)
+    assert loading.fields_of("photos", home)["labels"].classes == ("cats", "dogs")
+
+
+def test_a_source_without_a_usable_picture_says_why(spread: Pack) -> None:
+    small = asked(spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small"))
+    assert sentence(preparing.survey, small, quiet) == (
+        "none of the 2 files can be used; a.png: it has 20 × 20 pixels, fewer than 32 × 32: use fewer pixels."
+    )
+    other = asked(spread({"a.txt": b"x"}, "other"))
+    assert sentence(preparing.survey, other, quiet).endswith(
+        "it is no JPEG, PNG or WebP picture: give other pictures."
+    )
+    (spread({}, "x").parent / "empty").mkdir()
+    empty = asked(spread({}, "x").parent / "empty")
+    assert sentence(preparing.survey, empty, quiet).startswith("there is no picture: give a folder or a .zip")
+
+
+def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "MAX_CLASSES", 1)
+    assert sentence(preparing.survey, asked(spread(TWO_CLASSES)), quiet) == (
+        "the pictures lie in more than 1 sub-folders, too many to be classes: use labels=none."
+    )
+
+
+def test_a_member_that_is_damaged_within_the_zip_is_left_out(pack: Pack) -> None:
+    path = pack(TWO_CLASSES)
+    content = bytearray(path.read_bytes())
+    place = content.find(b"IDAT")
+    content[place + 6] ^= 255
+    path.write_bytes(content)
+    assert preparing.survey(asked(path), quiet).skipped.counts == {"damaged": 1}
+
+
+# ---- all or nothing -----------------------------------------------------------------------------------------------------------
+
+
+class CancelledError(Exception):
+    """What a caller raises to cancel."""
+
+
+@pytest.mark.parametrize("moment", ["Reading", "Converting 0", "Converted"])
+def test_a_cancelled_preparation_leaves_nothing(home: Home, pack: Pack, moment: str) -> None:
+    def progress(_done: int, _total: int, what: str) -> None:
+        if what.startswith(moment):
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        preparing.prepare(home, asked(pack(TWO_CLASSES)), progress)
+    assert not home.data.exists() or not list(home.data.iterdir())
+
+
+def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(home: Home, pack: Pack) -> None:
+    def placing() -> None:
+        assert not prepared.names(home)
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        preparing.prepare(home, asked(pack(TWO_CLASSES)), quiet, placing=placing)
+    assert not list(home.data.iterdir())
+
+
+def test_a_disk_that_is_full_leaves_nothing(home: Home, pack: Pack, files_end_at: Any) -> None:
+    source = pack(TWO_CLASSES)
+    with files_end_at(5_000), pytest.raises((HomeError, OSError)):
+        preparing.prepare(home, asked(source), quiet)
+    assert not list(home.data.iterdir())
+
+
+def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
+    home: Home, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+    said = sentence(preparing.prepare, home, asked(pack(TWO_CLASSES)), quiet, kind=HomeError)
+    assert "has 0 MB left, but a data set of 10 pictures needs 20 MB" in said
+    assert not list(home.data.iterdir())
+
+
+def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(home: Home, pack: Pack) -> None:
+    source = pack(TWO_CLASSES)
+    first = preparing.prepare(home, asked(source), quiet)
+    told: list[str] = []
+    again = preparing.prepare(home, asked(source), lambda _done, _total, what: told.append(what))
+    assert again == first
+    assert not [what for what in told if what.startswith("Convert")]
+
+
+def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
+    source = pack(TWO_CLASSES)
+    preparing.prepare(home, asked(source), quiet)
+    assert sentence(preparing.prepare, home, asked(source, color="grey"), quiet) == (
+        "there is a data set photos already, made of other pictures or with other options: "
+        "choose another name, or remove it first."
+    )
+    assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
+
+
+def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack) -> None:
+    source, other = pack(TWO_CLASSES), pack({"1.png": encoded(GREEN)}, "other.zip")
+    said = sentence(
+        lambda: preparing.prepare(
+            home, asked(other), quiet, placing=lambda: preparing.prepare(home, asked(source), quiet)
+        )
+    )
+    assert said.startswith("there is a data set photos already")
+    assert [path.name for path in home.data.iterdir()] == ["photos"]
+    assert loading.load("photos", home).rows == 10
+
+
+# ---- what is asked for --------------------------------------------------------------------------------------------------------
+
+
+def test_wrong_options_are_told_all_at_once(pack: Pack) -> None:
+    wrong = Asked(
+        "pictures", "photos", pack(TWO_CLASSES), {"pixels": "65", "held_out_percent": "90", "size": "3"}
+    )
+    said = sentence(wrong.check, kind=SpecError)
+    assert "'size' is no option of this preparation: its options are pixels, color" in said
+    assert "Side (pixels) is '65', but allowed is 28, 32, 64, 128" in said
+    assert "but allowed is at least 0 and at most 50" in said
+
+
+@pytest.mark.parametrize("name", ["", "Photos", "../x", "a b", ".new-x", "-x", "x" * 61])
+def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
+    assert "is no name for a data set: use 1 to 60 of a–z" in sentence(
+        Asked("pictures", name, pack({})).check
+    )
+
+
+def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
+    assert (
+        sentence(Asked("digits").check)
+        == "'digits' is no preparation: there are pictures, mnist, fashion_mnist."
+    )
+    assert (
+        sentence(Asked("pictures", "photos").check)
+        == "pictures needs a folder or a .zip: say which with --from."
+    )
+    assert sentence(Asked("pictures", "mnist", tmp_path).check).startswith(
+        "mnist is a data set of this program"
+    )
+    assert sentence(Asked("mnist", source=tmp_path).check).startswith(
+        "mnist is downloaded under its own name"
+    )
+    assert sentence(preparing.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."

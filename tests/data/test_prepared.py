@@ -1,0 +1,221 @@
+"""Prepared sets: rows from files larger than the memory, what is said of damaged ones, and finding a set by its name."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib import format as npy
+
+from gan_runtime import catalog
+from gan_runtime.data import loading, prepared, stacked_digits
+from gan_runtime.data.prepared import FieldRecord, Manifest
+from gan_runtime.data.sharded import FieldWriter, ShardedSet
+from gan_runtime.errors import DatasetError
+from gan_runtime.fields import Field, labels
+from gan_runtime.home import Home
+from gan_runtime.records.kinds import now
+from gan_runtime.runtime import leftovers
+
+ENERGY = Field((3,), "float32", unit="GeV")
+KIND = labels(("a", "b"))
+
+
+def written(folder: Path, rows: int = 10) -> ShardedSet:
+    """Row i holds i in its three energies, and the class i mod 2; three rows of energies in a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        FieldWriter(folder, "energy", ENERGY, shard_bytes=36) as energy,
+        FieldWriter(folder, "labels", KIND) as kind,
+    ):
+        for row in range(rows):
+            energy.append(np.full((1, 3), row))
+        kind.append(np.arange(rows) % 2)
+    shards = {"energy": tuple(energy.shards), "labels": tuple(kind.shards)}
+    return ShardedSet("showers", folder, {"energy": ENERGY, "labels": KIND}, shards, 2, "test")
+
+
+def stored(home: Home, name: str = "showers", **changes: Any) -> Manifest:
+    """A prepared set of ten rows in the home."""
+    data = written(prepared.folder(home, name))
+    known = Manifest(
+        name=name,
+        preparation="test",
+        source="showers.h5",
+        options={},
+        content="0123456789abcdef01",
+        fields={field: FieldRecord.of(record) for field, record in data.fields.items()},
+        shards=data.shards,
+        held_out=2,
+        prepared_at=now(),
+    )
+    prepared.write_manifest(prepared.folder(home, name), known.model_copy(update=changes))
+    return known
+
+
+def sentence(act: Any, *given: Any) -> str:
+    with pytest.raises(DatasetError) as refused:
+        act(*given)
+    return str(refused.value)
+
+
+# ---- rows from files ----------------------------------------------------------------------------------------------------------
+
+
+def test_rows_come_from_the_files_that_hold_them(tmp_path: Path) -> None:
+    data = written(tmp_path)
+    assert data.shards == {"energy": (3, 3, 3, 1), "labels": (10,)}
+    assert (data.rows, data.held_out, data.resident) == (8, 2, None)
+    rows = data.read(np.array([7, 0, 3, 3]))
+    assert rows["energy"][:, 0].tolist() == [7.0, 0.0, 3.0, 3.0]
+    assert rows["energy"].dtype == np.float32
+    assert rows["labels"].tolist() == [1, 0, 1, 1]
+
+
+def test_the_last_rows_are_held_out(tmp_path: Path) -> None:
+    assert written(tmp_path).read_held_out(5)["energy"][:, 0].tolist() == [8.0, 9.0]
+
+
+def test_the_files_are_plain_numpy(tmp_path: Path) -> None:
+    written(tmp_path)
+    assert np.load(tmp_path / "energy-00003.npy").tolist() == [[9.0, 9.0, 9.0]]
+
+
+def test_a_set_in_memory_holds_the_same_rows(tmp_path: Path) -> None:
+    streamed = written(tmp_path)
+    resident = streamed.in_memory()
+    assert (resident.rows, resident.held_out) == (8, 2)
+    for name in streamed.fields:
+        assert np.array_equal(resident.read(np.arange(8))[name], streamed.read(np.arange(8))[name])
+        assert np.array_equal(resident.read_held_out(2)[name], streamed.read_held_out(2)[name])
+
+
+def test_of_a_set_larger_than_any_memory_only_the_rows_asked_for_are_read(tmp_path: Path) -> None:
+    """A sparse file of 3 TB."""
+    shower, rows = Field((50, 50, 25, 1), "float32"), 12_000_000
+    with (tmp_path / "shower-00000.npy").open("wb") as file:
+        shape = (rows, *shower.shape)
+        npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})  # type: ignore[arg-type]
+        start = file.tell()
+        row_bytes = 4 * 62_500
+        file.seek(start + 9_876_543 * row_bytes)
+        file.write(np.float32(7).tobytes())
+        file.truncate(start + rows * row_bytes)
+    data = ShardedSet("showers", tmp_path, {"shower": shower}, {"shower": (rows,)}, 0, "test")
+    tracemalloc.start()
+    read = data.read(np.array([9_876_543, rows - 1]))["shower"]
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+    assert read[:, 0, 0, 0, 0].tolist() == [7.0, 0.0]
+
+
+# ---- prepared sets of a home --------------------------------------------------------------------------------------------------
+
+
+def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> None:
+    known = stored(home)
+    assert known.bytes == 10 * 16
+    assert prepared.opened(home, "showers", resident_bytes=160).resident is not None
+    assert prepared.opened(home, "showers", resident_bytes=159).resident is None
+
+
+def test_a_run_is_told_the_content_of_its_data(home: Home) -> None:
+    stored(home)
+    assert loading.load("showers", home).origin == "prepared from showers.h5, content 0123456789abcdef"
+    assert loading.availability("showers", home).images == 8
+
+
+def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> None:
+    stored(home)
+    stored(home, "torn")
+    (prepared.folder(home, "torn") / prepared.MANIFEST).write_text("{")
+    (home.data / ".new-x").mkdir()
+    (home.data / "no_manifest").mkdir()
+    known = loading.known(home)
+    assert list(known) == [*catalog.DATASETS, "showers", "torn"]
+    assert (known["showers"].rows, known["showers"].is_prepared, known["showers"].problem) == (8, True, "")
+    assert "is no manifest of a data set, or damaged: remove the data set" in known["torn"].problem
+    assert "is no manifest" in sentence(loading.load, "torn", home)
+
+
+def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
+    stored(home)
+    assert sentence(loading.load, "shower", home) == (
+        "no data set is called 'shower', there are digits, stacked_digits, mnist, fashion_mnist, showers: did you mean showers?"
+    )
+    assert sentence(loading.fields_of, "../x", home).endswith(
+        "prepare it first, on the Data page or with `data prepare`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"format": 2}, "was made by a newer version of this program"),
+        ({"shards": {"energy": (3, 3, 3, 1)}}, "contradicts itself"),
+        ({"held_out": 10}, "contradicts itself"),
+    ],
+)
+def test_a_manifest_that_cannot_be_is_refused(home: Home, changes: dict[str, Any], said: str) -> None:
+    stored(home, **changes)
+    assert said in sentence(loading.load, "showers", home)
+
+
+def test_a_file_that_is_missing_cut_short_or_of_other_rows_is_named(home: Home) -> None:
+    stored(home)
+    path = prepared.folder(home, "showers") / "energy-00001.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert sentence(loading.load, "showers", home).startswith(
+        f"{path} of a prepared data set cannot be used (mmap length"
+    )
+    np.save(path, np.zeros((2, 3), np.float32))
+    assert "it holds float32 (2, 3), not float32 (3, 3)" in sentence(loading.load, "showers", home)
+    path.write_bytes(b"")
+    assert "cannot be used" in sentence(loading.load, "showers", home)
+    path.unlink()
+    assert sentence(loading.load, "showers", home) == (
+        f"{path} of a prepared data set cannot be used (No such file or directory): "
+        "remove the data set and prepare it anew."
+    )
+
+
+def test_a_removed_set_is_gone(home: Home) -> None:
+    stored(home)
+    prepared.remove(home, "showers")
+    assert not list(home.data.iterdir())
+    assert sentence(prepared.remove, home, "showers") == f"no data set 'showers' is prepared in {home.data}."
+    assert "is prepared in" in sentence(prepared.remove, home, "..")
+
+
+def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Home) -> None:
+    stored(home)
+    (home.data / ".deleted-old").mkdir()
+    (home.data / ".new-young").mkdir()
+    leftovers.of_home(home)
+    assert sorted(path.name for path in home.data.iterdir()) == [".new-young", "showers"]
+
+
+# ---- stacked digits -----------------------------------------------------------------------------------------------------------
+
+
+def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:
+    data = loading.load("stacked_digits")
+    assert (data.rows, data.held_out) == (20_000, 2_000)
+    assert data.fields == catalog.DATASETS["stacked_digits"].fields
+    single = loading.load("digits").resident
+    assert single is not None
+    row = data.read(np.array([4]))
+    name = data.fields["labels"].classes[row["labels"][0]]
+    for channel, digit in enumerate(name):
+        same = (single["images"][..., 0] == row["images"][0, ..., channel]).all(axis=(1, 2))
+        assert str(single["labels"][same][0]) == digit
+
+
+def test_stacked_digits_have_a_thousand_modes_and_are_the_same_everywhere() -> None:
+    data, again = stacked_digits.load(), stacked_digits.load()
+    assert len(set(data.resident["labels"])) == 1_000
+    assert np.array_equal(data.images, again.images)
