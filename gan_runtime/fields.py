@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from gan_runtime.errors import DatasetError
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Field:
         """Whether the value is the stored number itself, such as a label."""
         return self.scale == 1.0 and self.shift == 0.0
 
+    @property
+    def size(self) -> str:
+        """The shape in words: "28 × 28 × 1"; "1" for a single number."""
+        return " × ".join(map(str, self.shape)) or "1"
+
 
 Fields = Mapping[str, Field]
 
@@ -42,3 +49,22 @@ def pictures(height: int, width: int, channels: int) -> Field:
 def labels(classes: tuple[str, ...]) -> Field:
     """The number of each row's class, 0 to len(classes) - 1."""
     return Field((), dtype="int32", classes=classes)
+
+
+def needed(
+    offered: Fields, name: str, allowed: Callable[[tuple[int, ...]], bool], sizes: str, advice: str
+) -> Field:
+    """The field of a data set that a workload reads.
+
+    `allowed`: whether a shape fits; `sizes`: which do, in words; `advice`: what to do where it does not.
+
+    Raises:
+        DatasetError: it is missing or of another shape; the message is the end of a sentence about the data set.
+    """
+    if name not in offered:
+        held = " and ".join(offered) or "nothing"
+        raise DatasetError(f"it has no {name}, only {held}: {advice}.")
+    field = offered[name]
+    if not allowed(field.shape):
+        raise DatasetError(f"its {name} are {field.size}, but {sizes} is needed: {advice}.")
+    return field

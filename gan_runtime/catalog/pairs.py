@@ -7,8 +7,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from gan_runtime.catalog.entries import Judgement, Picture
-from gan_runtime.errors import DatasetError
-from gan_runtime.fields import IMAGES, Fields
+from gan_runtime.fields import IMAGES, Fields, needed
 from gan_runtime.metrics import LOSSES, SCORES, Metric, Network
 from gan_runtime.options import option
 
@@ -183,14 +182,11 @@ def reads_digits(_: PairOptions, offered: Fields) -> Fields:
     Raises:
         DatasetError: the data set has no pictures, or others.
     """
-    if IMAGES not in offered:
-        raise DatasetError(
-            f"the data set has no pictures, only {', '.join(offered) or 'nothing'}: choose one that has."
-        )
-    shape = offered[IMAGES].shape
-    if shape != (28, 28, 1):
-        given = " × ".join(map(str, shape))
-        raise DatasetError(
-            f"its pictures are {given}, but this workload is made for 28 × 28 × 1: use workload=dcgan."
-        )
-    return {IMAGES: offered[IMAGES]}
+    images = needed(
+        offered,
+        IMAGES,
+        lambda shape: shape == (28, 28, 1),
+        "28 × 28 × 1",
+        "use a data set of grey pictures of 28 pixels, or another workload",
+    )
+    return {IMAGES: images}

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from gan_runtime import bundles, hosts
-from gan_runtime.cli import descent, output, record, reports, serving, tables, tpu_checks, training
+from gan_runtime.cli import data_sets, descent, output, record, reports, serving, tables, tpu_checks, training
 from gan_runtime.cli.arguments import (
     CHANGEABLE,
     SETTABLE,
@@ -49,6 +49,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+app.add_typer(data_sets.app, name="data")
 
 
 @app.callback()

@@ -41,14 +41,21 @@ class OneSentence(TyperGroup):
             raise _refused(str(error)) from None
         except TyperException as error:
             asked = getattr(error, "ctx", None)
-            raise _refused(
-                _usage(error, asked.info_name if asked and asked.parent else ctx.invoked_subcommand or "")
-            ) from None
+            raise _refused(_usage(error, _asked_for(asked) or ctx.invoked_subcommand or "")) from None
 
 
 def _refused(sentence: str) -> typer.Exit:
     output.note(sentence)
     return typer.Exit(2)
+
+
+def _asked_for(ctx: Any) -> str:
+    """The words of a command: "train", "data prepare"."""
+    words: list[str] = []
+    while ctx is not None and ctx.parent is not None:
+        words.insert(0, ctx.info_name or "")
+        ctx = ctx.parent
+    return " ".join(words)
 
 
 def _usage(error: TyperException, command: str) -> str:

@@ -166,6 +166,8 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
 
 def remove(home: Home, name: str) -> None:
     """Gone from every list at once, even if removing the files takes a while. Raises DatasetError when there is no such set."""
+    if name in catalog.DATASETS:
+        raise DatasetError(f"{name} is a data set of this program: it cannot be removed.")
     path = folder(home, name)
     if _NAME.fullmatch(name) is None or not path.is_dir():
         raise DatasetError(f"no data set {quoted(name)} is prepared in {home.data}.")

@@ -1,0 +1,130 @@
+"""`data list|prepare|show|remove` on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gan_runtime.cli.app import app
+from gan_runtime.data import pictures, prepared
+from gan_runtime.home import Home
+from tests.data.conftest import BLUE, RED, Pack, encoded
+
+TWO_CLASSES = {
+    **{f"cats/{number}.png": encoded(RED) for number in range(3)},
+    **{f"dogs/{number}.png": encoded(BLUE) for number in range(2)},
+    "dogs/torn.png": encoded()[:60],
+}
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(home: Home) -> Run:
+    """`run("list")` runs `data list` on the home."""
+    return lambda *words: CliRunner().invoke(app, ["data", *words, "--home", str(home.path)])
+
+
+@pytest.fixture
+def prepare(run: Run, pack: Pack) -> Run:
+    """Prepares the zip of two classes as `photos`."""
+    path = pack(TWO_CLASSES)
+    return lambda *words: run(
+        "prepare", "pictures", "--from", str(path), "--as", "photos", "--set", "pixels=32", *words
+    )
+
+
+def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
+    made = prepare()
+    assert (made.exit_code, made.stderr) == (0, "")
+    assert made.stdout == (
+        "data set photos is ready: 5 rows to train on; 1 file is left out (damaged 1), such as dogs/torn.png: it is damaged. "
+        "Train on it with `train --set dataset=photos`.\n"
+    )
+    shown = run("show", "photos").stdout
+    for part in (
+        "32 × 32 × 3 images, labels",
+        "prepared from photos.zip, content ",
+        "cats   3",
+        "dogs/torn.png  it is damaged",
+    ):
+        assert part in shown
+    assert "photos          5       32 × 32 × 3 images, labels  2" in run("list").stdout
+    assert run("remove", "photos").stdout == "data set photos is removed.\n"
+    assert not prepared.names(home)
+
+
+def test_the_same_answers_in_json(run: Run, prepare: Run) -> None:
+    made = json.loads(prepare("--json").stdout)
+    assert (made["data_set"], made["rows"], made["counts"]) == ("photos", 5, {"cats": 3, "dogs": 2})
+    shown = json.loads(run("show", "photos", "--json").stdout)
+    assert (shown["classes"], shown["source"], shown["options"]["pixels"]) == (
+        ["cats", "dogs"],
+        "photos.zip",
+        "32",
+    )
+    assert [one["data_set"] for one in json.loads(run("list", "--json").stdout)][-1] == "photos"
+    assert json.loads(run("remove", "photos", "--json").stdout) == {"removed": "photos"}
+
+
+def test_a_preview_says_what_would_be_made_and_stores_nothing(prepare: Run, home: Home) -> None:
+    seen = prepare("--preview")
+    assert "rows to train on  5" in seen.stdout
+    assert "dogs/torn.png  it is damaged" in seen.stdout
+    assert json.loads(prepare("--preview", "--json").stdout)["skipped"]["counts"] == {"damaged": 1}
+    assert not home.data.exists()
+
+
+def test_ctrl_c_leaves_nothing(prepare: Run, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pictures, "converted", interrupted)
+    ended = prepare()
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", "cancelled: nothing of it was kept.\n")
+    assert not list(home.data.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["prepare", "pictures", "--as", "photos"],
+            "pictures needs a folder or a .zip: say which with --from.",
+        ),
+        (["prepare", "picture"], "'picture' is no preparation: there are pictures, mnist, fashion_mnist."),
+        (["remove", "digits"], "digits is a data set of this program: it cannot be removed."),
+        (["remove", "photo"], "no data set 'photo' is prepared in {home}/data."),
+        (
+            ["show", "digit"],
+            "no data set is called 'digit', there are digits, stacked_digits, mnist, fashion_mnist: did you mean digits?",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(run: Run, home: Home, words: list[str], sentence: str) -> None:
+    refused = run(*words)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == sentence.format(home=home.path) + "\n"
+
+
+def test_a_wrong_word_is_answered_with_where_to_read_on(run: Run) -> None:
+    assert run("prepare", "--bogus").stderr.endswith("-m gan_runtime data prepare --help`.\n")
+    assert run("prepair").stderr.endswith("-m gan_runtime data --help`.\n")
+
+
+@pytest.mark.parametrize("name", ["broken.zip", "evil.zip"])
+def test_a_broken_zip_and_one_that_leads_out_get_one_sentence_each(
+    run: Run, pack: Pack, home: Home, name: str
+) -> None:
+    path: Path = pack({"../evil.png": encoded()}, name)
+    if name == "broken.zip":
+        path.write_bytes(path.read_bytes()[:30])
+    refused = run("prepare", "pictures", "--from", str(path), "--as", "photos")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert refused.stderr.startswith(
+        ("broken.zip is no zip file, or damaged", "evil.zip holds '../evil.png', which leads out")
+    )
+    assert not home.data.exists()
