@@ -129,7 +129,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "dataset",
         "minst",
-        "dataset is 'minst', but allowed is digits, mnist, fashion_mnist: did you mean mnist?",
+        "dataset is 'minst', but allowed is digits, stacked_digits, mnist, fashion_mnist: did you mean mnist?",
     ),
     (
         "engine",

@@ -139,7 +139,7 @@ def _in_folder(name: str) -> _Files | None:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         return None
-    root = _folder(given)
+    root = data_folder(given)
     for folder in _candidate_folders(root, name):
         training, held_out = _Part.of(folder, TRAINING), _Part.of(folder, HELD_OUT)
         if training:
@@ -158,7 +158,8 @@ def _first_file(folder: Path, stem: str, kind: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _folder(given: str) -> Path:
+def data_folder(given: str) -> Path:
+    """The folder that GAN_DATA_DIR names. Raises DatasetError when it is none."""
     try:
         root = Path(given).expanduser()
         if root.is_dir():

@@ -1,0 +1,67 @@
+"""What the browser may take from the host: what lies below GAN_DATA_DIR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.data import host_files
+from gan_runtime.errors import DatasetError
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """GAN_DATA_DIR, with folders, files, something hidden and a link out of it."""
+    path = tmp_path / "data"
+    for folder in ("photos/cats", "photos/.hidden", "mnist"):
+        (path / folder).mkdir(parents=True)
+    for file in ("birds.ZIP", "photos/more.zip", "notes.txt"):
+        (path / file).touch()
+    (tmp_path / "secret.zip").touch()
+    (path / "out").symlink_to(tmp_path)
+    monkeypatch.setenv("GAN_DATA_DIR", str(path))
+    return path
+
+
+def sentence(given: str) -> str:
+    with pytest.raises(DatasetError) as refused:
+        host_files.chosen(given)
+    return str(refused.value)
+
+
+@pytest.mark.usefixtures("root")
+def test_folders_and_zips_are_offered() -> None:
+    assert host_files.offered() == ["birds.ZIP", "mnist", "photos", "photos/cats", "photos/more.zip"]
+
+
+def test_what_is_offered_can_be_chosen(root: Path) -> None:
+    assert [host_files.chosen(name) for name in host_files.offered()] == [
+        root / name for name in host_files.offered()
+    ]
+
+
+@pytest.mark.parametrize(
+    "given", ["..", "../secret.zip", "out/secret.zip", "/etc/passwd", "photos/../../secret.zip"]
+)
+def test_nothing_outside_of_it_can_be_chosen(root: Path, given: str) -> None:
+    assert sentence(given) == (
+        f"{given!r} leads out of {root} (GAN_DATA_DIR): put the pictures below {root}, or drop a .zip into the browser."
+    )
+
+
+@pytest.mark.parametrize("given", ["none.zip", "x" * 300, "a\0b"])
+def test_what_is_not_there_is_told(root: Path, given: str) -> None:
+    assert sentence(given).startswith("there is no '")
+    assert sentence(given).endswith(
+        f" in {root}: put the pictures below {root}, or drop a .zip into the browser."
+    )
+
+
+def test_without_the_variable_nothing_is_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GAN_DATA_DIR", raising=False)
+    assert host_files.offered() == []
+    assert sentence("x").startswith("GAN_DATA_DIR is not set: set it to a folder of data")
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
+    assert host_files.offered() == []
+    assert "which is not a folder" in sentence("x")
