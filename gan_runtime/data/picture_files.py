@@ -139,6 +139,8 @@ class FolderSource:
             progress(number, len(self.names), "Reading the pictures")
             digest.update(os.fsencode(name) + b"\0")
             try:
+                if self.size(name) > MAX_FILE_BYTES:  # it will be left out, and may be a film of many hours
+                    continue
                 with self.open(name) as file:
                     digest.update(hashlib.file_digest(cast(io.BufferedReader, file), "sha256").digest())
             except OSError as error:

@@ -6,7 +6,7 @@ import re
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic import Field as Bounds
@@ -31,8 +31,8 @@ class FieldRecord(BaseModel):
     """A field as the manifest holds it; see `fields.Field`."""
 
     model_config = ConfigDict(frozen=True)
-    shape: tuple[int, ...]
-    dtype: str
+    shape: tuple[Annotated[int, Bounds(ge=1)], ...]
+    dtype: Literal["uint8", "uint16", "int32", "int64", "float16", "float32"]
     scale: float = 1.0
     shift: float = 0.0
     unit: str = ""
@@ -41,7 +41,7 @@ class FieldRecord(BaseModel):
     @classmethod
     def of(cls, field: Field) -> FieldRecord:
         """The same as a record."""
-        return cls(**vars(field))
+        return cls.model_validate(vars(field))
 
     @property
     def field(self) -> Field:

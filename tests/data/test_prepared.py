@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,10 @@ def stored(home: Home, name: str = "showers", **changes: Any) -> Manifest:
         held_out=2,
         prepared_at=now(),
     )
-    prepared.write_manifest(prepared.folder(home, name), known.model_copy(update=changes))
+    prepared.write_manifest(prepared.folder(home, name), known)
+    if changes:
+        path = prepared.folder(home, name) / prepared.MANIFEST
+        path.write_text(json.dumps({**known.model_dump(mode="json"), **changes}))
     return known
 
 
@@ -157,6 +161,8 @@ def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
         ({"format": 2}, "was made by a newer version of this program"),
         ({"shards": {"energy": (3, 3, 3, 1)}}, "contradicts itself"),
         ({"held_out": 10}, "contradicts itself"),
+        ({"fields": {"energy": {"shape": [3], "dtype": "object"}}}, "is no manifest of a data set"),
+        ({"fields": {"energy": {"shape": [0], "dtype": "uint8"}}}, "is no manifest of a data set"),
     ],
 )
 def test_a_manifest_that_cannot_be_is_refused(home: Home, changes: dict[str, Any], said: str) -> None:
