@@ -13,9 +13,10 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
+from dashboard.panels import Group
+from gan_runtime.metrics import Panel
 
-NETWORK_NAMES = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
-SCORE_NAMES = {"d_real": "Real images", "d_fake": "Generated images"}
+NEITHER = "Neither"  # work of no network
 SMOOTHED_BUCKETS = 9
 ZOOM, WHOLE = (
     "zoom",
@@ -34,62 +35,48 @@ WORK_NAMES = {
 }
 
 
-def loss_curves(rows: Rows, height: int = 400) -> alt.LayerChart:
-    """Both losses of one run over its steps: raw faint, smoothed bold. `rows` as `queries.curves` gives them."""
-    color = alt.Color(
-        "network:N",
-        title=None,
-        legend=legend(),
-        scale=_scale(NETWORK_NAMES, palette.GENERATOR, palette.DISCRIMINATOR),
-    )
-    what = "Lines over the training steps: the generator's loss and the discriminator's, each as measured and smoothed."
-    drawn = _curves(rows, "network", NETWORK_NAMES, color, "Loss (nats)", alt.Scale(zero=False))
-    return _finished(drawn, "Generator and discriminator loss", what, height)
-
-
-def score_curves(rows: Rows, height: int = 260) -> alt.LayerChart:
-    """D's mean belief that real and generated images are real, over the steps of one run."""
-    color = alt.Color(
-        "images:N", title=None, legend=legend(), scale=_scale(SCORE_NAMES, palette.REAL, palette.GENERATOR)
-    )
-    what = "Lines over the training steps: the discriminator's mean score of real images and of generated ones, 0 to 1."
-    drawn = _curves(rows, "images", SCORE_NAMES, color, "D's score (1 = real)", alt.Scale(domain=[0, 1]))
-    return _finished(drawn, "Can the discriminator tell?", what, height)
-
-
-def _curves(
-    rows: Rows, series: str, names: dict[str, str], color: alt.Color, y_title: str, y_scale: alt.Scale
-) -> alt.LayerChart:
-    """Band, raw line, smoothed line and what is pointed at, one color for each of `names`: metric → what it is called."""
+def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
+    """Numbers of one run over its steps: raw faint, smoothed bold, one color each. `rows` as `queries.curves` gives them."""
+    series, panel = alt.Color("series:N", title=None, legend=legend(), scale=_scale(group)), group.panel
     axis = alt.Axis(tickMinStep=1, grid=False)
+    labels = json.dumps(group.labels)
     base = (
         alt.Chart(rows)
-        .transform_calculate(**{series: f"{json.dumps(names)}[datum.metric]"})
-        .encode(x=alt.X("x:Q", title="Step", axis=axis, scale=alt.Scale(zero=False, nice=False)), color=color)
+        .transform_calculate(series=f"{labels}[datum.metric]")
+        .encode(
+            x=alt.X("x:Q", title="Step", axis=axis, scale=alt.Scale(zero=False, nice=False)), color=series
+        )
     )
 
     def of(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", title=y_title, scale=y_scale)
+        return alt.Y(f"{field}:Q", title=group.axis, scale=_values(group))
 
     smooth = base.transform_window(
-        smoothed="mean(mean)", frame=[-SMOOTHED_BUCKETS + 1, 0], groupby=[series], sort=[alt.SortField("x")]
+        smoothed="mean(mean)", frame=[-SMOOTHED_BUCKETS + 1, 0], groupby=["series"], sort=[alt.SortField("x")]
     )
     tooltip = [
-        alt.Tooltip(f"{series}:N", title=series.capitalize()),
+        alt.Tooltip("series:N", title=panel.series),
         alt.Tooltip("step:Q", title="Step", format=",d"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
-        alt.Tooltip("mean:Q", title="Value", format=".3f"),
+        alt.Tooltip("mean:Q", title="Value", format=group.format),
     ]
     band = base.mark_area(opacity=0.12, line=False).encode(y=of("low"), y2="high:Q")
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
     bold = smooth.mark_line(strokeWidth=2.5).encode(y=of("smoothed"))
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
-    return cast(alt.LayerChart, alt.layer(ground(), band, raw, bold, reader.add_params(drag())))
-
-
-def _finished(layers: alt.LayerChart, title: str, description: str, height: int) -> alt.LayerChart:
+    layers = cast(alt.LayerChart, alt.layer(ground(), band, raw, bold, reader.add_params(drag())))
+    what = (
+        f"{panel.heading} Lines over the training steps, as measured and smoothed: {', '.join(group.colors)}."
+    )
     svg = {"embedOptions": {"renderer": "svg"}}
-    return layers.properties(title=title, description=description, height=height, usermeta=svg)
+    return layers.properties(title=panel.heading, description=what, height=height, usermeta=svg)
+
+
+def _values(group: Group) -> alt.Scale:
+    """The scale of the values, from what they can be."""
+    if group.panel.domain:
+        return alt.Scale(domain=list(group.panel.domain))
+    return alt.Scale(type="log") if group.log else alt.Scale(zero=False)
 
 
 def drag() -> alt.Parameter:
@@ -149,7 +136,10 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
             x=alt.X("milliseconds:Q", title="Time per step (ms)", axis=alt.Axis(grid=False)),
             y=alt.Y("worker:N", title=None, sort=alt.SortField("rank")),
             color=alt.Color(
-                "part:N", title=None, legend=legend(), scale=_scale(parts, palette.NEUTRAL, palette.WAITING)
+                "part:N",
+                title=None,
+                legend=legend(),
+                scale=scale_of(dict(zip(parts.values(), (palette.NEUTRAL, palette.WAITING), strict=True))),
             ),
             order=alt.Order("part:N"),
             tooltip=[
@@ -167,9 +157,10 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
     )
 
 
-def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
-    """Where the time of a training step goes, one bar a network. `frame` as `queries.profile` gives it."""
-    networks = frame["network"].str.capitalize().replace("", "Neither")
+def step_profile(frame: pd.DataFrame, titles: dict[str, str], height: int = 270) -> alt.Chart:
+    """Where the time of a training step goes, one bar a network. `frame` as `queries.profile` gives it; `titles`: of the
+    networks, in their order."""
+    networks = frame["network"].map({**titles, "": NEITHER})
     named = frame.assign(
         row=networks,
         work=frame["category"].map(WORK_NAMES),
@@ -190,7 +181,7 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
             y=alt.Y(
                 "row:N",
                 title=None,
-                sort=["Generator", "Discriminator", "Neither"],
+                sort=[*titles.values(), NEITHER],
                 axis=alt.Axis(labelLimit=160),
             ),
             color=alt.Color("work:N", title=None, legend=legend, scale=colors),
@@ -210,50 +201,43 @@ def step_profile(frame: pd.DataFrame, height: int = 270) -> alt.Chart:
     )
 
 
-def score_histogram(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
-    """D's scores of real and generated images at one epoch. `frame` as `queries.histogram` gives it."""
-    names = {"score/real": "Real images", "score/fake": "Generated images"}
-    color = alt.Color(
-        "images:N", title=None, legend=legend(), scale=_scale(names, palette.REAL, palette.GENERATOR)
-    )
+def score_histogram(frame: pd.DataFrame, group: Group, height: int = 260) -> alt.Chart:
+    """What the judging network made of the probed rows at one epoch. `frame` as `queries.histogram` gives it."""
     return (
-        alt.Chart(frame.assign(images=frame["name"].map(names)))
+        alt.Chart(frame.assign(series=frame["name"].map(group.labels)))
         .mark_bar(opacity=0.65, binSpacing=0)
         .encode(
-            x=alt.X(
-                "left:Q",
-                title="D's score (1 = real)",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(grid=False),
-            ),
+            x=alt.X("left:Q", title=group.axis, scale=_values(group), axis=alt.Axis(grid=False)),
             x2="right:Q",
-            y=alt.Y("share:Q", title="Share of images", stack=None, axis=alt.Axis(format="%")),
+            y=alt.Y("share:Q", title=_share(group.panel.series), stack=None, axis=alt.Axis(format="%")),
             y2=alt.datum(0),
-            color=color,
+            color=alt.Color("series:N", title=None, legend=legend(), scale=_scale(group)),
             tooltip=[
-                alt.Tooltip("images:N", title="Images"),
-                alt.Tooltip("left:Q", title="Score from", format=".3f"),
+                alt.Tooltip("series:N", title=group.panel.series),
+                alt.Tooltip("left:Q", title="Score from", format=group.format),
                 alt.Tooltip("share:Q", title="Share", format=".1%"),
             ],
         )
         .properties(
             title="Where do the scores lie?",
-            description="Histogram of the discriminator's scores of real and of generated images after one epoch, 0 to 1.",
+            description=f"Histograms of scores after one epoch: {', '.join(group.colors)}.",
             height=height,
         )
     )
 
 
-def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Chart:
+def _share(series: str) -> str:
+    return "Share" if series == Panel.series else f"Share of {series.lower()}"
+
+
+def value_histogram(frame: pd.DataFrame, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
     """Weights or gradients of one network at one epoch, counts on a log scale that begins at 0, so that tails show."""
-    network = "generator" if str(frame["name"].iloc[0]).endswith("generator") else "discriminator"
-    color = palette.GENERATOR if network == "generator" else palette.DISCRIMINATOR
     counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
     return (
         alt.Chart(frame)
         .mark_bar(color=color, binSpacing=0)
         .encode(
-            x=alt.X("left:Q", title=kind.capitalize(), axis=alt.Axis(grid=False, format="~g")),
+            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
             x2="right:Q",
             y=alt.Y("count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts),
             y2=alt.datum(0),
@@ -264,8 +248,8 @@ def value_histogram(frame: pd.DataFrame, kind: str, height: int = 180) -> alt.Ch
             ],
         )
         .properties(
-            title=f"{network.capitalize()} {kind}",
-            description=f"Histogram of the {network}'s {kind} after one epoch, counts on a log scale.",
+            title=title,
+            description=f"Histogram after one epoch, counts on a log scale: {title}.",
             height=height,
         )
     )
@@ -283,5 +267,10 @@ def legend() -> alt.Legend:
     )
 
 
-def _scale(names: dict[str, str], *colors: str) -> alt.Scale:
-    return alt.Scale(domain=list(names.values()), range=list(colors))
+def _scale(group: Group) -> alt.Scale:
+    return scale_of(group.colors)
+
+
+def scale_of(colors: dict[str, str]) -> alt.Scale:
+    """Name in the legend → color."""
+    return alt.Scale(domain=list(colors), range=list(colors.values()))

@@ -14,6 +14,8 @@ from pandas.io.formats.style import Styler
 
 from dashboard import chart_style, words
 from dashboard.frame import places
+from gan_runtime.catalog import declared
+from gan_runtime.metrics import LOSSES
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
@@ -151,7 +153,6 @@ def newest_or_picked(store: Store, key: str, first: str, pick: str) -> list[RunR
 
 def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -> None:
     """The row of figures on top of a live run; memory only where it is given."""
-    losses = f"{words.loss(progress.newest.get('loss_generator'))} / {words.loss(progress.newest.get('loss_discriminator'))}"
     left = words.duration(progress.seconds_left) if row.is_live else "–"
     shown = [
         ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
@@ -166,11 +167,7 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
             left,
             "From the speed of the last 50 steps, and the time that samples and histograms take after each epoch.",
         ),
-        (
-            "Loss G / D",
-            losses,
-            "Binary cross-entropy of the newest step, in nats: generator, then discriminator.",
-        ),
+        *_losses(progress, row),
     ]
     if memory is not None:
         device = (
@@ -183,6 +180,16 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for label, value, text in shown:
             st.metric(label, value, help=text or None, width=FIGURE_WIDTH)
+
+
+def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
+    """The newest losses as one figure; none where the workload names no loss."""
+    known = declared.of(row.workload)
+    if not known.losses:
+        return []
+    names = [known.network(loss.network).short if loss.network else loss.title for loss in known.losses]
+    values = [words.loss(progress.newest.get(loss.name)) for loss in known.losses]
+    return [(f"Loss {' / '.join(names)}", " / ".join(values), known.panel(LOSSES).help)]
 
 
 def progress_bar(progress: Progress) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from gan_runtime.break_even import Cost, break_even_steps
+from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.training import stragglers
 
@@ -117,17 +119,28 @@ def local_sgd(sync_every_steps: int) -> str:
     return LOCAL_SGD.format(sync_every_steps) if sync_every_steps > 1 else ""
 
 
-def balance(d_real: float | None, d_fake: float | None) -> str:
-    """How generator and discriminator stand, from D's mean scores, which are 0.5 each when D can only guess."""
-    if d_real is None or d_fake is None:
+def balance(known: Declared, newest: Mapping[str, float]) -> str:
+    """How the networks stand, from the mean scores of the one that judges, which are 0.5 each when it can only guess.
+
+    `newest`: metric → last value. Empty for a workload without such scores.
+    """
+    score = known.of_role("score_of_real")
+    if score is None or known.of_role("score_of_generated") is None:
+        return ""
+    real, generated = known.value("score_of_real", newest), known.value("score_of_generated", newest)
+    if real is None or generated is None:
         return "No scores yet."
-    scores = f"D scores real {d_real:.2f}, generated {d_fake:.2f}"
-    if d_real > 0.95 and d_fake < 0.05:
-        return f"The discriminator is winning: {scores}. The generator gets hardly any signal; lower the discriminator's rate."
-    if d_fake > 0.9:
-        return f"The discriminator is fooled: {scores}. It takes nearly everything for real."
-    if abs(d_real - 0.5) < 0.06 and abs(d_fake - 0.5) < 0.06:
-        return f"Balanced: {scores}. The discriminator can hardly tell them apart."
+    judge, maker = known.network(score.network), known.networks[0]
+    scores = f"{judge.short} scores real {real:.2f}, generated {generated:.2f}"
+    if real > 0.95 and generated < 0.05:
+        return (
+            f"The {judge.noun} is winning: {scores}. The {maker.noun} gets hardly any signal; "
+            f"lower the {judge.noun}'s rate."
+        )
+    if generated > 0.9:
+        return f"The {judge.noun} is fooled: {scores}. It takes nearly everything for real."
+    if abs(real - 0.5) < 0.06 and abs(generated - 0.5) < 0.06:
+        return f"Balanced: {scores}. The {judge.noun} can hardly tell them apart."
     return f"Healthy: {scores}."
 
 

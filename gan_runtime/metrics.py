@@ -1,14 +1,15 @@
 """What the recorded numbers are called, where and how they are drawn, what they mean to alarms, and which way is better.
 
-A workload's entry in the catalog declares the numbers that it returns (`Metric`). Numbers that the engine adds for each
-network, such as its learning rate, are families with the network's name behind them. A number that nobody has declared is
-drawn under its own name. Definitions: docs/metrics.md.
+A workload's entry in the catalog declares the numbers that it returns (`Metric`) and the charts that draw them (`Panel`).
+Numbers that the engine adds for each network, such as its learning rate, are families with the network's name behind them.
+A number that nobody has declared is drawn under its own name. Definitions: docs/metrics.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 # What a number means, whatever it is called. Alarms, the best checkpoint and plain sentences ask for a role and are silent
@@ -26,7 +27,9 @@ Role = Literal[
     "spread_of_generated",
 ]
 Better = Literal["", "lower", "higher"]
+Side = Literal["", "real", "generated"]  # which rows a number is about
 LOSSES, SCORES, OTHERS = "Losses", "Scores", "Further numbers"  # panels that pages know by name
+NOT_DRAWN = ""  # the panel of a number that Live leaves to Compare
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Metric:
     """`name`: as stored. `axis`: title of its axis, with the unit. `panel`: the chart on Live that draws it, "" for none.
 
     `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: "" where neither way is.
+    `network`: whose loss or rate it is; of a score the network that judges, of a spread the one that made the rows. A line
+    has that network's color. `label`: in legends, beside the others of its panel; "" for the title.
     """
 
     name: str
@@ -45,14 +50,68 @@ class Metric:
     log: bool = False
     better: Better = ""
     format: str = ".3~g"
+    network: str = ""
+    label: str = ""
+
+    @property
+    def legend(self) -> str:
+        """What its line is called."""
+        return self.label or self.title
+
+    @property
+    def unit(self) -> str:
+        """What stands in brackets at the end of the axis's title: "nats"; "" without."""
+        return self.axis[:-1].rpartition(" (")[2] if self.axis.endswith(")") else ""
+
+    @property
+    def side(self) -> Side:
+        """Which rows it is about, as its role says."""
+        return (
+            "real" if self.role.endswith("real") else "generated" if self.role.endswith("generated") else ""
+        )
 
 
 @dataclass(frozen=True)
 class Network:
-    """`name`: as in checkpoints and in the names of metrics. `title`: in sentences and legends."""
+    """`name`: as in checkpoints and in the names of metrics. `title`: in sentences and legends. `letter`: where room is short."""
 
     name: str
     title: str
+    letter: str = ""
+
+    @property
+    def short(self) -> str:
+        """The letter, or the title where it has none."""
+        return self.letter or self.title
+
+    @property
+    def noun(self) -> str:
+        """Within a sentence: "the generator"."""
+        return self.title[:1].lower() + self.title[1:]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart on Live. `name`: as metrics name it. `title`: the question that it answers; "" for its name.
+
+    `subtitle`: how to read it. `awaits`: what will be drawn, "how large the gradients are". `series`: what its lines are
+    about, in a tooltip. `domain`: all that its values can be, where that is known. `usual`: a band to compare with, or
+    one level where both ends are equal. `help`: of the figure that repeats its newest values.
+    """
+
+    name: str
+    title: str = ""
+    subtitle: str = ""
+    awaits: str = ""
+    series: str = "Of"
+    domain: tuple[float, float] | None = None
+    usual: tuple[float, float] | None = None
+    help: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Above the chart."""
+        return self.title or self.name
 
 
 # Families: the number's name is that of the family, "_" and the network's.
@@ -85,6 +144,38 @@ FAMILIES: dict[str, Metric] = {
 }
 
 
+PANELS = (
+    Panel(
+        "Gradients",
+        "How large are the gradients?",
+        "Towards 0 nothing is learnt; a jump is an explosion.",
+        "how large the gradients are",
+    ),
+    Panel(
+        "Updates",
+        "How large is one update?",
+        "Grey band: rule of thumb, about 0.001 of the weights.",
+        "how large an update is",
+        usual=(3e-4, 3e-3),  # around 1e-3 (A. Karpathy, CS231n notes, "Ratio of weights:updates")
+    ),
+    Panel("Learning rates", "How large are the learning rates?"),
+    Panel(
+        "Loss scales",
+        "How far are float16 gradients scaled up?",
+        "Halved whenever one of them overflows.",
+    ),
+)
+
+# Histograms: their kind, then "/" and what they are of: score/real, weight/critic, gradient/critic/conv_1. Gradients of
+# one of several phases that update a network: gradient@<phase>/critic, and gradient_norm_critic@<phase>.
+SCORE, WEIGHT, GRADIENT, OF_PHASE = "score", "weight", "gradient", "@"
+
+
+def histogram(kind: str, part: str) -> str:
+    """The stored name of a histogram: histogram("weight", "critic") is "weight/critic"."""
+    return f"{kind}/{part}"
+
+
 def of_network(family: str, network: str) -> str:
     """The stored name of a family's number: of_network("gradient_norm", "critic") is "gradient_norm_critic"."""
     return f"{family}_{network}"
@@ -95,12 +186,10 @@ def table(
 ) -> dict[str, Metric]:
     """Every number by its stored name: those that a workload declares, those of its networks, and any other of `stored`."""
     known = {metric.name: metric for metric in declared}
-    for network in networks:
-        for family in FAMILIES.values():
-            name = of_network(family.name, network.name)
-            known[name] = replace(family, name=name, title=family.title.format(network.title.lower()))
+    for family, network in product(FAMILIES.values(), tuple(networks)):
+        known.setdefault(of_network(family.name, network.name), _of_family(family, network))
     for name in stored:
-        known.setdefault(name, undeclared(name))
+        known.setdefault(name, _of_phase(name, known) or undeclared(name))
     return known
 
 
@@ -108,3 +197,24 @@ def undeclared(name: str) -> Metric:
     """A number that nobody has declared, under its own name: "cell_energy" becomes "Cell energy"."""
     title = name.replace("_", " ").capitalize()
     return Metric(name, title, title)
+
+
+def _of_family(family: Metric, network: Network) -> Metric:
+    return replace(
+        family,
+        name=of_network(family.name, network.name),
+        title=family.title.format(network.noun),
+        network=network.name,
+        label=network.title,
+    )
+
+
+def _of_phase(name: str, known: Mapping[str, Metric]) -> Metric | None:
+    """A known number of one phase of a step; None for another name."""
+    whole, _, phase = name.partition(OF_PHASE)
+    if not phase or whole not in known:
+        return None
+    metric = known[whole]
+    return replace(
+        metric, name=name, title=f"{metric.title}, phase {phase}", label=f"{metric.legend}, phase {phase}"
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime import catalog
+from gan_runtime.catalog import declared
 from gan_runtime.options import GROUPS, Option
 from gan_runtime.spec import RunSpec
 
@@ -172,6 +173,58 @@ def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None
 def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
     heavy = {*FRAMEWORKS, "sklearn", "duckdb", "pandas", "numpy"}
     assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()
+
+
+# ---- declared once ------------------------------------------------------------------------------------------------------
+
+# Where names of networks, losses and scores may stand as literals: the Paper page compares with one paper's pair of networks.
+NAMED_AS_IN_THE_PAPER = ("dashboard/paper",)
+# Words about options and pictures, which move into the catalog with these.
+STILL_TO_MOVE = (
+    "dashboard/option_words.py",
+    "dashboard/launch/shown_when.py",
+    "dashboard/samples/sample_images.py",
+)
+
+
+def names_of_the_catalog() -> set[str]:
+    """Every network, number and histogram of scores that a workload declares, by its stored name."""
+    known = declared.together(catalog.WORKLOADS)
+    return {*(network.name for network in known.networks), *known.table(), *known.histograms}
+
+
+def literals(path: Path) -> set[str]:
+    """The words of all strings of a file, in small letters, but those of docstrings: "The loss_a of B" gives the, loss_a, of, b."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, scopes) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+    ]
+    return {word for text in texts for word in re.findall(r"[a-z0-9_/@]+", text.lower())}
+
+
+def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
+    """Training, store and dashboard read them from the catalog, so that another GAN needs no line there."""
+    names = names_of_the_catalog()
+    assert {"generator", "loss_generator", "update_ratio_discriminator", "score/real"} <= names
+    files = python_files("gan_runtime/training", "gan_runtime/store", "gan_runtime/cli", "dashboard", "pages")
+    excepted = (*NAMED_AS_IN_THE_PAPER, *STILL_TO_MOVE)
+    read = [path for path in files if not any(path.is_relative_to(place) for place in excepted)]
+    assert len(read) > 100, "this rule looks in the wrong place"
+    assert {str(path): sorted(found) for path in read if (found := literals(path) & names)} == {}
+
+
+def test_a_name_within_a_sentence_or_a_statement_is_found() -> None:
+    own = literals(Path("gan_runtime/catalog/pairs.py"))
+    assert {"loss_generator", "generator", "r1_penalty"} <= own
+    assert "options" not in own, "docstrings are no literals"
 
 
 # ---- the same, asserted in a process ------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard.metric_words import METRICS
 from dashboard.variants import charts
 from gan_runtime.break_even import Cost
+from gan_runtime.catalog import declared
 
 COLORS = {"XLA off": "#009E73", "XLA jit": "#CC79A7"}
 OFF, JIT = Cost(1.0, 0.1), Cost(3.0, 0.05)
@@ -49,7 +49,7 @@ def test_the_work_of_each_variant_is_named() -> None:
 
 def test_equal_curves_are_told_apart_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
-    spec = charts.loss_curves(frame, COLORS, METRICS["loss_generator"]).to_dict()
+    spec = charts.loss_curves(frame, COLORS, declared.of("dcgan_mnist").table()["loss_generator"]).to_dict()
     assert spec["layer"][1]["encoding"]["strokeDash"]["scale"] == {
         "domain": list(COLORS),
         "range": [[1, 0], [6, 3]],

@@ -12,7 +12,8 @@ import altair as alt
 import pandas as pd
 
 from dashboard import charts, palette
-from dashboard.metric_words import Metric
+from dashboard.panels import Group
+from gan_runtime.metrics import Metric
 
 PICK = "pick"
 X_TITLES = {
@@ -68,15 +69,13 @@ def group_curves(
     return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=False)
 
 
-def score_bars(frame: pd.DataFrame, height: int = 180) -> alt.LayerChart:
-    """D's scores of one run at one epoch. `frame`: the rows of one run of `queries.score_histograms`.
+def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.LayerChart:
+    """The scores of one run at one epoch. `frame`: the rows of one run of `queries.score_histograms`.
 
     Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can be compared, and none
     jumps while the epochs play. That value comes as an unseen point: in the spec it would be a new chart each time. After a
     first epoch all scores may lie in one bin; the root scale leaves room for those of all others.
     """
-    names = {"score/real": "Real images", "score/fake": "Generated images"}
-    colors = {"Real images": palette.REAL, "Generated images": palette.GENERATOR}
     y = alt.Y(
         "share:Q",
         title="Share (root scale)",
@@ -85,22 +84,27 @@ def score_bars(frame: pd.DataFrame, height: int = 180) -> alt.LayerChart:
     )
     x = alt.X(
         "left:Q",
-        title="D's score (1 = real)",
-        scale=alt.Scale(domain=[0, 1]),
+        title=judged.axis,
+        scale=alt.Scale(domain=list(judged.panel.domain)) if judged.panel.domain else alt.Scale(zero=False),
         axis=alt.Axis(grid=False, tickCount=5),
     )
     tooltip = [
-        alt.Tooltip("images:N", title="Images"),
+        alt.Tooltip("series:N", title=judged.panel.series),
         alt.Tooltip("left:Q", title="Score from", format=".3f"),
         alt.Tooltip("share:Q", title="Share", format=".1%"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
     ]
-    base = alt.Chart(frame.assign(images=frame["name"].map(names)))
+    base = alt.Chart(frame.assign(series=frame["name"].map(judged.labels)))
     bars = base.mark_bar(opacity=0.65, binSpacing=0).encode(
-        x=x, x2="right:Q", y=y.stack(None), y2=alt.datum(0), color=color_of("images", colors), tooltip=tooltip
+        x=x,
+        x2="right:Q",
+        y=y.stack(None),
+        y2=alt.datum(0),
+        color=color_of("series", judged.colors),
+        tooltip=tooltip,
     )
     top = base.mark_point(opacity=0).encode(y="top:Q")
-    what = "Histogram of the discriminator's scores of real and of generated images at one epoch, 0 to 1."
+    what = f"Histograms of scores at one epoch: {', '.join(judged.colors)}."
     return cast("alt.LayerChart", alt.layer(bars, top).properties(height=height, description=what))
 
 

@@ -9,6 +9,8 @@ from typing import Literal
 import pandas as pd
 
 from dashboard import words
+from gan_runtime.catalog.declared import Declared
+from gan_runtime.metrics import Role
 
 Best = Literal["lowest", "highest", "nearest", "none"]
 
@@ -41,10 +43,27 @@ RESULTS: dict[str, Result] = {
     "seconds": Result("Training time", "Training time (s)", ",.4~g", "lowest"),
     "device_seconds": Result("Device time", "Device time (s)", ",.4~g", "lowest"),
     "images": Result("Images seen", "Images seen", ".3~s"),
-    "loss_generator": Result("Generator loss, last step", "Loss (nats)", ".3f"),
-    "loss_discriminator": Result("Discriminator loss, last step", "Loss (nats)", ".3f"),
 }
-AGAINST_SECONDS = tuple(name for name in RESULTS if name not in ("seconds", "device_seconds"))
+TIMES = ("seconds", "device_seconds")
+# What the workload of a run must have a number for, by the beginning of the column.
+NEEDS: dict[str, Role] = {
+    "score_gap": "judged_real",
+    "accuracy": "accuracy_on_real",
+    "spread_ratio": "spread_of_real",
+}
+
+
+def has(known: Declared, name: str) -> bool:
+    """Whether the workloads have the numbers that a result is made from. `name`: of the result, with or without "_best"."""
+    role = NEEDS.get(name.removesuffix("_best"))
+    return role is None or known.of_role(role) is not None
+
+
+def results(known: Declared) -> dict[str, Result]:
+    """The results that runs of these workloads can have, by the column of `queries.results`."""
+    losses = {loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format) for loss in known.losses}
+    return {name: result for name, result in RESULTS.items() if has(known, name)} | losses
+
 
 GAP_HELP = (
     "Mean score that D gives real images minus that of generated ones, without sign, after an epoch. Best: the smallest. The "
@@ -69,11 +88,12 @@ def text(name: str, value: float) -> str:
     """A result in words with few digits; "–" when it was not measured."""
     if pd.isna(value):
         return "–"
-    if name in ("seconds", "device_seconds"):
+    if name in TIMES:
         return words.duration(value)
     if name in ("images_per_s", "images"):
         return words.count(value)
-    return f"{100 * value:.1f} %" if RESULTS[name].format.endswith("%") else f"{value:.3f}"
+    is_share = name in RESULTS and RESULTS[name].format.endswith("%")
+    return f"{100 * value:.1f} %" if is_share else f"{value:.3f}"
 
 
 def front(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -82,9 +102,8 @@ def front(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     Runs in which one of the two was not measured are left out. Where nothing is better, as with losses, the front is empty.
     """
     known = frame.dropna(subset=["seconds", name])
-    known = known.assign(distance=[RESULTS[name].distance(value) for value in known[name]]).dropna(
-        subset=["distance"]
-    )
+    distance = RESULTS[name].distance if name in RESULTS else lambda _: math.nan
+    known = known.assign(distance=[distance(value) for value in known[name]]).dropna(subset=["distance"])
     ordered = known.sort_values(["seconds", "distance"], kind="stable")
     best_before = ordered["distance"].cummin().shift(fill_value=math.inf)
     return ordered[ordered["distance"] < best_before].drop(columns="distance")

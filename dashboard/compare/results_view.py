@@ -12,7 +12,7 @@ from dashboard.compare import grouping, parallel, result_charts, result_words
 from dashboard.compare import view as compare_view
 from dashboard.compare.grouping import Series
 from dashboard.compare.parallel import Axis
-from dashboard.compare.result_words import RESULTS
+from gan_runtime.catalog.declared import Declared
 from gan_runtime.options import Option
 from gan_runtime.store.queries import RunRow
 
@@ -27,12 +27,13 @@ USUAL_RESULTS = ("score_gap_best", "spread_ratio_best", "seconds")
 MOST_USUAL_OPTIONS = 4
 
 
-def best_and_last(results: pd.DataFrame, rows: list[RunRow]) -> None:
+def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) -> None:
     """What each run reached at best, in which epoch, and where it ended."""
     st.header("Best epoch, beside the last")
     shown = pd.DataFrame({"Run": list(grouping.unique_names(rows).values())})
     config = {"Run": st.column_config.TextColumn("Run", pinned=True)}
-    for name, (title, help_text, form) in JUDGED.items():
+    shown_results = {name: texts for name, texts in JUDGED.items() if result_words.has(known, name)}
+    for name, (title, help_text, form) in shown_results.items():
         factor = 100.0 if form == PERCENT else 1.0
         shown[f"{title}, best"] = results[f"{name}_best"].to_numpy() * factor
         shown[f"at epoch ({title})"] = results[f"{name}_best_epoch"].to_numpy()
@@ -44,13 +45,14 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow]) -> None:
     st.caption(result_words.BEST_CAPTION)
 
 
-def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> None:
+def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared) -> None:
     """A result of each run against its training seconds."""
     st.header("Results against time")
+    offered = result_words.results(declared)
     name = st.selectbox(
         "Result",
-        result_words.AGAINST_SECONDS,
-        format_func=lambda one: RESULTS[one].title,
+        [name for name in offered if name not in result_words.TIMES],
+        format_func=lambda one: offered[one].title,
         key="compare.result",
         width=300,
         label_visibility="collapsed",
@@ -58,26 +60,29 @@ def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series])
     known = _named(results, rows, drawn).dropna(subset=["seconds", name])
     if known.empty:
         st.info(
-            f"None of these runs has recorded it yet: '{RESULTS[name].title}' appears after a first epoch."
+            f"None of these runs has recorded it yet: '{offered[name].title}' appears after a first epoch."
         )
         return
     known = known.assign(text=[result_words.text(name, value) for value in known[name]])
     front = result_words.front(known, name)
-    _draw(result_charts.scatter(known, front, _colors(drawn), RESULTS[name], name), f"compare.scatter.{name}")
+    _draw(result_charts.scatter(known, front, _colors(drawn), offered[name], name), f"compare.scatter.{name}")
     missing = len(rows) - len(known)
     if missing:
         st.caption(f"{missing} of the {len(rows)} runs {'has' if missing == 1 else 'have'} not recorded it.")
 
 
-def options_and_results(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> None:
+def options_and_results(
+    results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared
+) -> None:
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}
-    usual = [*list(options)[:MOST_USUAL_OPTIONS], *USUAL_RESULTS]
+    offered = result_words.results(declared)
+    usual = [*list(options)[:MOST_USUAL_OPTIONS], *(name for name in USUAL_RESULTS if name in offered)]
     picked = st.multiselect(
         "Axes",
-        [*options, *RESULTS],
+        [*options, *offered],
         default=usual,
-        format_func=lambda name: options[name].label if name in options else RESULTS[name].title,
+        format_func=lambda name: options[name].label if name in options else offered[name].title,
         key=f"compare.axes.{','.join(options)}",
         placeholder="Pick two or more options and results",
     )
@@ -85,7 +90,9 @@ def options_and_results(results: pd.DataFrame, rows: list[RunRow], drawn: list[S
         st.info("Pick two or more axes above: options that differ, and results.")
         return
     axes = [
-        _option_axis(options[name], rows) if name in options else _result_axis(name, results, rows)
+        _option_axis(options[name], rows)
+        if name in options
+        else _result_axis(name, offered[name].title, results, rows)
         for name in picked
     ]
     crossings = parallel.crossings(axes)
@@ -101,13 +108,13 @@ def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
     return Axis(option_words.label(option), values, texts, option.choices)
 
 
-def _result_axis(name: str, results: pd.DataFrame, rows: list[RunRow]) -> Axis:
+def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow]) -> Axis:
     names = grouping.unique_names(rows)
     values = {
         names[run_id]: float(value) for run_id, value in zip(results["run_id"], results[name], strict=True)
     }
     texts = {run: result_words.text(name, value) for run, value in values.items()}
-    return Axis(RESULTS[name].title, values, texts)
+    return Axis(title, values, texts)
 
 
 def _named(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> pd.DataFrame:

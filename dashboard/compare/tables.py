@@ -17,6 +17,7 @@ PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
 def numbers(store: Store, rows: list[RunRow]) -> None:
     """Final numbers side by side."""
     st.header("Final numbers")
+    known = queries.declared_of(store, [row.run_id for row in rows])
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
     shown = pd.DataFrame(
         {
@@ -26,8 +27,10 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
                 f"{done} / {epochs}"
                 for done, epochs in zip(table["epochs_done"], table["epochs"], strict=True)
             ],
-            "Loss G": [words.loss(_known(value)) for value in table["loss_generator"]],
-            "Loss D": [words.loss(_known(value)) for value in table["loss_discriminator"]],
+            **{
+                known.loss_title(loss): [words.loss(_known(value)) for value in table[loss.name]]
+                for loss in known.losses
+            },
             "Images/s": [words.count(_known(value)) for value in table["images_per_s"]],
             "Training time": [words.duration(_known(value)) for value in table["seconds"]],
             **{

@@ -15,7 +15,7 @@ from dashboard.compare import grouping
 from dashboard.compare.charts import Look, Smoothing, YScale
 from dashboard.compare.grouping import Series
 from dashboard.frame import places
-from dashboard.metric_words import METRICS
+from gan_runtime.metrics import Metric
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, XAxis
 from gan_runtime.store.store import Store
@@ -28,7 +28,7 @@ AXES: dict[XAxis, str] = {
     "device_s": "Device time",
 }
 AXIS_HELP = (
-    "Images: steps × global batch × discriminator steps. Time: seconds in training steps alone, over all "
+    "Images: real ones, each counted as often as a step has seen it. Time: seconds in training steps alone, over all "
     "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
     "together were busy with or waited in; simulated CPU cores count as devices."
 )
@@ -121,19 +121,35 @@ def _line(one: Series, dashed: bool) -> str:
     return f"<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;vertical-align:middle;{form}'></span>"
 
 
-def more_metrics(store: Store, rows: list[RunRow]) -> list[str]:
-    """The metrics beside the losses that the person wants to see, of those that the runs have recorded."""
-    present = set(queries.recorded(store, [row.run_id for row in rows])) - set(queries.LOSSES)
-    return st.multiselect(
+def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
+    """All numbers that the runs have recorded, by name: the losses first, then those that a person may add."""
+    run_ids = [row.run_id for row in rows]
+    losses = {loss.name: loss for loss in queries.declared_of(store, run_ids).losses}
+    present = set(queries.recorded(store, run_ids))
+    others = {
+        name: metric for name, metric in queries.metric_table(store, run_ids).items() if name in present
+    }
+    return losses | others
+
+
+def losses(known: dict[str, Metric]) -> list[Metric]:
+    """What is drawn first."""
+    return [metric for metric in known.values() if metric.role == "loss"]
+
+
+def more_metrics(known: dict[str, Metric]) -> list[Metric]:
+    """The numbers beside the losses that the person wants to see."""
+    picked = st.multiselect(
         "More curves",
-        [metric for metric in METRICS if metric in present],
-        format_func=lambda metric: METRICS[metric].title,
+        [name for name, metric in known.items() if metric.role != "loss"],
+        format_func=lambda name: known[name].title,
         placeholder="Scores, spread, gradients, updates, learning rates …",
         key="compare.metrics",
     )
+    return [known[name] for name in picked]
 
 
-def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[str]) -> None:
+def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric]) -> None:
     """Two charts beside each other for each metric."""
     for begin in range(0, len(metrics), 2):
         for column, metric in zip(st.columns(2, gap="medium"), metrics[begin : begin + 2], strict=False):
@@ -141,8 +157,8 @@ def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: li
                 _curves(store, drawn, chosen, metric)
 
 
-def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> None:
-    frame = _frame(store, drawn, chosen, metric)
+def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric) -> None:
+    frame = _frame(store, drawn, chosen, metric.name)
     if frame.empty:
         none = "None of these runs has finished a step yet."
         st.info(
@@ -151,18 +167,18 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> 
             else "None of these runs has a value in this part."
         )
         return
-    shown = compare_charts.drawable(frame, METRICS[metric], chosen.look.y)
+    shown = compare_charts.drawable(frame, metric, chosen.look.y)
     if shown.empty:
         st.info(
-            f"{METRICS[metric].title}: no value is above 0, so a logarithmic axis has no place for it. Set the y axis to linear."
+            f"{words.plain(metric.title)}: no value is above 0, so a logarithmic axis has no place for it. Set the y axis to linear."
         )
         return
     colors = {one.name: one.color for one in drawn}
     draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
     zoomed = zoom_key(chosen)
-    place = zoom.place_of(metric, zoomed)
+    place = zoom.place_of(metric.name, zoomed)
     widgets.chart(
-        draw(shown, colors, chosen.x, METRICS[metric], chosen.look),
+        draw(shown, colors, chosen.x, metric, chosen.look),
         key=place,
         on_select=lambda: None if zoom.take(place, zoomed, shown["x"]) else pick(place, CURVES),
         selection_mode=[compare_charts.PICK, *zoom.PARAMETERS],

@@ -33,7 +33,9 @@ def show(store: Store, rows: list[RunRow]) -> None:
 
 def _redrawn(store: Store, rows: list[RunRow]) -> None:
     ids = [row.run_id for row in rows]
-    offered = items(queries.histogram_names(store, ids), queries.recorded(store, ids))
+    offered = items(
+        queries.histogram_names(store, ids), queries.recorded(store, ids), queries.declared_of(store, ids)
+    )
     if not offered:
         st.info(
             "Nothing is stored of these runs yet: histograms are made after each epoch, losses with the first steps."

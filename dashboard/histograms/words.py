@@ -1,23 +1,19 @@
 """What the stored distributions are called, and which of them the Histograms page shows beside each other.
 
-A histogram that fits no row here is shown nowhere; tests/engines/test_every_series.py fails for one that a trainer stores.
+Names and colors are those that the runs' workloads declare. A histogram that fits no kind here is shown nowhere;
+tests/engines/test_every_series.py fails for one that a trainer stores.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard import palette
-from dashboard.metric_words import METRICS
-from gan_runtime.store import queries
+from dashboard import panels
+from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.entries import Judgement
+from gan_runtime.metrics import GRADIENT, OF_PHASE, WEIGHT, histogram
 
-NETWORK_COLORS = {"generator": palette.GENERATOR, "discriminator": palette.DISCRIMINATOR}
-KINDS = {"weight": ("Weights", "Weight"), "gradient": ("Gradients", "Gradient")}
-SCORES = {
-    "score/real": ("Scores of real images", palette.REAL),
-    "score/fake": ("Scores of generated images", palette.GENERATOR),
-}
-SCORE_AXIS = "D's score (1 = real)"
+KINDS = {WEIGHT: ("Weights", "Weight"), GRADIENT: ("Gradients", "Gradient")}
 
 
 @dataclass(frozen=True)
@@ -34,63 +30,109 @@ class Panel:
 
 @dataclass(frozen=True)
 class Item:
-    """What a person picks: one or two distributions that belong together."""
+    """What a person picks: distributions that belong together."""
 
     label: str
     panels: tuple[Panel, ...]
 
 
-def items(histograms: list[str], metrics: list[str]) -> list[Item]:
+def items(histograms: list[str], metrics: list[str], known: Declared) -> list[Item]:
     """Everything that can be shown of runs that have stored these histograms and metrics: scores, losses, then layer by layer."""
-    scores = tuple(
-        Panel(name, title, SCORE_AXIS, color, domain=(0.0, 1.0))
-        for name, (title, color) in SCORES.items()
-        if name in histograms
+    found = [Item(_of_whom(known), _scores(histograms, known))]
+    losses = [loss for loss in known.losses if loss.name in metrics]
+    found.append(
+        Item(
+            "Losses of the steps",
+            tuple(
+                Panel(loss.name, loss.title, loss.axis, panels.color(known, loss), True) for loss in losses
+            ),
+        )
     )
-    losses = tuple(_loss(metric) for metric in queries.LOSSES if metric in metrics)
-    found = [Item("Scores of the discriminator", scores), Item("Losses of the steps", losses)]
-    parts = {name.partition("/")[2] for name in histograms if name.partition("/")[0] in KINDS}
-    found += [Item(part_name(part), _values(part, histograms)) for part in sorted(parts, key=_order)]
+    parts = {_part(name) for name in histograms if _kind(name)[0] in KINDS}
+    found += [
+        Item(part_name(part, known), _values(part, histograms, known))
+        for part in sorted(parts, key=lambda part: _order(part, known))
+    ]
     return [item for item in found if item.panels]
 
 
-def shown(histograms: list[str], metrics: list[str]) -> set[str]:
+def shown(histograms: list[str], metrics: list[str], known: Declared) -> set[str]:
     """Those of the series that the page shows."""
-    return {panel.series for item in items(histograms, metrics) for panel in item.panels}
+    return {panel.series for item in items(histograms, metrics, known) for panel in item.panels}
 
 
-def part_name(part: str) -> str:
+def whole_networks(known: Declared, histograms: list[str]) -> list[Panel]:
+    """Weights and gradients of each network, all its layers together: those that are stored, or are to be expected."""
+    expected = [histogram(kind, network.name) for network in known.networks for kind in KINDS]
+    stored = [name for name in histograms if _kind(name)[0] in KINDS and "/" not in _part(name)]
+    names = sorted(stored or expected, key=lambda name: (_order(_part(name), known), *_kind_order(name)))
+    return [
+        _value_panel(name, f"{known.network(_part(name)).title} {_begin_small(_kind_title(name))}", known)
+        for name in names
+    ]
+
+
+def part_name(part: str, known: Declared) -> str:
     """ "generator" → "Generator, all layers"; "generator/up_1" → "Generator, layer up 1"."""
     network, _, layer = part.partition("/")
-    return (
-        f"{network.capitalize()}, layer {layer.replace('_', ' ')}"
-        if layer
-        else f"{network.capitalize()}, all layers"
-    )
+    which = f"layer {layer.replace('_', ' ')}" if layer else "all layers"
+    return f"{known.network(network).title}, {which}"
 
 
-def _values(part: str, histograms: list[str]) -> tuple[Panel, ...]:
-    color = NETWORK_COLORS.get(part.partition("/")[0], palette.NEUTRAL)
+def _scores(histograms: list[str], known: Declared) -> tuple[Panel, ...]:
+    group = panels.judged(known, histograms)
+    stored = [line for line in group.lines if line.name in histograms] if group else []
+    return tuple(_score_panel(line, known.histograms.get(line.name)) for line in stored)
+
+
+def _score_panel(line: panels.Line, judged: Judgement | None) -> Panel:
+    if judged is None:
+        return Panel(line.name, line.label, panels.UNDECLARED_SCORE, line.color)
+    return Panel(line.name, judged.title, judged.axis, line.color, domain=judged.bounds)
+
+
+def _of_whom(known: Declared) -> str:
+    """ "Scores of the discriminator", where the workload says who judges."""
+    score = known.of_role("judged_real")
+    return f"Scores of the {known.network(score.network).noun}" if score and score.network else "Scores"
+
+
+def _values(part: str, histograms: list[str], known: Declared) -> tuple[Panel, ...]:
+    names = [name for name in histograms if _part(name) == part and _kind(name)[0] in KINDS]
+    named = _begin_small(part_name(part, known))
     return tuple(
-        Panel(f"{kind}/{part}", f"{title}: {_begin_small(part_name(part))}", axis, color)
-        for kind, (title, axis) in KINDS.items()
-        if f"{kind}/{part}" in histograms
+        _value_panel(name, f"{_kind_title(name)}: {named}", known) for name in sorted(names, key=_kind_order)
     )
 
 
-def _loss(metric: str) -> Panel:
-    return Panel(
-        metric,
-        METRICS[metric].title,
-        METRICS[metric].axis,
-        NETWORK_COLORS[metric.partition("_")[2]],
-        of_steps=True,
-    )
+def _value_panel(name: str, title: str, known: Declared) -> Panel:
+    network = _part(name).partition("/")[0]
+    return Panel(name, title, KINDS[_kind(name)[0]][1], panels.network_color(known, network))
 
 
-def _order(part: str) -> tuple[int, str]:
-    """The generator first, and each network before its layers."""
-    networks = list(NETWORK_COLORS)
+def _kind(name: str) -> tuple[str, str]:
+    """Kind and phase: "gradient@judge/critic" gives ("gradient", "judge"); without a phase it is ""."""
+    kind, _, phase = name.partition("/")[0].partition(OF_PHASE)
+    return kind, phase
+
+
+def _kind_title(name: str) -> str:
+    kind, phase = _kind(name)
+    return f"{KINDS[kind][0]} of phase {phase}" if phase else KINDS[kind][0]
+
+
+def _kind_order(name: str) -> tuple[int, str]:
+    kind, phase = _kind(name)
+    return list(KINDS).index(kind), phase
+
+
+def _part(name: str) -> str:
+    return name.partition("/")[2]
+
+
+def _order(part: str, known: Declared) -> tuple[int, str]:
+    """Networks in their order, and each before its layers."""
+    networks = [network.name for network in known.networks]
     network = part.partition("/")[0]
     return (networks.index(network) if network in networks else len(networks), part)
 

@@ -10,15 +10,17 @@ import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard import charts, option_words, widgets, words
+from dashboard.histograms import words as histogram_words
 from dashboard.home import host_words
 from dashboard.live import log_words
+from gan_runtime.catalog import declared
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
-NETWORKS = ("generator", "discriminator")
+ACROSS = 4
 LOG_LINES, READ_LINES = 60, 600  # shown; looked through for them
 
 
@@ -80,18 +82,21 @@ def _log(runtime: Runtime, row: RunRow) -> None:
 
 
 def _value_histograms(store: Store, row: RunRow, epoch: int) -> None:
-    columns = st.columns(4)
-    for index, (kind, network) in enumerate(
-        [(kind, network) for network in NETWORKS for kind in ("weights", "gradients")]
-    ):
-        frame = queries.histogram(store, row.run_id, (f"{kind[:-1]}/{network}",), epoch)
-        with columns[index]:
-            if frame.empty:
-                st.caption(f"{network.capitalize()} {kind}: after the first epoch.")
-            else:
-                widgets.steady_chart(
-                    partial(charts.value_histogram, kind=kind), frame, f"{kind}.{network}.{row.run_id}"
-                )
+    """Weights and gradients of each network as a whole, four beside each other."""
+    shown = histogram_words.whole_networks(
+        declared.of(row.workload), queries.histogram_names(store, [row.run_id])
+    )
+    for begin in range(0, len(shown), ACROSS):
+        for column, panel in zip(st.columns(ACROSS), shown[begin : begin + ACROSS], strict=False):
+            frame = queries.histogram(store, row.run_id, (panel.series,), epoch)
+            with column:
+                if frame.empty:
+                    st.caption(f"{panel.title}: after the first epoch.")
+                else:
+                    draw = partial(
+                        charts.value_histogram, title=panel.title, axis=panel.axis, color=panel.color
+                    )
+                    widgets.steady_chart(draw, frame, f"{panel.series}.{row.run_id}")
 
 
 def _phases_line(store: Store, row: RunRow) -> None:
@@ -121,10 +126,13 @@ def _step_profile(store: Store, row: RunRow) -> None:
     if profile.empty:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return
-    widgets.steady_chart(charts.step_profile, profile, f"profile.{row.run_id}")
+    known = declared.of(row.workload)
+    names = [*(network.name for network in known.networks), *filter(None, profile["network"])]
+    titles = {name: known.network(name).title for name in names}
+    widgets.steady_chart(partial(charts.step_profile, titles=titles), profile, f"profile.{row.run_id}")
     st.caption(
         f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
         help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "
-        "computes. A network's row holds the work of its own layers: the generator's gradient passes through the discriminator, "
-        "and that part stands there.",
+        "computes. A network's row holds the work of its own layers: where the gradient of one passes through another, that part "
+        "stands with the other.",
     )

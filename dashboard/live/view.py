@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
-from dashboard import charts, widgets, words, zoom
+from dashboard import charts, panels, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.live import details as live_details
 from dashboard.live import health_view, next_steps, resume_view, stop_view
-from dashboard.metric_words import METRICS
+from dashboard.panels import Group
 from dashboard.samples import sample_images
+from gan_runtime.catalog import declared
 from gan_runtime.errors import UnknownRunError
+from gan_runtime.metrics import LOSSES, SCORES
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
+ACROSS = 3
 NEVER_BEGAN = "This run ended before its first step."
+NO_LOSSES = (
+    "This version does not know which numbers of this run are losses: all that it has recorded stands below."
+)
 
 
 def current(store: Store, run_id: str) -> RunRow | None:
@@ -79,7 +88,7 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
 
 def _in_words(row: RunRow, progress: Progress) -> str:
     if row.status == "running":
-        return words.balance(progress.newest.get("d_real"), progress.newest.get("d_fake"))
+        return words.balance(declared.of(row.workload), progress.newest)
     if row.status == "queued":
         return "Waiting: one run trains on an accelerator at a time."
     return row.note[:1].upper() + row.note[1:]
@@ -87,17 +96,30 @@ def _in_words(row: RunRow, progress: Progress) -> str:
 
 def _losses(store: Store, row: RunRow) -> None:
     zoomed = f"live.{row.run_id}"
-    losses = queries.curves(store, [row.run_id], queries.LOSSES, window=zoom.window(zoomed))
+    groups = panels.of_panel(declared.of(row.workload), LOSSES)
+    names = tuple(name for group in groups for name in group.names)
+    losses = queries.curves(store, [row.run_id], names, window=zoom.window(zoomed))
     zoom.line(zoomed)
+    if not groups:
+        st.caption(NO_LOSSES)
+        return
     if losses.empty:
         _awaited(row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT)
         return
-    zoom.live_chart(charts.loss_curves, losses, "losses", zoomed, height="stretch")
+    for place, group in enumerate(groups):
+        shown = losses[losses["metric"].isin(group.names)]
+        zoom.live_chart(group, shown, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
+    _broken(store, row)
+
+
+def _broken(store: Store, row: RunRow) -> None:
+    """Where the numbers have ended, if one of them became none."""
     broken = queries.not_finite(store, row.run_id)
     if not broken.empty:
         first = broken.iloc[0]
+        title = declared.of(row.workload).table([first["metric"]])[first["metric"]].title
         st.error(
-            f"{METRICS[first['metric']].title} became {first['value']} at step {first['step']}: the curve ends there."
+            f"{words.plain(title)} became {first['value']} at step {first['step']}: the curve ends there."
         )
 
 
@@ -111,26 +133,47 @@ def _awaited(row: RunRow, sentence: str, height: int) -> None:
 
 
 def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
-    left, middle, right = st.columns(3, gap="medium")
+    """Scores and how they are spread, where the workload has some, and the time of each epoch; three beside each other."""
+    known = declared.of(row.workload)
+    parts: list[Callable[[], None]] = [
+        partial(_scores, store, row, group, place)
+        for place, group in enumerate(panels.of_panel(known, SCORES))
+    ]
+    judged = panels.judged(known)
+    if judged is not None:
+        parts.append(partial(_score_histogram, store, row, judged, epoch))
+    parts.append(partial(_epochs, store, row))
+    for begin in range(0, len(parts), ACROSS):
+        beside = parts[begin : begin + ACROSS]
+        for column, part in zip(st.columns(len(beside), gap="medium"), beside, strict=True):
+            with column:
+                part()
+
+
+def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = f"live.{row.run_id}"
-    scores = queries.curves(store, [row.run_id], queries.SCORES, max_points=200, window=zoom.window(zoomed))
-    histogram = queries.histogram(store, row.run_id, ("score/real", "score/fake"), epoch)
+    scores = queries.curves(store, [row.run_id], group.names, max_points=200, window=zoom.window(zoomed))
+    if scores.empty:
+        _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
+    else:
+        zoom.live_chart(group, scores, f"scores.{place}", zoomed, SMALL_HEIGHT)
+
+
+def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int) -> None:
+    histogram = queries.histogram(store, row.run_id, judged.names, epoch)
+    if histogram.empty:
+        _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
+    else:
+        draw = partial(charts.score_histogram, group=judged)
+        widgets.steady_chart(draw, histogram, f"score_histogram.{row.run_id}")
+
+
+def _epochs(store: Store, row: RunRow) -> None:
     epochs = queries.epoch_times(store, [row.run_id])
-    with left:
-        if scores.empty:
-            _awaited(row, "D's mean scores of real and generated images appear here.", SMALL_HEIGHT)
-        else:
-            zoom.live_chart(charts.score_curves, scores, "scores", zoomed)
-    with middle:
-        if histogram.empty:
-            _awaited(row, "The distribution of D's scores appears here after the first epoch.", SMALL_HEIGHT)
-        else:
-            widgets.steady_chart(charts.score_histogram, histogram, f"score_histogram.{row.run_id}")
-    with right:
-        if epochs.empty:
-            _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
-        else:
-            widgets.steady_chart(charts.epoch_bars, epochs, f"epochs.{row.run_id}")
+    if epochs.empty:
+        _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
+    else:
+        widgets.steady_chart(charts.epoch_bars, epochs, f"epochs.{row.run_id}")
 
 
 def _workers(store: Store, row: RunRow) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -13,6 +13,8 @@ import streamlit as st
 
 from dashboard import actions, option_words, widgets, words
 from dashboard.frame import places
+from gan_runtime.catalog import declared
+from gan_runtime.catalog.declared import Declared
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -34,8 +36,6 @@ COLUMNS = {
     "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
     "time": st.column_config.TextColumn("Training", help="Seconds of training alone, over all attempts."),
     "images_per_s": st.column_config.NumberColumn("Images/s", help="Median over the epochs."),
-    "loss_generator": st.column_config.NumberColumn("Loss G", help="At the last step, in nats."),
-    "loss_discriminator": st.column_config.NumberColumn("Loss D", help="At the last step, in nats."),
     "options": st.column_config.TextColumn(
         "Options changed",
         width="large",
@@ -52,11 +52,7 @@ COLUMNS = {
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Note"),
 }
-IN_WORDS: dict[str, Callable[[float], str]] = {
-    "images_per_s": words.count,
-    "loss_generator": words.loss,
-    "loss_discriminator": words.loss,
-}
+LAST_BEFORE_LOSSES = "images_per_s"
 
 # Options that have a column of their own, or do not change the training.
 WITHOUT_MENTION = (
@@ -65,6 +61,20 @@ WITHOUT_MENTION = (
 )
 MOST_LEFT_OUT = 5
 SEARCHED = ["run_id", "name", "status", "dataset", "workload", "precision", "options", "note"]
+
+
+def columns(known: Declared) -> dict[str, Any]:
+    """The columns of the table, with one for each loss that the workloads of the runs declare."""
+    losses = {
+        loss.name: st.column_config.NumberColumn(
+            known.loss_title(loss),
+            help=f"At the last step, in {loss.unit}." if loss.unit else "At the last step.",
+        )
+        for loss in known.losses
+    }
+    place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
+    items = list(COLUMNS.items())
+    return dict([*items[:place], *losses.items(), *items[place:]])
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
@@ -115,12 +125,13 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     ids = list(rows["run_id"])
     before = st.session_state.get(TICKED, [])
+    known = declared.together(rows["workload"])
+    shown = columns(known)
+    numbers = {"images_per_s": words.count, **{loss.name: words.loss for loss in known.losses}}
     picked = st.dataframe(
-        widgets.with_words(rows[list(COLUMNS)], IN_WORDS),
-        column_order=[
-            name for name in COLUMNS if name != "algorithm" or (rows["sync_every_steps"] > 1).any()
-        ],
-        column_config=COLUMNS,
+        widgets.with_words(rows[list(shown)], numbers),
+        column_order=[name for name in shown if name != "algorithm" or (rows["sync_every_steps"] > 1).any()],
+        column_config=shown,
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",

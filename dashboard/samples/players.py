@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import html
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, widgets, words
+from dashboard import panels, widgets, words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
+from dashboard.panels import Group
 from dashboard.samples import sample_images, timelapse
 from dashboard.samples.timelapse import Strip
+from gan_runtime.catalog import declared
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -22,10 +27,6 @@ SAME_LATENTS = "The same place in the grids is the same latent in all of these r
 OTHER_LATENTS = (
     "These grids were made from different latents, of other networks or by an earlier version of this program: compare whole grids, "
     "not image by image."
-)
-SCORES = (
-    "Below each grid: how D's scores are spread over "
-    f"<b style='color:{palette.REAL}'>■</b>&nbsp;real and <b style='color:{palette.GENERATOR}'>■</b>&nbsp;generated images."
 )
 
 
@@ -57,7 +58,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         st.caption(SAME_LATENTS if queries.same_latents(store, run_ids) else OTHER_LATENTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
-        st.html(SCORES)
+        st.html(_scores_line(panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
     colors = grouping.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(
@@ -99,8 +100,17 @@ def _one_run(store: Store, row: RunRow, color: str, epoch: int, bars: pd.DataFra
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
-    if len(own):
-        widgets.steady_chart(compare_charts.score_bars, own, f"{key}.scores.{row.run_id}")
+    judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else None
+    if judged is not None:
+        draw = partial(compare_charts.score_bars, judged=judged)
+        widgets.steady_chart(draw, own, f"{key}.scores.{row.run_id}")
+
+
+def _scores_line(judged: Group | None) -> str:
+    """What the bars below the grids are, in their colors."""
+    lines = judged.lines if judged else ()
+    named = [f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}" for line in lines]
+    return f"Below each grid: how the scores are spread over {' and '.join(named)}."
 
 
 def _film_button(store: Store, rows: list[RunRow], epochs: list[int], key: str) -> None:

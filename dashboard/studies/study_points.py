@@ -13,8 +13,8 @@ from dashboard.studies import words as study_words
 
 
 def show(results: pd.DataFrame, measure: str, page: str) -> None:
-    """`measure`: a key of `study_words.MEASURES`; `results` as `queries.study_results` gives them."""
-    shown, frame = study_words.MEASURES[measure], study_words.points(results, measure)
+    """`measure`: a column of `queries.study_results`; `results` as `queries.study_results` gives them."""
+    shown, frame = study_words.measure_of(measure), study_words.points(results, measure)
     if frame.empty:
         st.caption(study_words.missing(results, measure))
         return

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from dashboard import actions, widgets, words
@@ -100,7 +101,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         with column:
             study_points.show(results, measure, "study")
     st.header("Means and how sure they are")
-    st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help())
+    st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help(results))
     st.caption(study_words.levels(results))
     if not by_chance:
         st.caption(study_words.repeats(results))
@@ -108,7 +109,8 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 
 
-def _help() -> dict[str, Any]:
+def _help(results: pd.DataFrame) -> dict[str, Any]:
     return {
-        one.label: st.column_config.TextColumn(help=one.help or None) for one in study_words.MEASURES.values()
+        one.label: st.column_config.TextColumn(help=one.help or None)
+        for one in study_words.measures(results).values()
     }

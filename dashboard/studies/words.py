@@ -10,6 +10,8 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.words import plain, share
+from gan_runtime import catalog
+from gan_runtime.catalog import declared
 from gan_runtime.records.journal import ENDED
 from gan_runtime.studies.design import MAX_REPEATS
 from gan_runtime.studies.statistics import (
@@ -71,8 +73,6 @@ MEASURES = {
     "memory_bytes": Measure(
         "Memory, peak", "GB", ".2f", 1e-9, "Highest resident memory of the trainer's process."
     ),
-    "loss_generator": Measure("Loss G", "nats", ".3f", help=LOSS_HELP, by_factors=False),
-    "loss_discriminator": Measure("Loss D", "nats", ".3f", help=LOSS_HELP, by_factors=False),
     "spread_ratio": Measure(
         "Spread of images",
         "real ones = 1",
@@ -81,6 +81,22 @@ MEASURES = {
         by_factors=False,
     ),
 }
+
+
+def measure_of(name: str) -> Measure:
+    """The measure of a column of `queries.study_results`; a column that is none of ours is a loss."""
+    if name in MEASURES:
+        return MEASURES[name]
+    known = declared.together(catalog.WORKLOADS)
+    loss = next(loss for loss in known.losses if loss.name == name)
+    return Measure(known.loss_title(loss), loss.unit, loss.format, help=LOSS_HELP, by_factors=False)
+
+
+def measures(results: pd.DataFrame) -> dict[str, Measure]:
+    """What these results can tell: the losses of the workloads stand before the last measure."""
+    names = {loss.name for loss in declared.together(catalog.WORKLOADS).losses}
+    *first, last = MEASURES
+    return {name: measure_of(name) for name in [*first, *(name for name in results if name in names), last]}
 
 
 def against_first(results: pd.DataFrame, measure: str, variant: str) -> Difference | None:
@@ -194,7 +210,7 @@ def repeats_in_words(spread: float, size: float, compared: int) -> str:
 
 def missing(results: pd.DataFrame, measure: str) -> str:
     """Why a measure has no number: not yet, or never."""
-    title = MEASURES[measure].title
+    title = measure_of(measure).title
     if not set(results["status"]) <= set(ENDED):
         return f"{title}: not measured yet."
     if measure in ("epoch_seconds", "images_per_s") and (results["epochs"] == 1).all():
@@ -205,7 +221,7 @@ def missing(results: pd.DataFrame, measure: str) -> str:
 def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
     """The rows of `study_charts.variant_points` for one measure; runs that have not measured it are left out."""
     shown = results.dropna(subset=[measure]).assign(
-        value=lambda frame: frame[measure] * MEASURES[measure].scale
+        value=lambda frame: frame[measure] * measure_of(measure).scale
     )
     if shown.empty:
         return shown
@@ -228,7 +244,7 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
     known = effects(results)
     for variant, runs in results.groupby("variant", sort=False):
         against = evidence(known[str(variant)]) if str(variant) in known else "–"
-        cells = {measure.label: _cell(runs, name) for name, measure in MEASURES.items()}
+        cells = {measure.label: _cell(runs, name) for name, measure in measures(results).items()}
         rows.append(
             {
                 "Variant": variant,
@@ -247,15 +263,15 @@ def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
 
 def _interval(values: pd.Series, measure: str) -> Interval:
     """Of the numbers of one variant. Numbers that are not positive have no geometric mean; then it is NaN."""
-    found = (geometric_interval if MEASURES[measure].by_factors else mean_interval)(values)
+    found = (geometric_interval if measure_of(measure).by_factors else mean_interval)(values)
     return found or Interval(math.nan, math.nan, math.nan, 0)
 
 
 def _cell(runs: pd.DataFrame, measure: str) -> str:
-    values = runs[measure].dropna() * MEASURES[measure].scale
+    values = runs[measure].dropna() * measure_of(measure).scale
     if values.empty:
         return "–"
-    found, form = _interval(values, measure), MEASURES[measure].form
+    found, form = _interval(values, measure), measure_of(measure).form
     if form == THREE_DIGITS:  # of the mean, and as many decimals at both ends
         form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
     ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""

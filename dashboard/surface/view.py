@@ -8,15 +8,15 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, palette, widgets
+from dashboard import actions, panels, widgets
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import words as paper_words
 from dashboard.surface import charts as surface_charts
+from gan_runtime.catalog.declared import Declared
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
 
-COLORS = {"generator": palette.GENERATOR, "discriminator": palette.DISCRIMINATOR}
 SECONDS = 1.0  # between two looks at a job
 
 
@@ -35,15 +35,15 @@ def descent(runtime: Runtime) -> None:
         paper_figure.source_of_run(runtime.store, picked)
         paper_figure.verdict(paper_words.descends(surfaces))
         st.markdown(paper_words.descent(surfaces))
-        _maps(surfaces, picked)
+        _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
     _job(runtime, picked, bool(surfaces))
 
 
-def _maps(surfaces: list[SurfaceRow], run_id: str) -> None:
+def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
     for column, one in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
         with column:
             widgets.steady_chart(
-                partial(_map, one),
+                partial(_map, one, known),
                 surface_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
                 f"paper.11.{run_id}.{one.network}.{len(one.x)}",
             )
@@ -54,14 +54,14 @@ def _maps(surfaces: list[SurfaceRow], run_id: str) -> None:
     )
 
 
-def _map(one: SurfaceRow, path: pd.DataFrame) -> alt.LayerChart:
+def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart:
     return surface_charts.descent(
         surface_charts.surface_cells(one.x, one.y, one.loss),
         surface_charts.contour_lines(one.x, one.y, one.loss),
         path,
-        title=one.network.capitalize(),
+        title=known.network(one.network).title,
         subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",
-        color=COLORS.get(one.network, palette.NEUTRAL),
+        color=panels.network_color(known, one.network),
     )
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.charts import WORK_NAMES, drag, ground, heading
-from dashboard.metric_words import Metric
 from gan_runtime.break_even import Cost, break_even_steps
+from gan_runtime.metrics import Metric
 
 BARS_HEIGHT, BAR_HEIGHT = 130, 46  # pixels: title, legend and axis, and each bar
 DASHES = ([1, 0], [6, 3], [2, 3])

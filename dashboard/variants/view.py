@@ -9,16 +9,17 @@ import streamlit as st
 
 from dashboard import option_words, palette, widgets, words, zoom
 from dashboard.frame import places
-from dashboard.metric_words import METRICS
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
 from gan_runtime.home import command_line
+from gan_runtime.metrics import Metric
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ComparableSet, RunRow
 from gan_runtime.store.store import Store
 
+ACROSS = 2
 LABELS = {"xla": "XLA", "precision": "precision"}
 TABLE_HELP = (
     "Medians over the runs of a variant. First call: the first training call, one step long. Compile: what it took beyond a "
@@ -170,7 +171,7 @@ def work(store: Store, chosen: ComparableSet) -> None:
 
 
 def losses(store: Store, chosen: ComparableSet) -> None:
-    """Both losses of runs of the same seed laid over each other, and how far they are apart."""
+    """The losses of runs of the same seed laid over each other, and how far they are apart."""
     st.header(
         "Are the losses the same?",
         help="From the same seed: the same first weights, images and noise, step by step.",
@@ -185,20 +186,23 @@ def losses(store: Store, chosen: ComparableSet) -> None:
     all_colors = _colors(chosen)
     colors = {name: all_colors[name] for name in names.values()}
     zoom.line(chosen.option)
-    for column, metric in zip(st.columns(2, gap="medium"), queries.LOSSES, strict=True):
-        with column:
-            _loss_curves(store, chosen.option, names, colors, metric)
-            for sentence in _parities(store, names, metric):
-                st.caption(sentence)
+    known = queries.declared_of(store, list(names)).losses
+    for begin in range(0, len(known), ACROSS):
+        beside = known[begin : begin + ACROSS]
+        for column, loss in zip(st.columns(ACROSS, gap="medium"), beside, strict=False):
+            with column:
+                _loss_curves(store, chosen.option, names, colors, loss)
+                for sentence in _parities(store, names, loss):
+                    st.caption(sentence)
 
 
 def _loss_curves(
-    store: Store, option: str, names: dict[str, str], colors: dict[str, str], metric: str
+    store: Store, option: str, names: dict[str, str], colors: dict[str, str], loss: Metric
 ) -> None:
-    frame = queries.curves(store, list(names), (metric,), window=zoom.window(option))
-    place = zoom.place_of(metric, option)
+    frame = queries.curves(store, list(names), (loss.name,), window=zoom.window(option))
+    place = zoom.place_of(loss.name, option)
     widgets.chart(
-        variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, METRICS[metric]),
+        variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, loss),
         key=place,
         on_select=lambda: zoom.follow(place, option, frame["step"]),
         selection_mode=zoom.PARAMETERS,
@@ -210,11 +214,12 @@ def value_name(option: str, value: str) -> str:
     return f"XLA {option_words.choice(value)}" if option == "xla" else option_words.choice(value)
 
 
-def _parities(store: Store, names: dict[str, str], metric: str) -> list[str]:
+def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
     first, *others = names
-    found = [(names[other], queries.parity(store, first, other, metric)) for other in others]
+    unit = f" {loss.unit}" if loss.unit else ""
+    found = [(names[other], queries.parity(store, first, other, loss.name)) for other in others]
     return [
-        f"{name} against {names[first]}, {words.count(apart.steps)} steps: {apart.mean_difference:.3g} nats apart on average, at most "
+        f"{name} against {names[first]}, {words.count(apart.steps)} steps: {apart.mean_difference:.3g}{unit} apart on average, at most "
         f"{apart.max_difference:.3g} at step {words.count(apart.at_step)}."
         for name, apart in found
         if apart is not None

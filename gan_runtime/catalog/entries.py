@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gan_runtime.fields import Fields
-from gan_runtime.metrics import Metric, Network
+from gan_runtime.metrics import Metric, Network, Panel, Side
 
 Options = Any  # an instance of the entry's `options`
 
@@ -27,7 +27,8 @@ class Size:
 class Judgement:
     """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>.
 
-    `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest value.
+    `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest value. `side`: which rows
+    it judges, for its color. `label`: in legends, beside the others; "" for the title.
     """
 
     name: str
@@ -35,6 +36,18 @@ class Judgement:
     axis: str
     low: float | None = None
     high: float | None = None
+    side: Side = ""
+    label: str = ""
+
+    @property
+    def legend(self) -> str:
+        """What its bars are called."""
+        return self.label or self.title
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """All that it can be; None where that is not known."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,8 @@ class WorkloadEntry:
     `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set offers. Raises DatasetError with
     the reason when they do not fit.
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
-    `averaged`: the network of which a moving average may be kept.
+    `averaged`: the network of which a moving average may be kept; pictures come from it.
+    `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
     """
 
     title: str
@@ -72,6 +86,7 @@ class WorkloadEntry:
     reads: Callable[[Options, Fields], Fields]
     batches: Callable[[Options], int]
     size: Callable[[Options, Fields], Size]
+    panels: tuple[Panel, ...] = ()
 
 
 @dataclass(frozen=True)

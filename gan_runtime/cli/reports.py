@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from math import nan
 from typing import Protocol
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
+from gan_runtime.catalog import declared
 from gan_runtime.cli import output
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.home import Home, command_line
@@ -98,10 +100,12 @@ def numbers(snapshot: Snapshot) -> str:
     progress = snapshot.progress
     if not progress.step:
         return ""
-    generator, discriminator = (
-        progress.newest.get(f"loss_{name}", float("nan")) for name in ("generator", "discriminator")
-    )
-    parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", f"G {generator:.3f}", f"D {discriminator:.3f}"]
+    known = declared.of(snapshot.row.workload)
+    losses = [
+        f"{known.network(loss.network).short if loss.network else loss.title} {progress.newest.get(loss.name, nan):.3f}"
+        for loss in known.losses
+    ]
+    parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", *losses]
     if progress.images_per_s is not None:
         parts.append(f"{progress.images_per_s:,.0f} images/s")
     if progress.seconds_left is not None and snapshot.row.is_live:

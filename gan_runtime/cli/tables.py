@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
+from gan_runtime.catalog import declared
 from gan_runtime.hosts import Host
 from gan_runtime.store.person import Answer
 
@@ -29,7 +30,8 @@ def devices(host: Host) -> Table:
 
 
 def runs(frame: pd.DataFrame) -> Table:
-    """One row a run of `queries.run_table`."""
+    """One row a run of `queries.run_table`, with a column for each loss that its workloads declare."""
+    known = declared.together(frame["workload"])
     made = table(
         "run",
         "name",
@@ -40,12 +42,11 @@ def runs(frame: pd.DataFrame) -> Table:
         "batch",
         "epochs",
         "images/s",
-        "loss G",
-        "loss D",
+        *(_begin_small(known.loss_title(loss)) for loss in known.losses),
         "created (UTC)",
     )
     for row in frame.to_dict("records"):
-        rates = (row["images_per_s"], row["loss_generator"], row["loss_discriminator"])
+        rates = (row["images_per_s"], *(row[loss.name] for loss in known.losses))
         made.add_row(
             row["run_id"],
             "" if row["name"] == row["run_id"] else row["name"],
@@ -139,6 +140,10 @@ def _cell(value: Any) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
+
+
+def _begin_small(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _time(moment: datetime) -> str:

@@ -69,6 +69,12 @@ FROM (
     FROM ingest.statuses GROUP BY run_id
 );
 
+-- Which number of each run has a role; of several with the same role the one that its workload declares first.
+CREATE OR REPLACE VIEW ingest.roles AS
+SELECT run_id, m.metric, m.role
+FROM ingest.created c JOIN metrics m ON m.workload = c.spec->>'workload' WHERE m.role NOT IN ('', 'loss')
+QUALIFY row_number() OVER (PARTITION BY run_id, m.role ORDER BY m.place) = 1;
+
 CREATE OR REPLACE VIEW set_aside AS SELECT run_id, reason FROM ingest.set_aside;
 CREATE OR REPLACE VIEW runs AS
 WITH latest AS (

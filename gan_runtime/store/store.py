@@ -22,7 +22,7 @@ import pandas as pd
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import command_line
-from gan_runtime.store import person
+from gan_runtime.store import metric_table, person
 from gan_runtime.store.person import Answer, Limits
 
 SCHEMA_VERSION = 3
@@ -144,6 +144,7 @@ class Store:
             self._check_version()
             self._check_layout(found)
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        self._connection.execute(metric_table.view())
         self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
         if not found:
             self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
@@ -182,6 +183,7 @@ def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 @functools.cache
 def _wanted_layout() -> dict[str, list[str]]:
     with duckdb.connect(MEMORY, config=_CONFIG) as connection:
+        connection.execute(metric_table.view())
         connection.execute(_SCHEMA.read_text(encoding="utf-8"))
         return _layout(connection)
 

@@ -2,6 +2,9 @@
 
 Collapse: the images of a batch hardly differ, while the data's do. D wins: D tells every generated image from every real
 one, so G's gradient carries no direction any more. A NaN needs no scores: the recorder finds it in the step's numbers.
+
+Which of an epoch's numbers are looked at is a matter of their roles (gan_runtime/metrics.py): a workload that gives no number
+the roles of an alarm never raises it.
 """
 
 from __future__ import annotations
@@ -9,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gan_runtime.catalog import declared
+from gan_runtime.catalog.declared import Declared
+from gan_runtime.metrics import Role
 from gan_runtime.spec import RunSpec
 
 FIRST_EPOCH = 1  # an untrained generator makes one grey image for every latent: that is no collapse
@@ -31,23 +37,39 @@ def raised(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> list[Alarm
     ]
 
 
+def gap(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
+    """How far apart the mean scores of real and of generated rows are, without sign; None where nothing is judged."""
+    known = declared.of(spec.workload)
+    real, generated = known.value("judged_real", scores), known.value("judged_generated", scores)
+    return None if real is None or generated is None else abs(real - generated)
+
+
 def _collapse(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
-    real, fake = scores["spread_real"], scores["spread_fake"]
-    if not fake < spec.collapse_share * real:
+    known = declared.of(spec.workload)
+    real, generated = known.value("spread_of_real", scores), known.value("spread_of_generated", scores)
+    if real is None or generated is None or not generated < spec.collapse_share * real:
         return None
     return Alarm(
         "alarm_collapse",
-        f"The generator has collapsed in epoch {epoch}: its images vary by {fake:.2g}, the data by {real:.2g} "
-        f"(share {fake / real:.1%}, alarm below {spec.collapse_share:.1%}).",
+        f"The {_network(known, 'spread_of_generated')} has collapsed in epoch {epoch}: its images vary by {generated:.2g}, "
+        f"the data by {real:.2g} (share {generated / real:.1%}, alarm below {spec.collapse_share:.1%}).",
     )
 
 
 def _d_wins(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
-    real, fake = scores["probe_score_real"], scores["probe_score_fake"]
-    if not (fake < spec.d_wins_score and real > 1.0 - spec.d_wins_score):
+    known = declared.of(spec.workload)
+    real, generated = known.value("judged_real", scores), known.value("judged_generated", scores)
+    surely = 1.0 - spec.d_wins_score
+    if real is None or generated is None or not (generated < spec.d_wins_score and real > surely):
         return None
     return Alarm(
         "alarm_d_wins",
-        f"The discriminator has won in epoch {epoch}: its mean score is {fake:.2g} for generated and {real:.2g} for real images "
-        f"(alarm below {spec.d_wins_score:g} and above {1.0 - spec.d_wins_score:g}).",
+        f"The {_network(known, 'judged_generated')} has won in epoch {epoch}: its mean score is {generated:.2g} for generated "
+        f"and {real:.2g} for real images (alarm below {spec.d_wins_score:g} and above {surely:g}).",
     )
+
+
+def _network(known: Declared, role: Role) -> str:
+    """Whose number it is, within a sentence."""
+    metric = known.of_role(role)
+    return known.network(metric.network).noun if metric and metric.network else "training"

@@ -39,9 +39,9 @@ class Checkpoint:
 def save(folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, gap: float | None = None) -> Path:
     """Writes `step-00000042.safetensors` and removes all but the newest `kept`.
 
-    `gap`: how far apart D's mean scores of real and generated images are, 0 to 1, where it was measured. The file with the
-    smallest gap stays as `best.safetensors`: of all epochs the one whose images D found hardest to tell. That is no measure
-    of image quality.
+    `gap`: how far apart the mean scores of real and generated rows are (`alarms.gap`), where they were measured. The file with
+    the smallest gap stays as `best.safetensors`: of all epochs the one whose rows were hardest to tell from real ones. That
+    is no measure of quality. A workload that judges nothing has no best file.
 
     Raises:
         HomeError: the disk has too little space for it, or ran full; the older files stay as they are.

@@ -118,7 +118,7 @@ class Watch:
     ) -> None:
         """Saves a state that is good. `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its
         number, 0 before training, None within one."""
-        gap = abs(scores["probe_score_real"] - scores["probe_score_fake"]) if scores else None
+        gap = alarms.gap(self._spec, scores)
         if self._rank == 0:
             checkpoints.save(self._run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, gap)
             if epoch is not None and self._spec.weight_snapshots == "yes":

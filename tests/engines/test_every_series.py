@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dashboard.histograms import words as histogram_words
-from dashboard.metric_words import METRICS
+from gan_runtime.catalog import declared
 from gan_runtime.workloads.dcgan_mnist import DcganMnist
 from tests.engines.small_engines import MakeEngine, trained
 
 
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
-    """Series that neither the Histograms page nor Compare (which offers what has words) shows."""
-    return {*histograms} - histogram_words.shown(histograms, metrics) | {*metrics} - {*METRICS}
+    """Histograms that the Histograms page does not show, and numbers that the workload and the engine do not declare."""
+    known = declared.of("dcgan_mnist")
+    return {*histograms} - histogram_words.shown(histograms, metrics, known) | {*metrics} - {*known.table()}
 
 
 def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:

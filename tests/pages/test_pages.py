@@ -318,12 +318,11 @@ def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: 
         for kind in ("learning_rate", "loss_scale")
         for network in ("generator", "discriminator")
     }
-    numbers = journal.Scalars(
-        epoch=1, first_step=1, wall_s=[1.0, 2.0], values={**moving, "r1_penalty": [0.5, 0.25]}
-    )
+    penalty = {"r1_penalty": [0.5, 0.25]}  # recorded only where it is in the loss
     plain = trained("quick-0001")
     changing = trained("quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0)
-    for run in (plain, changing):
+    for run, values in ((plain, moving), (changing, moving | penalty)):
+        numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values=values)
         journal.append(run.trainer_journal(), 1, numbers)
     drawn = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
     drawn.add("How steep is the discriminator at real images?")

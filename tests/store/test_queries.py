@@ -19,12 +19,13 @@ from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.store.queries import LOSSES, PeakMemory, SampleGrid
+from gan_runtime.store.queries import PeakMemory, SampleGrid
 from gan_runtime.store.store import Store
 from tests.small_pictures import png
 
 At = Callable[[float], datetime]
 NewRun = Callable[..., RunDir]
+LOSSES = ("loss_generator", "loss_discriminator")
 
 
 def calls(first_step: int, last_step: int, epoch: int, written: datetime | None = None) -> journal.Scalars:

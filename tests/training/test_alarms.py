@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import alarms
 
@@ -45,3 +48,19 @@ def test_an_alarm_can_be_turned_off(option: str) -> None:
     spec = RunSpec.parse({"collapse_share": 0.1, "d_wins_score": 0.01, option: 0})
     scores = {"probe_score_real": 1.0, "probe_score_fake": 0.0, "spread_real": 0.2, "spread_fake": 0.0}
     assert len(alarms.raised(spec, scores, epoch=2)) == 1
+
+
+def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hopeless = {"probe_score_real": 1.0, "probe_score_fake": 0.0, "spread_real": 0.2, "spread_fake": 0.0}
+    assert len(alarms.raised(SPEC, hopeless, epoch=2)) == 2
+    assert alarms.gap(SPEC, hopeless) == 1.0
+    silent = replace(catalog.WORKLOADS[SPEC.workload], metrics=())
+    monkeypatch.setitem(catalog.WORKLOADS, SPEC.workload, silent)
+    assert alarms.raised(SPEC, hopeless, epoch=2) == []
+    assert alarms.gap(SPEC, hopeless) is None
+
+
+def test_within_an_epoch_nothing_is_judged() -> None:
+    assert alarms.gap(SPEC, {}) is None

@@ -4,6 +4,7 @@ SQL stays in the package `store`. Times are UTC.
 """
 
 from gan_runtime.store.queries.comparing import group_curves, results
+from gan_runtime.store.queries.declaring import declared_of, metric_table
 from gan_runtime.store.queries.distributions import (
     histogram_names,
     histogram_overlay,
@@ -13,22 +14,14 @@ from gan_runtime.store.queries.distributions import (
 )
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
-    ACCURACIES,
     EVERYTHING,
-    GRADIENT_NORMS,
-    LOSS_SCALES,
-    LOSSES,
-    PENALTIES,
-    RATES,
-    SCORES,
-    SPREADS,
-    UPDATE_RATIOS,
     Window,
     XAxis,
     changing_curves,
     curves,
     epoch_scores,
     not_finite,
+    once_an_epoch,
     points_each,
     recorded,
 )
@@ -65,16 +58,7 @@ from gan_runtime.store.queries.variants import (
 )
 
 __all__ = [
-    "ACCURACIES",
     "EVERYTHING",
-    "GRADIENT_NORMS",
-    "LOSSES",
-    "LOSS_SCALES",
-    "PENALTIES",
-    "RATES",
-    "SCORES",
-    "SPREADS",
-    "UPDATE_RATIOS",
     "ComparableSet",
     "Conditions",
     "Parity",
@@ -92,6 +76,7 @@ __all__ = [
     "comparable_sets",
     "conditions",
     "curves",
+    "declared_of",
     "epoch_scores",
     "epoch_times",
     "events",
@@ -103,7 +88,9 @@ __all__ = [
     "loss_overlay",
     "loss_quartiles",
     "loss_ridges",
+    "metric_table",
     "not_finite",
+    "once_an_epoch",
     "parity",
     "peak_memory",
     "phases",

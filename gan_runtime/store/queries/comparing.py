@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from gan_runtime.metrics import Role
+from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
 from gan_runtime.store.queries.metrics import DEVICES, EVERYTHING, IMAGES_PER_STEP, Window, XAxis, buckets
 from gan_runtime.store.store import Store
 
@@ -66,10 +68,12 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """What came out of some runs, a row each, in the order of `run_ids`.
 
     Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the epochs) and its _best,
-    _best_epoch, _last; loss_generator, loss_discriminator (last step); and of score_gap (|mean D(x) − mean D(G(z))|, best: 0),
-    accuracy (mean of D's two accuracies, best: 0.5) and spread_ratio (generated over real, best: 1) each _best, _best_epoch,
-    _last over the ends of the epochs. What a run has not measured is NaN; of several best epochs the first counts.
+    _best_epoch, _last; one of each loss that their workloads declare (its name; last step); and of score_gap (|mean D(x) − mean D(G(z))|,
+    best: 0), accuracy (mean of D's two accuracies, best: 0.5) and spread_ratio (generated over real, best: 1) each _best,
+    _best_epoch, _last over the ends of the epochs, by the roles that the workloads give their numbers. What a run has not
+    measured, or has no number for, is NaN; of several best epochs the first counts.
     """
+    known = declared_of(store, run_ids)
     best = ", ".join(
         f"arg_min({name}, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best, "
         f"arg_min(epoch, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best_epoch, "
@@ -81,9 +85,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
         WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
             SELECT run_id, {IMAGES_PER_STEP} AS images_per_step, {DEVICES} AS devices FROM ingest.created
         ), ends AS (
-            SELECT run_id, max(wall_s) AS seconds, max(step) AS step,
-                   arg_max(value, step) FILTER (metric = 'loss_generator') AS loss_generator,
-                   arg_max(value, step) FILTER (metric = 'loss_discriminator') AS loss_discriminator
+            SELECT run_id, max(wall_s) AS seconds, max(step) AS step{loss_columns(known, "arg_max(value, step)")}
             FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id
         ), rates AS (
             SELECT run_id, median(images_per_s) AS images_per_s, max(images_per_s) AS images_per_s_best,
@@ -91,14 +93,14 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
                    arg_max(images_per_s, epoch) AS images_per_s_last
             FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
         ), scores AS (
-            SELECT run_id, epoch, {_of_metric("probe_score_real")} - {_of_metric("probe_score_fake")} AS signed_gap,
+            SELECT run_id, epoch, {_of_role("judged_real")} - {_of_role("judged_generated")} AS signed_gap,
                    abs(signed_gap) AS score_gap,
-                   ({_of_metric("d_accuracy_real")} + {_of_metric("d_accuracy_fake")}) / 2 AS accuracy,
-                   nullif(greatest({_of_metric("spread_fake")}, 0), 0) / nullif({_of_metric("spread_real")}, 0) AS spread_ratio
-            FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
+                   ({_of_role("accuracy_on_real")} + {_of_role("accuracy_on_generated")}) / 2 AS accuracy,
+                   nullif(greatest({_of_role("spread_of_generated")}, 0), 0) / nullif({_of_role("spread_of_real")}, 0) AS spread_ratio
+            FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
         ), judged AS (SELECT run_id, {best} FROM scores GROUP BY run_id)
         SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS images,
-               rates.* EXCLUDE (run_id), loss_generator, loss_discriminator, judged.* EXCLUDE (run_id)
+               rates.* EXCLUDE (run_id){loss_names(known, "ends")}, judged.* EXCLUDE (run_id)
         FROM wanted LEFT JOIN specs USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         LEFT JOIN judged USING (run_id) ORDER BY place
         """,
@@ -106,5 +108,5 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     ).pipe(lambda frame: frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64")))
 
 
-def _of_metric(name: str) -> str:
-    return f"max(value) FILTER (metric = '{name}')"
+def _of_role(role: Role) -> str:
+    return f"max(value) FILTER (role = '{role}')"

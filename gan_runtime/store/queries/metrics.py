@@ -9,16 +9,6 @@ import pandas as pd
 
 from gan_runtime.store.store import Store
 
-LOSSES = ("loss_generator", "loss_discriminator")
-SCORES = ("d_real", "d_fake")
-RATES = ("learning_rate_generator", "learning_rate_discriminator")
-LOSS_SCALES = ("loss_scale_generator", "loss_scale_discriminator")
-PENALTIES = ("r1_penalty",)
-# What is measured once an epoch (docs/metrics.md).
-ACCURACIES = ("d_accuracy_real", "d_accuracy_fake")
-SPREADS = ("spread_real", "spread_fake")
-GRADIENT_NORMS = ("gradient_norm_generator", "gradient_norm_discriminator")
-UPDATE_RATIOS = ("update_ratio_generator", "update_ratio_discriminator")
 XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
 MOST_POINTS = 1_500  # of a chart, over all its curves together
 
@@ -125,6 +115,27 @@ def changing_curves(
         [run_id, list(metrics)],
     )
     return curves(store, [run_id], tuple(row[0] for row in rows), max_points=max_points)
+
+
+def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[str]:
+    """Those of some metrics that these runs have measured once an epoch only. Asked of numbers that no workload declares.
+
+    A run that has one step so far measures everything once a step.
+    """
+    rows = store.rows(
+        """
+        WITH lengths AS (
+            SELECT run_id, max(step) - min(step) + 1 AS steps FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id
+        ), counted AS (
+            SELECT run_id, metric, count(*) AS numbers, max(epoch) - min(epoch) + 1 AS epochs FROM scalars
+            WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) GROUP BY run_id, metric
+        )
+        SELECT metric FROM counted JOIN lengths USING (run_id)
+        GROUP BY metric HAVING bool_and(numbers <= epochs AND numbers < steps)
+        """,
+        {"runs": run_ids, "metrics": metrics},
+    )
+    return {metric for (metric,) in rows}
 
 
 def recorded(store: Store, run_ids: list[str]) -> list[str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gan_runtime import catalog
+from gan_runtime.metrics import LEARNING_RATE, of_network
 from gan_runtime.store.store import Store
 
 # Options that runs may differ in and still be compared by their speed: how many devices, chance, length, rates, and
@@ -16,8 +18,11 @@ BESIDE_SPEED = (
     "epochs",
     "replicas",
     "workers",
-    "learning_rate_generator",
-    "learning_rate_discriminator",
+    *(
+        of_network(LEARNING_RATE, network.name)
+        for entry in catalog.WORKLOADS.values()
+        for network in entry.networks
+    ),
     "learning_rate_schedule",
     "restart_epochs",
     "adam_beta_1",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gan_runtime.metrics import SCORE
+from gan_runtime.metrics import histogram as histogram_name
 from gan_runtime.store.queries.distributions import FINITE
 from gan_runtime.store.store import Store
 
@@ -73,15 +75,15 @@ def same_latents(store: Store, run_ids: list[str]) -> bool:
 
 
 def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFrame:
-    """D's scores of real and generated images of several runs, each at its newest epoch up to `epoch`.
+    """What the judging networks of several runs made of the probed rows, each at its newest epoch up to `epoch`.
 
-    Columns: run_id, epoch (int64), name (score/real or score/fake), left, right (bin edges), share (of all counts, 0 to 1),
+    Columns: run_id, epoch (int64), name (score/<judgement>), left, right (bin edges), share (of all counts, 0 to 1),
     top (the largest share of any bin of these runs in any epoch: the same for all rows). Empty before the first epoch.
     """
     return store.frame(
-        """
+        f"""
         WITH scores AS (
-            SELECT * FROM histograms WHERE list_contains($runs, run_id) AND name IN ('score/real', 'score/fake')
+            SELECT * FROM histograms WHERE list_contains($runs, run_id) AND starts_with(name, $scores) AND {FINITE}
         ), chosen AS (
             SELECT * FROM scores WHERE epoch <= $epoch QUALIFY epoch = max(epoch) OVER (PARTITION BY run_id)
         ), bins AS (
@@ -93,5 +95,5 @@ def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFra
                (SELECT max(list_max(count) / list_sum(count)) FROM scores) AS top
         FROM bins ORDER BY run_id, name, "left"
         """,
-        {"runs": run_ids, "epoch": epoch},
+        {"runs": run_ids, "epoch": epoch, "scores": histogram_name(SCORE, "")},
     )

@@ -10,6 +10,7 @@ import pandas as pd
 
 from gan_runtime.errors import UnknownRunError, quoted
 from gan_runtime.records.journal import ACTIVE
+from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
 from gan_runtime.store.store import Store
 
 
@@ -102,19 +103,19 @@ def run_table(store: Store) -> pd.DataFrame:
     """One row a run, newest first, with its last losses and its rate, for the Runs table.
 
     Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision, xla, batch_size_global,
-    epochs, epochs_done, images_per_s (median of its epochs), loss_generator, loss_discriminator (last finished step), seconds,
-    created_at, note, color, preset (may be empty), spec (JSON text), sync_every_steps (1 for runs from before this option).
+    epochs, epochs_done, images_per_s (median of its epochs), one of each loss that the workloads of stored runs declare (its
+    name; last finished step), seconds, created_at, note, color, preset (may be empty), spec (JSON text), sync_every_steps (1
+    for runs from before this option).
     """
+    known = declared_of(store)
     return store.frame(
-        """
+        f"""
         WITH ends AS (
-            SELECT run_id, arg_max(value, step) FILTER (metric = 'loss_generator') AS loss_generator,
-                   arg_max(value, step) FILTER (metric = 'loss_discriminator') AS loss_discriminator, max(wall_s) AS seconds
-            FROM scalars GROUP BY run_id
+            SELECT run_id, max(wall_s) AS seconds{loss_columns(known, "arg_max(value, step)")} FROM scalars GROUP BY run_id
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
-               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s, ends.loss_generator,
-               ends.loss_discriminator, ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec,
+               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s{loss_names(known, "ends")},
+               ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.created_at DESC

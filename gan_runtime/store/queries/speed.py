@@ -65,16 +65,16 @@ def progress(store: Store, run_id: str) -> Progress:
 def _recent_seconds_per_step(store: Store, run_id: str) -> float | None:
     """Mean over the last 50 steps of the newest attempt, without its first step, which holds the compiling.
 
-    The clock stands still while steps are profiled: steps that share a time with the one before them are not counted.
+    A step is what any number was measured in. The clock stands still while steps are profiled: steps that share a time with the one before them are not counted.
     """
     rows = store.rows(
         """
         WITH newest AS (
-            SELECT step, wall_s FROM scalars
-            WHERE run_id = $run AND metric = 'loss_generator' AND attempt = (SELECT max(attempt) FROM scalars WHERE run_id = $run)
+            SELECT attempt, min(step) AS first, max(step) AS last FROM scalars WHERE run_id = $run
+            GROUP BY attempt ORDER BY attempt DESC LIMIT 1
         ), recent AS (
-            SELECT step, wall_s FROM newest
-            WHERE step >= greatest((SELECT min(step) + 1 FROM newest), (SELECT max(step) - 50 FROM newest))
+            SELECT step, min(s.wall_s) AS wall_s FROM scalars s JOIN newest USING (attempt)
+            WHERE s.run_id = $run AND step >= greatest(first + 1, last - 50) GROUP BY step
         )
         SELECT count(DISTINCT wall_s) - 1, max(wall_s) - min(wall_s) FROM recent
         """,

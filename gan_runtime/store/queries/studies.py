@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.queries.speed import progress
 from gan_runtime.store.store import Store
@@ -93,12 +94,14 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
 
     Columns: run_id, variant, variant_index, repeat, status, color, epochs (as planned), seconds (of training), epoch_seconds
     (median of the epochs after the first of each attempt, which holds the compiling), images_per_s (likewise), steady_step,
-    trace, compile, first_call (seconds, newest attempt), memory_bytes (highest), loss_generator, loss_discriminator (means
-    over the last epoch), spread_ratio (spread of generated images over that of real ones after the last epoch, docs/metrics.md). What
-    was not measured is NULL.
+    trace, compile, first_call (seconds, newest attempt), memory_bytes (highest), one of each loss that the runs' workloads
+    declare (its name; mean over the last epoch), spread_ratio (spread of generated images over that of real ones after the last
+    epoch, docs/metrics.md). What was not measured is NULL.
     """
+    members = store.rows("SELECT run_id FROM ingest.created WHERE study->>'study_id' = ?", [study_id])
+    known = declared_of(store, [run_id for (run_id,) in members])
     return store.frame(
-        """
+        f"""
         WITH chosen AS (
             SELECT run_id, study->>'variant' AS variant, CAST(study->>'variant_index' AS INTEGER) AS variant_index,
                    CAST(study->>'repeat' AS INTEGER) AS repeat
@@ -110,11 +113,12 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
         ), last AS (
             SELECT run_id, max(epoch) AS epoch, max(wall_s) AS seconds FROM scalars SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), ends AS (
-            SELECT run_id, any_value(last.seconds) AS seconds,
-                   avg(value) FILTER (metric = 'loss_generator') AS loss_generator,
-                   avg(value) FILTER (metric = 'loss_discriminator') AS loss_discriminator,
-                   avg(value) FILTER (metric = 'spread_fake') / nullif(avg(value) FILTER (metric = 'spread_real'), 0) AS spread_ratio
+            SELECT run_id, any_value(last.seconds) AS seconds{loss_columns(known, "avg(value)")}
             FROM scalars JOIN last USING (run_id, epoch) GROUP BY run_id
+        ), spreads AS (
+            SELECT run_id, avg(value) FILTER (role = 'spread_of_generated')
+                           / nullif(avg(value) FILTER (role = 'spread_of_real'), 0) AS spread_ratio
+            FROM scalars JOIN last USING (run_id, epoch) JOIN ingest.roles USING (run_id, metric) GROUP BY run_id
         ), times AS (
             SELECT run_id, arg_max(seconds, attempt) FILTER (phase = 'steady_step') AS steady_step,
                    arg_max(seconds, attempt) FILTER (phase = 'trace') AS trace,
@@ -123,8 +127,8 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
             FROM phases SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory SEMI JOIN chosen USING (run_id) GROUP BY run_id)
         SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, ends.seconds, epoch_seconds, images_per_s,
-               steady_step, trace, compile, first_call, memory_bytes, loss_generator, loss_discriminator, spread_ratio
-        FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN ends USING (run_id)
+               steady_step, trace, compile, first_call, memory_bytes{loss_names(known, "ends")}, spread_ratio
+        FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN spreads USING (run_id)
              LEFT JOIN times USING (run_id) LEFT JOIN peaks USING (run_id)
         ORDER BY variant_index, chosen.repeat
         """,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.store.queries.declaring import declared_of
 from gan_runtime.store.store import Store
 
 
@@ -31,17 +32,19 @@ class SurfaceRow:
 
 
 def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
-    """The newest surface of each network of a run, the generator's first; empty when none was computed."""
+    """The newest surface of each network of a run, in the order of its workload; empty when none was computed."""
     rows = store.rows(
         """
         SELECT network, x, y, loss, path_epoch, path_x, path_y, path_loss, share_x, share_y, images
-        FROM surfaces WHERE run_id = ? ORDER BY network DESC
+        FROM surfaces WHERE run_id = ? ORDER BY network
         """,
         [run_id],
     )
+    order = [network.name for network in declared_of(store, [run_id]).networks]
+    drawn = sorted(rows, key=lambda row: order.index(row[0]) if row[0] in order else len(order))
     return [
         SurfaceRow(network, x, y, np.reshape(loss, (len(y), len(x))), *path)
-        for network, x, y, loss, *path in rows
+        for network, x, y, loss, *path in drawn
     ]
 
 

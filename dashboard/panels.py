@@ -1,0 +1,125 @@
+"""Which numbers a chart draws together, under which names and in which colors, as the workloads declare it. No Streamlit.
+
+Colors of a number: that of the rows that it is about, else that of its network, else a neutral one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dashboard import palette
+from gan_runtime import metrics
+from gan_runtime.catalog.declared import Declared
+from gan_runtime.metrics import Metric, Panel
+
+UNDECLARED_SCORE = "Score"  # the axis of what nobody has declared
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number, or the histogram of one. `name`: as stored; `label`: in the legend."""
+
+    name: str
+    label: str
+    color: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one chart draws: numbers with one axis. `format`: of its values, as d3 has it. It never changes while a run trains."""
+
+    panel: Panel
+    lines: tuple[Line, ...]
+    axis: str
+    format: str = ".3~g"
+    log: bool = False
+    per_epoch: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Stored names of its numbers."""
+        return tuple(line.name for line in self.lines)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Stored name → name in the legend."""
+        return {line.name: line.label for line in self.lines}
+
+    @property
+    def colors(self) -> dict[str, str]:
+        """Name in the legend → color."""
+        return {line.label: line.color for line in self.lines}
+
+
+def network_color(known: Declared, network: str) -> str:
+    """The color of a network on every page; a neutral one for a network that is not declared."""
+    order = [one.name for one in known.networks]
+    return (
+        palette.NETWORKS[order.index(network) % len(palette.NETWORKS)]
+        if network in order
+        else palette.NEUTRAL
+    )
+
+
+def color(known: Declared, metric: Metric) -> str:
+    """The color of a number."""
+    return palette.SIDES.get(metric.side) or network_color(known, metric.network)
+
+
+def groups(known: Declared, table: Iterable[Metric]) -> list[Group]:
+    """The charts of these numbers, in their order: those of one panel and axis together, each of `OTHERS` by itself."""
+    members: dict[tuple[object, ...], list[Metric]] = {}
+    for metric in table:
+        alone = metric.name if metric.panel == metrics.OTHERS else ""
+        members.setdefault((metric.panel, metric.axis, metric.per_epoch, metric.log, alone), []).append(
+            metric
+        )
+    return [
+        _group(known, together) for together in members.values() if together[0].panel != metrics.NOT_DRAWN
+    ]
+
+
+def of_panel(known: Declared, name: str) -> list[Group]:
+    """The charts of one panel, of the numbers that are declared for it."""
+    return groups(known, [metric for metric in known.table().values() if metric.panel == name])
+
+
+def judged(known: Declared, stored: Iterable[str] = ()) -> Group | None:
+    """The histograms of what the workloads judge, and others of that kind among `stored`; None where there is none.
+
+    The panel's domain is all that they can be, where each has such bounds.
+    """
+    declared = known.histograms
+    others = [
+        name
+        for name in stored
+        if name.startswith(metrics.histogram(metrics.SCORE, "")) and name not in declared
+    ]
+    lines = [
+        Line(name, one.legend, palette.SIDES.get(one.side, palette.NEUTRAL)) for name, one in declared.items()
+    ]
+    lines += [Line(name, _title(name), palette.NEUTRAL) for name in others]
+    if not lines:
+        return None
+    bounds = [one.bounds for one in known.judgements]
+    limits = [limit for pair in bounds if pair is not None for limit in pair]
+    domain = (min(limits), max(limits)) if limits and None not in bounds and not others else None
+    axis = next((one.axis for one in known.judgements), UNDECLARED_SCORE)
+    panel = replace(known.panel(metrics.SCORES), domain=domain)
+    return Group(panel, tuple(lines), axis, ".3f", per_epoch=True)
+
+
+def _group(known: Declared, together: list[Metric]) -> Group:
+    first = together[0]
+    panel = known.panel(first.panel) if first.panel != metrics.OTHERS else Panel(first.panel, first.title)
+    lines = [Line(metric.name, metric.legend, color(known, metric)) for metric in together]
+    if len(lines) > 1 and {line.color for line in lines} == {palette.NEUTRAL}:
+        further = palette.NETWORKS[2:]
+        lines = [replace(line, color=further[place % len(further)]) for place, line in enumerate(lines)]
+    return Group(panel, tuple(lines), first.axis, first.format, first.log, first.per_epoch)
+
+
+def _title(histogram: str) -> str:
+    """Of a histogram that nobody has declared: "score/edge" is "Score edge"."""
+    return histogram.replace("/", " ").replace("_", " ").capitalize()

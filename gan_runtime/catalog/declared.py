@@ -1,0 +1,82 @@
+"""What a workload says of its numbers, asked by the name that is stored with a run.
+
+A workload that this version does not know, such as one of an imported run, declares nothing: its numbers are shown under
+their own names, and nothing is asked of their roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gan_runtime import catalog, metrics
+from gan_runtime.catalog.entries import Judgement
+from gan_runtime.metrics import Metric, Network, Panel, Role
+
+
+@dataclass(frozen=True)
+class Declared:
+    """`networks`: the one that pictures come from first, then in the order of the workload's entry."""
+
+    networks: tuple[Network, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    panels: tuple[Panel, ...] = ()
+
+    @property
+    def losses(self) -> tuple[Metric, ...]:
+        """What each network follows."""
+        return tuple(metric for metric in self.metrics if metric.role == "loss")
+
+    @property
+    def histograms(self) -> dict[str, Judgement]:
+        """The judgements by the names of their histograms."""
+        return {metrics.histogram(metrics.SCORE, judged.name): judged for judged in self.judgements}
+
+    def of_role(self, role: Role) -> Metric | None:
+        """The number that has a role, the first where several have it; None where none has."""
+        return next((metric for metric in self.metrics if metric.role == role), None)
+
+    def value(self, role: Role, numbers: Mapping[str, float]) -> float | None:
+        """The value of the number that has a role; None where none has, or it was not measured."""
+        metric = self.of_role(role)
+        return None if metric is None else numbers.get(metric.name)
+
+    def network(self, name: str) -> Network:
+        """A network by its name; one that is not declared is called by its name."""
+        known = {network.name: network for network in self.networks}
+        return known.get(name) or Network(name, name.replace("_", " ").capitalize())
+
+    def panel(self, name: str) -> Panel:
+        """A panel by its name."""
+        known = {panel.name: panel for panel in (*metrics.PANELS, *self.panels)}
+        return known.get(name) or Panel(name)
+
+    def table(self, stored: Iterable[str] = ()) -> dict[str, Metric]:
+        """As `metrics.table`."""
+        return metrics.table(self.metrics, self.networks, stored)
+
+    def loss_title(self, loss: Metric) -> str:
+        """Of a narrow column: "Loss G", or the whole title where it is of no network."""
+        return f"Loss {self.network(loss.network).short}" if loss.network else loss.title
+
+
+def of(workload: str) -> Declared:
+    """What one workload declares; nothing for one that is not known."""
+    entry = catalog.WORKLOADS.get(workload)
+    if entry is None:
+        return Declared()
+    networks = sorted(entry.networks, key=lambda network: network.name != entry.averaged)
+    return Declared(tuple(networks), entry.metrics, entry.judgements, entry.panels)
+
+
+def together(workloads: Iterable[str]) -> Declared:
+    """What several workloads declare, for runs that are shown beside each other; of equal names the first counts."""
+    all_of_them = [of(workload) for workload in dict.fromkeys(workloads)]
+    merged = Declared()
+    for part in ("networks", "metrics", "judgements", "panels"):
+        rows = {
+            row.name: row for declared in reversed(all_of_them) for row in reversed(getattr(declared, part))
+        }
+        merged = replace(merged, **{part: tuple(reversed(rows.values()))})
+    return merged

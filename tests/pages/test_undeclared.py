@@ -1,0 +1,81 @@
+"""Numbers that no workload declares, and runs of workloads that this version does not know: shown all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from tests.pages.test_pages import charts, texts, titles
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def with_new_numbers(run: RunDir) -> None:
+    """The run's workload has returned two more: one of each step, one of each epoch."""
+    energy = journal.Scalars(
+        epoch=1,
+        first_step=1,
+        wall_s=[float(step) for step in range(1, 21)],
+        values={"cell_energy": [0.25] * 20},
+    )
+    quality = [
+        journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values={"mode_count": 9.0})
+        for epoch in (1, 2)
+    ]
+    journal.append(run.trainer_journal(), 1, energy, *quality)
+
+
+def test_a_new_number_of_a_workload_appears_on_live_and_compare_by_itself(show: Show, trained: Make) -> None:
+    with_new_numbers(trained("quick-0001"))
+    trained("quick-0002", seconds=10)
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "Further numbers" in [header.value for header in app.header]
+    assert titles(app)[-2:] == ["Mode count", "Cell energy"]
+    axes = [chart["layer"][0]["encoding"]["x"]["title"] for chart in charts(app)[-2:]]  # type: ignore[index]
+    assert axes == ["Epoch", "Step"]
+    assert "Further numbers" not in [header.value for header in show("live", run="quick-0002").header]
+    compare = show("compare", runs="quick-0001,quick-0002")
+    more = compare.multiselect(key="compare.metrics")
+    assert more.options[-2:] == ["Cell energy", "Mode count"]
+    more.set_value(["cell_energy", "mode_count"]).run()
+    assert not compare.exception
+    assert titles(compare)[2:4] == ["Cell energy", "Mode count"]
+
+
+@pytest.fixture
+def foreign(trained: Make) -> RunDir:
+    """A finished run of a workload that this version does not have."""
+    run = trained("quick-0001")
+    lines = run.supervisor_journal.read_text(encoding="utf-8").splitlines()
+    created = json.loads(lines[0])
+    created["spec"]["workload"] = "removed_gan"
+    run.supervisor_journal.write_text("\n".join([json.dumps(created), *lines[1:], ""]), encoding="utf-8")
+    return run
+
+
+@pytest.mark.usefixtures("foreign")
+def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
+    show: Show, trained: Make
+) -> None:
+    trained("quick-0002", seconds=10)
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "does not know which numbers of this run are losses" in texts(app)
+    assert titles(app)[0] == "How long does an epoch take?"
+    assert {"Loss generator", "D fake", "Spread real"} <= set(titles(app))
+    assert not [metric for metric in app.metric if metric.label.startswith("Loss")]
+    for page in ("home", "runs"):
+        assert not show(page).exception
+    compare = show("compare", runs="quick-0001,quick-0002")
+    assert not compare.exception
+    assert titles(compare)[:2] == ["Generator loss", "Discriminator loss"], "those of the run that is known"
+    histograms = show("histograms", runs="quick-0001")
+    assert not histograms.exception
+    assert titles(histograms) == ["Score fake", "Score real"]

@@ -1,0 +1,103 @@
+"""What queries know of the numbers of a run: by role, from the workload's declaration, and without any where it is not known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from gan_runtime.catalog import declared
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+
+NewRun = Callable[..., RunDir]
+SCORES = {"probe_score_real": 0.75, "probe_score_fake": 0.25, "spread_real": 0.5, "spread_fake": 0.25}
+
+
+@pytest.fixture
+def measured(new_run: NewRun) -> Callable[[str, str], None]:
+    """Makes a run of a workload with four steps in two epochs, and scores at the ends of both."""
+
+    def make(run_id: str, workload: str) -> None:
+        run = new_run(run_id)
+        text = run.supervisor_journal.read_text(encoding="utf-8")
+        run.supervisor_journal.write_text(
+            text.replace('"dcgan_mnist"', json.dumps(workload)), encoding="utf-8"
+        )
+        for epoch in (1, 2):
+            steps = [2.0 * epoch - 1, 2.0 * epoch]
+            values = {"loss_generator": steps, "cell_energy": [0.5, 0.5]}
+            journal.append(
+                run.trainer_journal(),
+                1,
+                journal.Scalars(epoch=epoch, first_step=2 * epoch - 1, wall_s=steps, values=values),
+                journal.EpochScores(
+                    epoch=epoch, step=2 * epoch, wall_s=2.0 * epoch, values=SCORES | {"mode_count": 9.0}
+                ),
+            )
+
+    return make
+
+
+@pytest.fixture
+def stored(measured: Callable[[str, str], None], take_in: Callable[[], None], store: Store) -> Store:
+    """A run of a known workload and one of a workload that this version does not have."""
+    measured("known-0001", "dcgan_mnist")
+    measured("other-0001", "removed_gan")
+    take_in()
+    return store
+
+
+def test_results_follow_the_roles_of_the_workload(stored: Store) -> None:
+    known, other = queries.results(stored, ["known-0001", "other-0001"]).to_dict("records")
+    assert (known["score_gap_best"], known["spread_ratio_best"], known["loss_generator"]) == (0.5, 0.5, 4.0)
+    assert (other["seconds"], known["seconds"]) == (4.0, 4.0)
+    assert [name for name in ("score_gap_best", "spread_ratio_best") if other[name] == other[name]] == []
+
+
+def test_runs_of_unknown_workloads_have_no_columns_for_losses(stored: Store) -> None:
+    assert queries.declared_of(stored, ["other-0001"]) == declared.Declared()
+    assert "loss_generator" not in queries.results(stored, ["other-0001"])
+    assert {"loss_generator", "loss_discriminator"} < set(queries.run_table(stored))
+
+
+def test_numbers_that_are_not_declared_are_of_a_step_or_of_an_epoch_as_they_were_recorded(
+    stored: Store,
+) -> None:
+    table = queries.metric_table(stored, ["known-0001"])
+    assert (table["cell_energy"].per_epoch, table["mode_count"].per_epoch) == (False, True)
+    assert table["mode_count"].title == "Mode count"
+    foreign = queries.metric_table(stored, ["other-0001"])
+    assert (foreign["loss_generator"].role, foreign["loss_generator"].per_epoch) == ("", False)
+    assert foreign["spread_real"].per_epoch
+
+
+def test_the_first_step_of_a_run_shows_no_number_to_be_one_of_an_epoch(
+    new_run: NewRun, take_in: Callable[[], None], store: Store
+) -> None:
+    first = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"cell_energy": [0.5]})
+    journal.append(new_run("known-0001").trainer_journal(), 1, first)
+    take_in()
+    assert queries.once_an_epoch(store, ["known-0001"], ["cell_energy"]) == set()
+
+
+def test_the_speed_of_a_run_is_that_of_its_steps_whatever_its_numbers_are_called(stored: Store) -> None:
+    progress = queries.progress(stored, "other-0001")
+    assert (progress.step, progress.seconds_per_step) == (4, 1.0)
+
+
+def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> None:
+    rows = stored.rows(
+        "SELECT workload, metric, axis, network FROM metrics WHERE role = 'loss' ORDER BY workload, place"
+    )
+    assert rows == [
+        (workload, f"loss_{network}", "Loss (nats)", network)
+        for workload in ("dcgan_mnist", "mlp_gan")
+        for network in ("generator", "discriminator")
+    ]
+    assert stored.rows("SELECT DISTINCT per_epoch FROM metrics WHERE metric = 'gradient_norm_generator'") == [
+        (True,)
+    ]
