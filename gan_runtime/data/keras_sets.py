@@ -17,6 +17,7 @@ from pathlib import Path
 from gan_runtime.data import mnist
 from gan_runtime.data.contract import Progress
 from gan_runtime.errors import DatasetError
+from gan_runtime.home import REPOSITORY
 
 SECONDS = 300.0
 POLL_SECONDS = 0.2
@@ -60,6 +61,7 @@ def _download(name: str, aside: Path, progress: Progress) -> None:
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(
             [sys.executable, "-m", "gan_runtime.data.loading", name],
+            cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import struct
 import subprocess
 import sys
@@ -12,11 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import sklearn.datasets
 
 from gan_runtime import catalog
-from gan_runtime.data import digits, idx, loading, mnist
+from gan_runtime.data import digits, idx, keras_sets, loading, mnist
 from gan_runtime.errors import DatasetError
 from gan_runtime.home import REPOSITORY
 
@@ -403,6 +403,7 @@ def test_keras_cache_is_found_without_loading_keras(tmp_path: Path, monkeypatch:
     assert not loading.availability("fashion_mnist").ready
 
 
+@pytest.mark.usefixtures("alone")
 def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
     """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose files carry no checksum."""
     cache = tmp_path / ".keras" / "datasets" / "fashion-mnist"
@@ -414,37 +415,75 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
         "from gan_runtime.data import loading; data = loading.load('fashion_mnist');"
         "print(data.images.shape, data.images.dtype, data.images[2, 1, 0, 0], data.held_out, len(data.fields), data.origin)"
     )
-    child = _child(["-c", code], tmp_path)
+    child = _child(["-c", code])
     assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 3 2 Keras' cache"], child.stderr
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+@pytest.mark.usefixtures("alone")
 def test_without_network_the_three_ways_to_get_the_images_are_named(tmp_path: Path, name: str) -> None:
-    child = _child(["-m", "gan_runtime.data.loading", name], tmp_path)
-    assert child.returncode == 2
-    sentence = child.stderr.strip().splitlines()[-1]
+    with pytest.raises(DatasetError) as refused:
+        keras_sets.prepare(name, lambda *_: None)
+    sentence = str(refused.value)
     assert sentence.startswith(f"{name} is not on this machine and Keras could not download it (")
     assert sentence.endswith(
         "): connect to the network, or set GAN_DATA_DIR to a folder with its IDX files, "
         "or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
     )
+    assert not list((tmp_path / ".keras" / "datasets").iterdir())
 
 
-def _child(arguments: list[str], home: Path) -> subprocess.CompletedProcess[str]:
-    """Runs Python with an empty home folder and no way to the network."""
-    blocked = {
-        "HOME": str(home),
-        **dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"), "http://127.0.0.1:9"),
-    }
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in ("GAN_DATA_DIR", "KERAS_HOME", "NO_PROXY", "no_proxy")
-    }
+@pytest.mark.usefixtures("alone")
+def test_a_cancelled_download_leaves_nothing_and_no_process(tmp_path: Path) -> None:
+    class CancelledError(Exception):
+        """What a caller raises to cancel."""
+
+    def progress(*_: object) -> None:
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        keras_sets.prepare("mnist", progress)
+    assert not list((tmp_path / ".keras" / "datasets").iterdir())
+    assert not psutil.Process().children()
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_was_downloaded_as_a_whole_gets_into_the_cache(
+    tmp_path: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(_name: str, aside: Path, _progress: object) -> None:
+        write_idx(aside / "datasets" / "fashion-mnist" / f"{TRAIN}.gz", pictures(3))
+
+    monkeypatch.setattr(keras_sets, "_download", download)
+    assert not loading.availability("fashion_mnist").ready
+    keras_sets.prepare("fashion_mnist", lambda *_: None)
+    assert loading.availability("fashion_mnist").ready
+    assert [path.name for path in (tmp_path / ".keras" / "datasets").iterdir()] == ["fashion-mnist"]
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".keras").write_text("a file")
+    with pytest.raises(
+        DatasetError, match=r"mnist cannot be put into Keras' cache \(.+datasets: Not a directory\)"
+    ):
+        keras_sets.prepare("mnist", lambda *_: None)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty home folder, no folder of data, and no way to the network."""
+    for name in ("GAN_DATA_DIR", "KERAS_HOME", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def _child(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=REPOSITORY,
-        env={**kept, **blocked},
         capture_output=True,
         text=True,
         timeout=120,
