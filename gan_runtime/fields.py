@@ -51,6 +51,11 @@ def labels(classes: tuple[str, ...]) -> Field:
     return Field((), dtype="int32", classes=classes)
 
 
+def class_names(fields: Fields) -> tuple[str, ...]:
+    """What the numbers of the labels are called; empty where there are no labels."""
+    return fields[LABELS].classes if LABELS in fields else ()
+
+
 def needed(
     offered: Fields, name: str, allowed: Callable[[tuple[int, ...]], bool], sizes: str, advice: str
 ) -> Field:

@@ -24,7 +24,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, cluster, disk, hosts, launcher, processes
+from gan_runtime import catalog, cluster, disk, fields, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
@@ -157,6 +157,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
         writer,
         lambda: stop.is_set() or run.stop_file.exists(),
         place.rank,
+        fields.class_names(data.fields),
     )
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange(status=outcome.status, reason=outcome.reason))

@@ -1,4 +1,4 @@
-"""Samples: the grids of one or several runs at the same epoch, under one slider, with play."""
+"""Samples: the pictures of one or several runs at the same epoch, under one slider, with play."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ store = session.runtime().store
 rows = widgets.newest_or_picked(
     store,
     "samples.runs",
-    first="its first grid of 64 images comes after its first epoch.",
+    first="its first pictures come after its first epoch.",
     pick="Pick one or more runs above: their images appear here, all at the same epoch.",
 )
 players.sample_player(store, rows, key="samples.player")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
+import numpy as np
 from PIL import Image
+
+from gan_runtime import pictures
 
 
 def png(width: int = 8, height: int = 8) -> bytes:
@@ -12,3 +16,8 @@ def png(width: int = 8, height: int = 8) -> bytes:
     kept = io.BytesIO()
     Image.linear_gradient("L").resize((width, height)).save(kept, "PNG")
     return kept.getvalue()
+
+
+def write_grid(path: Path) -> None:
+    """A file as a trainer writes it: 64 images of 28 × 28 pixels, all grey."""
+    pictures.save(pictures.render("grey_grid", (np.zeros((64, 28, 28, 1), np.float32),)), path)

@@ -15,6 +15,8 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.catalog import declared
 from gan_runtime.options import GROUPS, Option
+from gan_runtime.pictures import RENDERERS
+from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,7 +141,7 @@ def test_a_workload_knows_keras_and_its_own_package_only(path: Path) -> None:
     assert (strangers, own) == (set(), set())
 
 
-@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "grids.py"])
+@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "album.py"])
 def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None:
     loaded = loaded_with([Path("gan_runtime/training") / path])
     assert loaded.keys() & FRAMEWORKS == set()
@@ -153,6 +155,14 @@ def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None
         for name in imported(Path("gan_runtime/training") / path)
         if name.startswith("gan_runtime.engines.tf")
     ]
+
+
+@pytest.mark.parametrize("path", python_files("gan_runtime/pictures"), ids=str)
+def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
+    modules = imported(path)
+    assert packages(modules) - {"numpy", "PIL", "gan_runtime", *sys.stdlib_module_names} == set()
+    ours = {module for module in modules if module.startswith("gan_runtime.")}
+    assert {module for module in ours if not module.startswith("gan_runtime.pictures")} == set()
 
 
 @pytest.mark.parametrize(
@@ -306,6 +316,15 @@ def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -
         f"{kind}_{side}" for kind in ("d_accuracy", "probe_score", "spread") for side in ("real", "fake")
     ]
     assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", catalog.WORKLOADS)
+def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_have(name: str) -> None:
+    pictures = catalog.WORKLOADS[name].pictures
+    assert len({picture.name for picture in pictures}) == len(pictures) > 0
+    for picture in pictures:
+        assert len(picture.arrays) == len(RENDERERS[picture.renderer].takes)
+        Sample(epoch=1, step=1, sample_kind=picture.name, file="", meta={})
 
 
 def test_every_group_of_the_form_holds_an_option() -> None:

@@ -106,6 +106,30 @@ def test_a_bundle_says_nothing_of_its_owner(ended: RunDir, tmp_path: Path) -> No
     assert '"cores":8' in text
 
 
+def test_pictures_of_all_kinds_and_of_older_runs_travel_in_a_bundle(
+    ended: RunDir, other: Home, tmp_path: Path
+) -> None:
+    for kind in ("samples", "by_class"):
+        ended.sample_file(kind, 2).write_bytes(GRID)
+        file = f"samples/{kind}-00002.png"
+        journal.append(
+            ended.trainer_journal(), 1, journal.Sample(epoch=2, step=2, sample_kind=kind, file=file, meta={})
+        )
+    bundles.pack([ended], tmp_path / "one.zip")
+    with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
+        names = sorted(name for name in bundle.namelist() if "/samples/" in name)
+    assert [name.removeprefix("quick-0001/samples/") for name in names] == [
+        "by_class-00002.png",
+        "epoch-00001.png",
+        "samples-00002.png",
+    ]
+    bundles.unpack(tmp_path / "one.zip", other)
+    store = Store()
+    Ingestor(other, store).catch_up()
+    assert queries.sample_kinds(store, ["quick-0001"]) == ["samples", "by_class"]
+    assert queries.sample_epochs(store, ["quick-0001"], "samples") == [1, 2]
+
+
 def test_loading_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Path) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
     bundles.unpack(tmp_path / "one.zip", other)
@@ -155,6 +179,9 @@ def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: P
         "run-0001/process.json",
         "run-0001/checkpoints/step-1.safetensors",
         "run-0001/samples/epoch-٣٣٣٣٣.png",
+        "run-0001/samples/By-class-00001.png",
+        "run-0001/samples/00001.png",
+        f"run-0001/samples/{'x' * 41}-00001.png",
         ".owner.lock/spec.json",
         "run-999999999/spec.json",
         ".last-number/spec.json",
@@ -262,7 +289,7 @@ def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
             "has 30 MB, more than the 20 MB that a bundle may have",
         ),
         (
-            [("bundle.json", b'{"format": 2, "program": "3.1"}'), ("x", b"")],
+            [("bundle.json", b'{"format": 99, "program": "3.1"}'), ("x", b"")],
             r"made by a newer version .+\('3\.1', this is",
         ),
         (

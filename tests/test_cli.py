@@ -265,7 +265,7 @@ def test_export_writes_tables_pictures_and_specs(
         pd.read_csv(folder / "scalars.csv") if form == "csv" else pd.read_parquet(folder / "scalars.parquet")
     )
     assert (len(scalars), scalars["step"].max()) == (SCALARS, 14)
-    assert (folder / "samples/run-0001/epoch-00002.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "samples/run-0001/samples-00002.png").read_bytes().startswith(b"\x89PNG")
     assert RunSpec.read(folder / "specs/run-0001/spec.json") == Home(trained).run_dir("run-0001").spec()
 
 

@@ -74,7 +74,7 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(
     ]
     assert len([record for record in found if isinstance(record, Sample)]) == 2
     assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
-    assert sorted(path.name for path in run.samples.iterdir()) == ["epoch-00001.png", "epoch-00002.png"]
+    assert sorted(path.name for path in run.samples.iterdir()) == ["samples-00001.png", "samples-00002.png"]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
 
 

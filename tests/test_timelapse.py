@@ -99,6 +99,25 @@ def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
         assert max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
 
 
+def test_pictures_of_other_proportions_are_not_stretched() -> None:
+    file = io.BytesIO()
+    Image.new("L", (WIDTH, HEIGHT // 2), 0).save(file, format="PNG")
+    flat = Strip("flat", "#e69f00", {1: file.getvalue()})
+    _, picture = frames(timelapse.gif([FIRST, flat], [1]))[0]
+    left = 24 + 2 * WIDTH + WIDTH
+    assert [picture.getpixel((left, 34 + place)) for place in (HEIGHT // 2, HEIGHT + 20)] == [
+        (0,) * 3,
+        (255,) * 3,
+    ]
+
+
+def test_large_pictures_are_made_smaller_until_a_film_of_them_can_be_sent() -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (660, 1_320), (200, 40, 40)).save(file, format="PNG")
+    _, picture = frames(timelapse.gif([Strip("large", "#009e73", {1: file.getvalue()})], [1]))[0]
+    assert picture.size == (12 + 320 + 12, 12 + 22 + 640 + 22 + 12)
+
+
 def test_coloured_grids_stay_coloured() -> None:
     file = io.BytesIO()
     Image.new("RGB", (WIDTH, HEIGHT), (200, 40, 40)).save(file, format="PNG")

@@ -12,7 +12,7 @@ from dashboard.frame import places
 from dashboard.live import details as live_details
 from dashboard.live import health_view, next_steps, resume_view, stop_view
 from dashboard.panels import Group
-from dashboard.samples import sample_images
+from dashboard.samples import kinds, sample_images
 from gan_runtime.catalog import declared
 from gan_runtime.errors import UnknownRunError
 from gan_runtime.metrics import LOSSES, SCORES
@@ -52,9 +52,10 @@ def show(runtime: Runtime, row: RunRow) -> None:
     widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     curves, samples = st.columns([2, 1], gap="medium")
     with samples:
-        newest = queries.sample_epochs(store, [row.run_id])
+        kind = kinds.choice(queries.sample_kinds(store, [row.run_id]), [row], f"live.{row.run_id}")
+        newest = queries.sample_epochs(store, [row.run_id], kind)
         epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}", row.is_live)
-        sample_images.show(store, row, epoch)
+        sample_images.show(store, row, epoch, kind)
         widgets.follow_button(f"live.{row.run_id}", row.is_live)
     with curves:
         _losses(store, row)

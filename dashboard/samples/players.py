@@ -1,4 +1,4 @@
-"""One slider and a play button that move what several runs looked like after an epoch: sample grids, histograms, a film."""
+"""One slider and a play button that move what several runs looked like after an epoch: pictures, histograms, a film."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboard import panels, widgets, words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.panels import Group
-from dashboard.samples import sample_images, timelapse
+from dashboard.samples import kinds, sample_images, timelapse
 from dashboard.samples.timelapse import Strip
 from gan_runtime.catalog import declared
 from gan_runtime.store import queries
@@ -31,7 +31,8 @@ OTHER_LATENTS = (
 
 
 def sample_player(store: Store, rows: list[RunRow], key: str, histograms: bool = False) -> None:
-    """The grids of several runs at one epoch, and if asked for D's scores below them, under ONE slider, with a play button."""
+    """The pictures of several runs at one epoch, one kind at a time, and if asked for D's scores below them, under ONE
+    slider, with a play button."""
     playing = bool(st.session_state.setdefault(f"{key}.playing", False))
     live = any(row.is_live for row in rows)
     run_every = PLAY_SECONDS if playing else 2.0 if live else None
@@ -43,17 +44,19 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
     if bool(st.session_state[f"{key}.playing"]) != timed:
         st.rerun()  # the page sets the timer; nothing is drawn or advanced before
     run_ids = [row.run_id for row in rows]
-    epochs = queries.sample_epochs(store, run_ids)
-    if not epochs:
-        st.info("No samples yet: each run writes its first grid of 64 images after its first epoch.")
+    stored = queries.sample_kinds(store, run_ids)
+    if not stored:
+        st.info("No samples yet: each run writes its first pictures after its first epoch.")
         return
+    kind = kinds.choice(stored, rows, key)
+    epochs = queries.sample_epochs(store, run_ids, kind)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if max(epochs) > 1:
             _play_button(key, max(epochs))
         epoch = widgets.epoch_slider(
             max(row.epochs for row in rows), max(epochs), key, any(row.is_live for row in rows)
         )
-        _film_button(store, rows, epochs, key)
+        _film_button(store, rows, epochs, kind, key)
     if len(rows) > 1:
         st.caption(SAME_LATENTS if queries.same_latents(store, run_ids) else OTHER_LATENTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
@@ -65,7 +68,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
             st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False
         ):
             with column:
-                _one_run(store, row, colors[row.run_id], epoch, bars, key)
+                _one_run(store, row, colors[row.run_id], epoch, kind, bars, key)
     if not timed:
         st.session_state[f"{key}.paused"] = max(0, st.session_state.get(f"{key}.paused", 0) - 1)
 
@@ -95,10 +98,12 @@ def _advance(key: str, newest: int) -> None:
     st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1
 
 
-def _one_run(store: Store, row: RunRow, color: str, epoch: int, bars: pd.DataFrame, key: str) -> None:
-    """Name, grid, and D's scores where `bars` has some of this run."""
+def _one_run(
+    store: Store, row: RunRow, color: str, epoch: int, kind: str, bars: pd.DataFrame, key: str
+) -> None:
+    """Name, picture, and D's scores where `bars` has some of this run."""
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
-    sample_images.show(store, row, epoch)
+    sample_images.show(store, row, epoch, kind)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
     judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else None
     if judged is not None:
@@ -113,12 +118,12 @@ def _scores_line(judged: Group | None) -> str:
     return f"Below each grid: how the scores are spread over {' and '.join(named)}."
 
 
-def _film_button(store: Store, rows: list[RunRow], epochs: list[int], key: str) -> None:
+def _film_button(store: Store, rows: list[RunRow], epochs: list[int], kind: str, key: str) -> None:
     """The film is made when the button is pressed, not before."""
     st.download_button(
         "Time-lapse",
-        data=lambda: film(store, rows, epochs),
-        file_name=f"time-lapse-{'-'.join(row.run_id for row in rows)[:80]}.gif",
+        data=lambda: film(store, rows, epochs, kind),
+        file_name=f"time-lapse-{kind}-{'-'.join(row.run_id for row in rows)[:80]}.gif",
         mime="image/gif",
         on_click="ignore",
         key=f"{key}.film",
@@ -127,12 +132,14 @@ def _film_button(store: Store, rows: list[RunRow], epochs: list[int], key: str) 
     )
 
 
-def film(store: Store, rows: list[RunRow], epochs: list[int]) -> bytes:
-    """The grids of the runs side by side, over the epochs, as an animated GIF."""
+def film(store: Store, rows: list[RunRow], epochs: list[int], kind: str) -> bytes:
+    """The pictures of one kind of the runs side by side, over the epochs, as an animated GIF."""
     shown = timelapse.shown_epochs(epochs)
     strips, colors = [], grouping.colors(rows)
     for row in rows:
-        grids = [grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch)) is not None]
+        grids = [
+            grid for epoch in shown if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None
+        ]
         whole = {grid.epoch: grid.png for grid in grids if sample_images.is_picture(grid.png)}
         strips.append(Strip(row.name, colors[row.run_id], whole))
     return timelapse.gif(strips, shown)

@@ -1,4 +1,4 @@
-"""The grid of generated images of a run at an epoch, described for those who cannot see it."""
+"""The pictures of a run at an epoch, described for those who cannot see them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import streamlit as st
 from PIL import Image
 
 from dashboard import words
+from dashboard.samples import kinds
 from gan_runtime.errors import PictureError
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.store import queries
@@ -17,17 +18,16 @@ from gan_runtime.store.store import Store
 
 WIDTH = 480  # pixels at most, so that a grid fits into a window 800 high with what stands above it
 BLANK_SIDE = 240
-AWAITED = "The first 64 generated images appear here after epoch 1."
+AWAITED = "The first generated images appear here after epoch 1."
 BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
 
 
-def show(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
-    """The newest grid up to `epoch`; before the first one of a run that goes on its empty place, and a sentence."""
-    grid = queries.sample(store, row.run_id, epoch)
+def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = True) -> None:
+    """The newest picture up to `epoch` of a kind, or of the run's first one; before the first one of a run that goes on its
+    empty place, and a sentence."""
+    grid = queries.sample(store, row.run_id, epoch, kind)
     if grid is None:
-        if row.is_live:
-            st.image(_blank(), width=WIDTH, alt="")
-        st.caption(AWAITED if row.is_live else "This run has stored no images.")
+        _absent(store, row, kind)
         return
     if not is_picture(grid.png):
         st.caption(f"The images of epoch {grid.epoch} are damaged and cannot be shown.")
@@ -36,6 +36,17 @@ def show(store: Store, row: RunRow, epoch: int, caption: bool = True) -> None:
     if caption:
         late = "" if grid.epoch == epoch else " (its newest)" if row.is_live else " (its last)"
         st.caption(f"After epoch {grid.epoch}, step {words.count(grid.step)}{late}")
+
+
+def _absent(store: Store, row: RunRow, kind: str) -> None:
+    """A run may make other kinds of pictures than the one that is looked at, or none yet."""
+    others = queries.sample_kinds(store, [row.run_id])
+    if others and kind not in others:
+        st.caption(f"This run makes no pictures called “{kinds.title(kind, [row])}”.")
+        return
+    if row.is_live:
+        st.image(_blank(), width=WIDTH, alt="")
+    st.caption(AWAITED if row.is_live else "This run has stored no images.")
 
 
 @st.cache_data(show_spinner=False, max_entries=200)
@@ -49,7 +60,7 @@ def is_picture(png: bytes) -> bool:
 
 
 def _in_words(row: RunRow, grid: SampleGrid) -> str:
-    return f"Grid of images that the generator of {row.name} made after epoch {grid.epoch}."
+    return f"{kinds.title(grid.kind, [row])} of {row.name} after epoch {grid.epoch}."
 
 
 @cache

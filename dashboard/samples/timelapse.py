@@ -1,4 +1,4 @@
-"""A film of sample grids: the grids of several runs side by side, one frame an epoch, as an animated GIF."""
+"""A film of pictures of one kind: those of several runs side by side, one frame an epoch, as an animated GIF."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ GREY_WITHIN = 16  # how far the channels of a pixel may be apart, as at the edge
 COLUMNS = 4
 MARGIN, LINE = 12, 22  # pixels round everything; height of a line of text
 ENLARGED_UP_TO = 2  # so many runs beside each other are shown at twice their size
+SMALL, LARGE = (
+    300,
+    640,
+)  # sides of a picture: up to the first it is enlarged, down to the second it is made smaller
 WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
 
 
@@ -51,10 +55,12 @@ def gif(strips: list[Strip], epochs: list[int]) -> bytes:
 
 
 def _size(strips: list[Strip]) -> tuple[int, int]:
-    """Of the largest grid, enlarged where there is room."""
+    """Of the field of each run, in which its pictures fit: that of the largest one, enlarged where there is room."""
     sizes = [Image.open(io.BytesIO(png)).size for strip in strips for png in list(strip.pngs.values())[:1]]
-    scale = 2 if len(strips) <= ENLARGED_UP_TO else 1
-    return max(width for width, _ in sizes) * scale, max(height for _, height in sizes) * scale
+    width, height = (max(sides) for sides in zip(*sizes, strict=True))
+    side = max(width, height)
+    scale = 2.0 if len(strips) <= ENLARGED_UP_TO and side <= SMALL else min(1.0, LARGE / side)
+    return round(width * scale), round(height * scale)
 
 
 def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Image:
@@ -111,7 +117,13 @@ def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
     if not seen:
         return Image.new("RGB", size, BLANK)
     grid = Image.open(io.BytesIO(strip.pngs[max(seen)])).convert("RGB")
-    return grid.resize(size, Image.Resampling.NEAREST)
+    scale = min(
+        size[0] / grid.width, size[1] / grid.height
+    )  # height and width may differ from those of other runs
+    fitted = (round(grid.width * scale), round(grid.height * scale))
+    field = Image.new("RGB", size, WHITE)
+    field.paste(grid.resize(fitted, Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX))
+    return field
 
 
 def _label(strip: Strip, epoch: int, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:

@@ -1,9 +1,9 @@
 """What a bundle may hold, and how much of it.
 
-bundle.json                            {"format": 1, "program": "0.2.0"}; the first bundles have none
+bundle.json                            {"format": 2, "program": "0.2.0"}; the first bundles have none
 quick-0007/spec.json                   the options
 quick-0007/journal-supervisor.jsonl    the journals, without names of hosts and folders
-quick-0007/samples/epoch-00001.png     the sample grids
+quick-0007/samples/samples-00001.png   the pictures: their kind, and the epoch; epoch-00001.png in older runs
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gan_runtime.runtime import commands
 
 EXAMPLES = REPOSITORY / "examples" / "paper.zip"
 MANIFEST = "bundle.json"
-FORMAT = 1  # raised when a program of today could not read what a later one packs
+FORMAT = 2  # raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
 MAX_MEMBERS = 100_000
 _FILES = re.compile(
-    r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>epoch-[0-9]{5,9}\.png)"
+    r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
 )
 _MAX_BYTES_OF = {"manifest": 10_000, "spec": 100_000, "journal": 1_000_000_000, "picture": pictures.MAX_BYTES}
 

@@ -70,7 +70,7 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
     for name, records in journals.items():
         lines = [_line(privacy, record, prefix) for record in records]
         bundle.writestr(f"{folder}/{name}", b"".join(line + b"\n" for line in lines))
-    for path in sorted(run.samples.glob("epoch-*.png")):
+    for path in sorted(run.samples.glob("*.png")):
         if most_bytes(f"{folder}/samples/{path.name}"):
             with contextlib.suppress(
                 PictureError

@@ -241,7 +241,7 @@ def export(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write runs as plain files: tables, sample grids and their spec.json."""
+    """Write runs as plain files: tables, pictures and their spec.json."""
     chosen = Home.choose(home)
     run_dirs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
     store = memory.from_journals(chosen, run_dirs)

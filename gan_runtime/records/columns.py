@@ -60,6 +60,7 @@ Step = Annotated[int, Field(ge=0, le=10**12)]  # epochs too
 Count = Annotated[int, Field(ge=0, le=10**15)]  # images, operations, values of a bin
 Bytes = Annotated[int, Field(ge=0, le=2**60)]
 Name = Annotated[str, Field(max_length=200)]  # of a metric, a network, a phase
+PictureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]  # files are called by it
 Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
 Document = Annotated[dict[str, Any], AfterValidator(_document)]
 Options = Annotated[dict[str, Any], AfterValidator(_options)]

@@ -19,6 +19,7 @@ from gan_runtime.records.columns import (
     Moment,
     Name,
     Options,
+    PictureName,
     Rank,
     Step,
 )
@@ -187,12 +188,13 @@ class Histogram(_Record):
 
 
 class Sample(_Record):
-    """A grid of generated images; `file` is relative to the run's folder."""
+    """A picture after an epoch. `sample_kind`: the name of its catalog entry, or fixed_latents in older runs; `file` is relative to
+    the run's folder."""
 
     kind: Literal["sample"] = "sample"
     epoch: Step
     step: Step
-    sample_kind: Name
+    sample_kind: PictureName
     file: str
     meta: Document
 

@@ -75,8 +75,12 @@ class RunDir:
 
     @property
     def samples(self) -> Path:
-        """Sample grids, one PNG an epoch."""
+        """Pictures, one PNG an epoch for each kind."""
         return self.path / "samples"
+
+    def sample_file(self, kind: str, epoch: int) -> Path:
+        """The picture of one kind after an epoch. Runs from before there were kinds have epoch-00001.png."""
+        return self.samples / f"{kind}-{epoch:05d}.png"
 
     @property
     def checkpoints(self) -> Path:

@@ -1,7 +1,7 @@
 """Some runs as plain files, for use without this project.
 
 FOLDER/runs.parquet, scalars, epochs, …   the public views (docs/schema.md) but samples, or the same as .csv
-FOLDER/samples/RUN/epoch-00001.png        the sample grids
+FOLDER/samples/RUN/samples-00001.png      the pictures, called as in the run's folder: KIND-EPOCH.png
 FOLDER/specs/RUN/spec.json                the options; `train --spec` takes this file
 """
 
@@ -18,6 +18,7 @@ import duckdb
 from gan_runtime import targets
 from gan_runtime.errors import ExportError
 from gan_runtime.store import queries
+from gan_runtime.store.queries.samples import OLD_KIND
 from gan_runtime.store.store import Store
 
 VIEWS = (
@@ -73,18 +74,27 @@ def _views(store: Store, run_ids: list[str], folder: Path, form: Format) -> dict
 
 def _samples(store: Store, run_ids: list[str], folder: Path) -> dict[Path, Writer]:
     rows = store.rows(
-        "SELECT run_id, epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY run_id, epoch",
+        """
+        SELECT run_id, kind, epoch FROM samples
+        WHERE list_contains(?, run_id) AND png IS NOT NULL AND regexp_full_match(kind, '[a-z][a-z0-9_]*')
+        ORDER BY run_id, epoch, kind
+        """,
         [run_ids],
     )
     return {
-        folder / "samples" / run_id / f"epoch-{epoch:05d}.png": partial(_write_png, store, run_id, epoch)
-        for run_id, epoch in rows
+        folder / "samples" / run_id / _file(kind, epoch): partial(_write_png, store, run_id, kind, epoch)
+        for run_id, kind, epoch in rows
     }
 
 
-def _write_png(store: Store, run_id: str, epoch: int, path: Path) -> None:
+def _file(kind: str, epoch: int) -> str:
+    return f"{'epoch' if kind == OLD_KIND else kind}-{epoch:05d}.png"
+
+
+def _write_png(store: Store, run_id: str, kind: str, epoch: int, path: Path) -> None:
     rows = store.rows(
-        "SELECT png FROM samples WHERE run_id = ? AND epoch = ? AND png IS NOT NULL", [run_id, epoch]
+        "SELECT png FROM samples WHERE run_id = ? AND kind = ? AND epoch = ? AND png IS NOT NULL",
+        [run_id, kind, epoch],
     )
     path.write_bytes(rows[-1][0])
 

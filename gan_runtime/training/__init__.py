@@ -1,1 +1,1 @@
-"""The training loop and what it writes: sample grids, histograms, checkpoints, facts about the host."""
+"""The training loop and what it writes: pictures, histograms, checkpoints, facts about the host."""

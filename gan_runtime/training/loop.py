@@ -40,11 +40,12 @@ def train(
     writer: JournalWriter,
     stop_requested: Callable[[], bool],
     rank: int = 0,
+    classes: tuple[str, ...] = (),
 ) -> Outcome:
     """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
 
     Several workers each run this loop and make the same calls in the same order, since each call needs all of them; only
-    the one of rank 0 writes files.
+    the one of rank 0 writes files. `classes`: the names of the data's labels, for the pictures.
 
     Raises:
         NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and what to do.
@@ -73,7 +74,7 @@ def train(
     engine.trace()
     writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
     writer.write(journal.Kernels(**asdict(engine.kernels())))
-    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank)
+    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank, classes)
     compiled = False
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.engines.contract import Engine, ProfiledSteps, StepNumbers
-from gan_runtime.engines.sample_latents import SHARED
 from gan_runtime.errors import NonFiniteError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.training.album import Album
 from gan_runtime.training.calls import WARM_STEPS
-from gan_runtime.training.grids import write_grid
 from gan_runtime.training.memory import process_memory
 from gan_runtime.training.stragglers import WorkerLog
 
@@ -25,7 +24,7 @@ from gan_runtime.training.stragglers import WorkerLog
 class Recorder:
     """The journal side of one attempt. `step`: steps done; `wall_s`: training seconds so far, over all attempts.
 
-    `rank`: which of several workers this is; only the first writes sample grids.
+    `rank`: which of several workers this is; only the first writes pictures.
     """
 
     def __init__(
@@ -36,9 +35,11 @@ class Recorder:
         step: int,
         wall_s: float,
         rank: int = 0,
+        classes: tuple[str, ...] = (),
     ) -> None:
         self._writer, self._spec, self._steps_per_epoch, self._rank = writer, spec, steps_per_epoch, rank
         self._workers = WorkerLog(writer, rank)
+        self._album = Album.of(spec, classes)
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
@@ -110,7 +111,7 @@ class Recorder:
         return self.step // self._steps_per_epoch
 
     def epoch_done(self, engine: Engine, run: RunDir) -> dict[str, float]:
-        """Writes the epoch's time, memory, histograms, scores and sample grid; returns the scores."""
+        """Writes the epoch's time, memory, histograms, scores and pictures; returns the scores."""
         self._epoch_time()
         self._writer.write(_memory(engine, self.epochs_done, self.step))
         return self._probe(engine, run)
@@ -155,18 +156,13 @@ class Recorder:
             )
             for item in found.histograms
         ]
-        path = run.samples / f"epoch-{epoch:05d}.png"
-        images = engine.sample()
+        shown = engine.sample()
         if self._rank == 0:
-            write_grid(images, path)
-        meta = {"latents": SHARED, "columns": 8}
-        file = str(path.relative_to(run.path))
-        sample = journal.Sample(
-            epoch=epoch, step=self.step, sample_kind="fixed_latents", file=file, meta=meta
-        )
+            self._album.write(shown, run, epoch)
+        samples = self._album.records(shown, run, epoch, self.step)
         scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=found.scores)
         self._writer.write(
-            scores, *histograms, sample, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
+            scores, *histograms, *samples, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
         )
         return found.scores
 

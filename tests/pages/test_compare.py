@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
@@ -17,8 +16,8 @@ from dashboard.samples import players
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
-from gan_runtime.training.grids import write_grid
 from tests.pages.test_pages import texts, titles
+from tests.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -174,7 +173,7 @@ def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Ma
     )
     for number in (1, 2):
         run = trained(f"quick-000{number}", seconds=float(number), after_epoch_1=first)
-        write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00001.png")
+        write_grid(run.samples / "epoch-00001.png")
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
     assert len(app.slider) == 1
@@ -206,7 +205,7 @@ def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, tra
     assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
     store = session.runtime().store
     film = players.film(
-        store, queries.runs(store), queries.sample_epochs(store, ["quick-0001", "quick-0002"])
+        store, queries.runs(store), queries.sample_epochs(store, ["quick-0001", "quick-0002"]), "samples"
     )
     with Image.open(io.BytesIO(film)) as opened:
         assert (opened.format, opened.n_frames, opened.size) == ("GIF", 1, (988, 544))

@@ -59,7 +59,7 @@ def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
     assert all(len(str(chart.get("description", ""))) > 20 for chart in charts(app))
     pictures = [picture for item in app.get("image") for picture in item.proto.imgs]
     assert [picture.alt for picture in pictures] == [
-        f"Grid of images that the generator of {name} made after epoch 2." for name in _shown(page)
+        f"Generated images of {name} after epoch 2." for name in _shown(page)
     ]
 
 

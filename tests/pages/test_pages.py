@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
@@ -20,7 +19,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
-from gan_runtime.training.grids import write_grid
+from tests.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -431,7 +430,7 @@ def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(show: Show, t
 
 def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
     run = new_run("quick-0001", epochs=1)
-    write_grid(np.zeros((64, 28, 28, 1), np.float32), run.samples / "epoch-00001.png")
+    write_grid(run.samples / "epoch-00001.png")
     sample = journal.Sample(
         epoch=1, step=10, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}
     )

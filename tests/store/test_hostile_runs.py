@@ -314,7 +314,10 @@ TIMES = {
         ),
         *(
             {**PICTURE, name: value}
-            for name, value in (("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2))
+            for name, value in (
+                *(("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2)),
+                *(("sample_kind", kind) for kind in ("", "../../x", "a/b", "A", "x" * 41, "samples\n")),
+            )
         ),
         *({**MEMORY, name: value} for name, value in (("process_bytes", 2**70), ("device_bytes", -1))),
         *(

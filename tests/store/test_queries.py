@@ -572,9 +572,47 @@ def test_a_histogram_has_edges_counts_and_shares(store: Store) -> None:
 def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
     assert queries.sample_epochs(store, ["quick-0001"]) == [1]
     assert queries.sample(store, "quick-0001", 0) is None
-    assert queries.sample(store, "quick-0001", 1) == SampleGrid("quick-0001", 1, 4, png())
-    assert queries.sample(store, "quick-0001", 99) == SampleGrid("quick-0001", 1, 4, png())
+    assert queries.sample(store, "quick-0001", 1) == SampleGrid("quick-0001", 1, 4, png(), "samples")
+    assert queries.sample(store, "quick-0001", 99) == SampleGrid("quick-0001", 1, 4, png(), "samples")
     assert queries.sample_epochs(store, ["none"]) == []
+
+
+def test_each_kind_of_picture_has_its_epochs_and_the_first_one_is_that_of_the_catalog(
+    quick: RunDir, store: Store, take_in: Callable[[], None]
+) -> None:
+    """The old name of the only kind is the name that it has today: the run was resumed by a newer version."""
+    for epoch, kind in ((2, "by_class"), (2, "samples"), (3, "by_class")):
+        quick.sample_file(kind, epoch).write_bytes(png(epoch, len(kind)))
+        file = f"samples/{kind}-{epoch:05d}.png"
+        journal.append(
+            quick.trainer_journal(),
+            1,
+            journal.Sample(epoch=epoch, step=4 * epoch, sample_kind=kind, file=file, meta={}),
+        )
+    take_in()
+    assert store.rows("SELECT epoch, kind FROM samples ORDER BY ALL") == [
+        (1, "fixed_latents"),
+        (2, "by_class"),
+        (2, "samples"),
+        (3, "by_class"),
+    ]
+    assert queries.sample_kinds(store, ["quick-0001"]) == ["samples", "by_class"]
+    assert queries.sample_kinds(store, ["none"]) == []
+    epochs = {
+        kind: queries.sample_epochs(store, ["quick-0001"], kind) for kind in ("", "samples", "by_class")
+    }
+    assert epochs == {"": [1, 2, 3], "samples": [1, 2], "by_class": [2, 3]}
+
+    def shown(epoch: int, kind: str = "") -> tuple[int, str] | None:
+        grid = queries.sample(store, "quick-0001", epoch, kind)
+        return (grid.epoch, grid.kind) if grid else None
+
+    assert [shown(1), shown(2), shown(3)] == [(1, "samples"), (2, "samples"), (3, "by_class")]
+    assert [shown(1, "by_class"), shown(9, "samples"), shown(9, "by_class")] == [
+        None,
+        (2, "samples"),
+        (3, "by_class"),
+    ]
 
 
 def test_phases_of_the_newest_attempt_are_summed(

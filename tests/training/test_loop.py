@@ -191,9 +191,9 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
         (3, 15, 2.5, 40, 16.0),
     ]
     assert sorted(path.name for path in run.samples.iterdir()) == [
-        "epoch-00001.png",
-        "epoch-00002.png",
-        "epoch-00003.png",
+        "samples-00001.png",
+        "samples-00002.png",
+        "samples-00003.png",
     ]
 
 

@@ -26,15 +26,15 @@ from gan_runtime.store.queries.metrics import (
     recorded,
 )
 from gan_runtime.store.queries.paper import Conditions, conditions, loss_quartiles, rates_by_device
-from gan_runtime.store.queries.probes import (
+from gan_runtime.store.queries.probes import histogram, score_histograms
+from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs, set_aside
+from gan_runtime.store.queries.samples import (
     SampleGrid,
-    histogram,
     same_latents,
     sample,
     sample_epochs,
-    score_histograms,
+    sample_kinds,
 )
-from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs, set_aside
 from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
 from gan_runtime.store.queries.studies import (
     StudyProgress,
@@ -108,6 +108,7 @@ __all__ = [
     "same_latents",
     "sample",
     "sample_epochs",
+    "sample_kinds",
     "score_histograms",
     "set_aside",
     "studies",

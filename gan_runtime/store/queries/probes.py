@@ -1,8 +1,6 @@
-"""What is looked at after each epoch: histograms and sample grids."""
+"""What is looked at after each epoch: histograms."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -10,19 +8,6 @@ from gan_runtime.metrics import SCORE
 from gan_runtime.metrics import histogram as histogram_name
 from gan_runtime.store.queries.distributions import FINITE
 from gan_runtime.store.store import Store
-
-
-@dataclass(frozen=True)
-class SampleGrid:
-    """One sample grid: a whole PNG within the limits of pictures.py, and where in training it was made.
-
-    Pictures are checked when they are taken in; one that fails is NULL in the store and in no answer of the queries below.
-    """
-
-    run_id: str
-    epoch: int
-    step: int
-    png: bytes
 
 
 def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> pd.DataFrame:
@@ -39,39 +24,6 @@ def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> 
         """,
         [run_id, list(names), epoch],
     )
-
-
-def sample_epochs(store: Store, run_ids: list[str]) -> list[int]:
-    """The epochs for which at least one of the runs has a sample grid, first to last."""
-    rows = store.rows(
-        "SELECT DISTINCT epoch FROM samples WHERE list_contains(?, run_id) AND png IS NOT NULL ORDER BY epoch",
-        [run_ids],
-    )
-    return [row[0] for row in rows]
-
-
-def sample(store: Store, run_id: str, epoch: int) -> SampleGrid | None:
-    """The newest grid at or before `epoch`; None when there is none yet."""
-    rows = store.rows(
-        "SELECT run_id, epoch, step, png FROM samples WHERE run_id = ? AND epoch <= ? AND png IS NOT NULL ORDER BY epoch DESC LIMIT 1",
-        [run_id, epoch],
-    )
-    return SampleGrid(*rows[0]) if rows else None
-
-
-def same_latents(store: Store, run_ids: list[str]) -> bool:
-    """Whether the same place in the sample grids of these runs is the same latent. Runs without grids do not count.
-
-    Latents depend on their size alone, and the size on the workload; grids from before that depended on the seed as well.
-    """
-    rows = store.rows(
-        """
-        SELECT count(DISTINCT (workload, coalesce(meta->>'latents', meta->>'seed', '')))
-        FROM samples JOIN runs USING (run_id) WHERE list_contains(?, run_id)
-        """,
-        [run_ids],
-    )
-    return bool(rows[0][0] <= 1)
 
 
 def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFrame:

@@ -1,0 +1,63 @@
+"""Pictures drawn from arrays, by the name of their renderer. NumPy and Pillow alone: no framework, no run, no store.
+
+A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture). Values are from -1 to 1;
+NaN, of networks that have gone wrong, is black.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime.pictures import filmstrips, grids, labelled, triplets
+
+__all__ = ["RENDERERS", "Renderer", "render", "save"]
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """One way to draw. `takes`: what its arrays hold, in their order."""
+
+    takes: tuple[str, ...]
+    draw: Callable[[tuple[NDArray[np.generic], ...], tuple[str, ...]], Image.Image]
+
+
+RENDERERS: dict[str, Renderer] = {
+    "grey_grid": Renderer(("images",), grids.grey_grid),
+    "rgb_grid": Renderer(("images",), grids.rgb_grid),
+    "labelled_grid": Renderer(("images", "labels"), labelled.labelled_grid),
+    "triplets": Renderer(("inputs", "outputs", "targets"), triplets.triplets),
+    "filmstrip": Renderer(("sequences",), filmstrips.filmstrip),
+}
+
+
+def render(name: str, arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, ...] = ()) -> Image.Image:
+    """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called.
+
+    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,).
+
+    Raises:
+        ValueError: no such renderer, or arrays that it does not draw.
+    """
+    if name not in RENDERERS:
+        raise ValueError(f"there is no renderer '{name}': use {', '.join(RENDERERS)}.")
+    renderer = RENDERERS[name]
+    if len(arrays) != len(renderer.takes):
+        wanted = ", ".join(renderer.takes)
+        raise ValueError(
+            f"{name} draws {len(renderer.takes)} arrays ({wanted}), but was given {len(arrays)}."
+        )
+    return renderer.draw(arrays, classes)
+
+
+def save(picture: Image.Image, path: Path) -> None:
+    """Writes a PNG; the file appears whole or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    aside = path.with_suffix(".part")
+    picture.save(aside, format="PNG", optimize=True)
+    aside.replace(path)

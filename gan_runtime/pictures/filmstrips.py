@@ -1,0 +1,31 @@
+"""Sequences of frames: one row each, time from left to right."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime.pictures import sheet
+from gan_runtime.pictures.sheet import GAP
+
+
+def filmstrip(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...] = ()) -> Image.Image:
+    """One array (N, frames, height, width, 1 or 3). Of more frames than fit evenly spread ones, the first and the last among
+    them, and a line below says so; of more sequences than fit the first ones."""
+    levels = sheet.pixels(arrays[0], rank=5)
+    frames, height, width, channels = levels.shape[1:]
+    columns = min(frames, sheet.fitting(width, sheet.WIDEST))
+    rows = min(len(levels), sheet.fitting(height, sheet.TALLEST))
+    picture = sheet.canvas(columns * (width + GAP) - GAP, rows * (height + GAP) - GAP, channels)
+    for column, frame in enumerate(shown_frames(frames, columns)):
+        for row in range(rows):
+            picture.paste(sheet.image(levels[row, frame]), (column * (width + GAP), row * (height + GAP)))
+    return picture if columns == frames else sheet.noted(picture, f"{columns} of {frames:,} frames")
+
+
+def shown_frames(frames: int, columns: int) -> list[int]:
+    """`columns` frames out of 0 to frames - 1, evenly spread. One alone is the last: it is the one that was hardest to make."""
+    if columns == 1:
+        return [frames - 1]
+    return [round(place * (frames - 1) / (columns - 1)) for place in range(columns)]

@@ -1,0 +1,64 @@
+"""One row for each class, its name on the left."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime.pictures import sheet
+from gan_runtime.pictures.sheet import GAP, INSET, LINE
+
+MOST_ROWS = 20
+TALLEST = 1_320  # 20 rows of 64 pixels, 10 of 128
+WIDEST_NAME = 120
+MARGIN = 6  # between a name and its images
+
+
+def labelled_grid(arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, ...] = ()) -> Image.Image:
+    """Images (N, height, width, 1 or 3) and the number of each one's class (N,); a class without a name is called by its number.
+
+    The first classes of those that have images, by their numbers; a line below says of how many.
+
+    Raises:
+        ValueError: not one label for each image.
+    """
+    images, labels = sheet.pixels(arrays[0]), _whole(arrays[1])
+    if len(labels) != len(images):
+        raise ValueError(
+            f"labelled_grid was given {len(images)} images but {len(labels)} labels: give one for each."
+        )
+    present = np.unique(labels)
+    shown = present[: min(MOST_ROWS, sheet.fitting(_cell(images), TALLEST))].tolist()
+    rows = [(_name(number, classes), images[labels == number]) for number in shown]
+    picture = _drawn(rows, images.shape[1:])
+    every = max(len(classes), len(present))
+    return picture if len(shown) == every else sheet.noted(picture, f"{len(shown)} of {every:,} classes")
+
+
+def _drawn(rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...]) -> Image.Image:
+    height, width, channels = shape
+    cell = max(height, LINE)
+    columns = min(sheet.columns(width), max(len(images) for _, images in rows))
+    names = [sheet.fitted(name, WIDEST_NAME) for name, _ in rows]
+    margin = INSET + max(map(sheet.length, names)) + MARGIN
+    picture = sheet.canvas(margin + columns * (width + GAP) - GAP, len(rows) * (cell + GAP) - GAP, channels)
+    for row, (name, (_, images)) in enumerate(zip(names, rows, strict=True)):
+        top = row * (cell + GAP)
+        sheet.write(picture, INSET, top + cell // 2, name)
+        for column, image in enumerate(images[:columns]):
+            picture.paste(sheet.image(image), (margin + column * (width + GAP), top + (cell - height) // 2))
+    return picture
+
+
+def _cell(images: NDArray[np.uint8]) -> int:
+    return max(images.shape[1], LINE)
+
+
+def _whole(labels: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Labels may come as floats, as everything does that a network has seen."""
+    return np.rint(labels.reshape(-1).astype(np.float64)).astype(np.int64)
+
+
+def _name(number: int, classes: tuple[str, ...]) -> str:
+    return classes[number] if 0 <= number < len(classes) else str(number)

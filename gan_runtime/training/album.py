@@ -1,0 +1,75 @@
+"""The pictures of a run: which arrays of the engine become which files, as the workload's catalog entry declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime import catalog, pictures
+from gan_runtime.catalog.entries import Picture
+from gan_runtime.engines.sample_latents import SHARED
+from gan_runtime.records.journal import Sample
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.spec import RunSpec
+
+Shown = NDArray[np.float32] | Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Album:
+    """`kinds`: of pictures, in the order in which pages list them. `classes`: the names of the data's labels, if it has any."""
+
+    kinds: tuple[Picture, ...]
+    classes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, spec: RunSpec, classes: tuple[str, ...] = ()) -> Album:
+        """The album that a run's workload declares."""
+        return cls(catalog.WORKLOADS[spec.workload].pictures, classes)
+
+    def drawn(self, shown: Shown) -> list[Picture]:
+        """The kinds whose arrays are all there: which ones a workload shows may depend on its options and its data.
+
+        Raises:
+            ValueError: kinds are declared, but none can be drawn.
+        """
+        arrays = self._named(shown)
+        kinds = [kind for kind in self.kinds if all(name in arrays for name in kind.arrays)]
+        if self.kinds and not kinds:
+            wanted = "; ".join(f"{kind.name}: {', '.join(kind.arrays)}" for kind in self.kinds)
+            raise ValueError(
+                f"the workload shows {', '.join(arrays) or 'nothing'}, but its pictures are drawn from ({wanted}): "
+                "let `show` give the arrays that its catalog entry names."
+            )
+        return kinds
+
+    def write(self, shown: Shown, run: RunDir, epoch: int) -> None:
+        """One file for each kind: samples/NAME-00001.png.
+
+        Raises:
+            ValueError: arrays of another shape than their renderer draws.
+        """
+        arrays = self._named(shown)
+        for kind in self.drawn(shown):
+            drawn = pictures.render(kind.renderer, tuple(arrays[name] for name in kind.arrays), self.classes)
+            pictures.save(drawn, run.sample_file(kind.name, epoch))
+
+    def records(self, shown: Shown, run: RunDir, epoch: int, step: int) -> list[Sample]:
+        """What the journal says of these files."""
+        return [
+            Sample(
+                epoch=epoch,
+                step=step,
+                sample_kind=kind.name,
+                file=str(run.sample_file(kind.name, epoch).relative_to(run.path)),
+                meta={"latents": SHARED, "renderer": kind.renderer},
+            )
+            for kind in self.drawn(shown)
+        ]
+
+    def _named(self, shown: Shown) -> Mapping[str, NDArray[np.generic]]:
+        """An engine that gives one array alone gives that of the first kind."""
+        return shown if isinstance(shown, Mapping) else {self.kinds[0].arrays[0]: shown}

@@ -1,0 +1,99 @@
+"""Pictures of several kinds under one slider: on Samples, Live, Compare and Home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.samples import kinds
+from gan_runtime import pictures
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from tests.pages.test_pages import texts
+from tests.small_pictures import write_grid
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+LABELS = np.repeat(np.arange(8), 8)
+
+
+def sample(kind: str, epoch: int) -> journal.Sample:
+    return journal.Sample(
+        epoch=epoch, step=10 * epoch, sample_kind=kind, file=f"samples/{kind}-{epoch:05d}.png", meta={}
+    )
+
+
+def with_two_kinds(trained: Make, run_id: str, **options: float) -> None:
+    """The usual grids after both epochs, rows of classes after the first."""
+    run = trained(run_id, after_epoch_1=(sample("samples", 1), sample("by_class", 1)), **options)
+    write_grid(run.sample_file("samples", 1))
+    images = np.zeros((64, 28, 28, 1), np.float32)
+    pictures.save(pictures.render("labelled_grid", (images, LABELS)), run.sample_file("by_class", 1))
+
+
+def shown(app: AppTest) -> list[str]:
+    """The pictures on the page, in words."""
+    return [picture.alt for item in app.get("image") for picture in item.proto.imgs]
+
+
+def choices(app: AppTest) -> list[str]:
+    """What the choice of a kind offers; nothing where there is none."""
+    return [
+        name
+        for item in app.segmented_control
+        if item.key and item.key.endswith(".kind")
+        for name in item.options
+    ]
+
+
+def test_of_one_kind_nothing_can_be_chosen(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    for page, query in (("samples", {"runs": "quick-0001"}), ("live", {"run": "quick-0001"})):
+        app = show(page, **query)
+        assert not app.exception
+        assert choices(app) == []
+        assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "key"),
+    [
+        ("samples", {"runs": "quick-0001"}, "samples.player"),
+        ("live", {"run": "quick-0001"}, "live.quick-0001"),
+    ],
+)
+def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
+    show: Show, trained: Make, page: str, query: dict[str, str], key: str
+) -> None:
+    with_two_kinds(trained, "quick-0001")
+    app = show(page, **query)
+    assert choices(app) == ["Generated images", "By class"]
+    assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
+    app.segmented_control(key=f"{key}.kind").set_value("by_class").run()
+    assert not app.exception
+    assert shown(app) == ["By class of quick-0001 after epoch 1."]
+    assert "After epoch 1, step 10 (its last)" in texts(app)
+
+
+def test_a_run_without_the_kind_that_is_compared_says_so(show: Show, trained: Make) -> None:
+    with_two_kinds(trained, "quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    assert len(shown(app)) == 2
+    app.segmented_control(key="compare.samples.kind").set_value("by_class").run()
+    assert not app.exception
+    assert shown(app) == ["By class of quick-0001 after epoch 1."]
+    assert "This run makes no pictures called “By class”." in texts(app)
+
+
+def test_home_shows_the_first_kind(show: Show, trained: Make) -> None:
+    with_two_kinds(trained, "quick-0001")
+    assert shown(show("home")) == ["Generated images of quick-0001 after epoch 2."]
+
+
+def test_a_kind_has_the_title_of_the_workload_or_its_own_name() -> None:
+    assert kinds.title("samples", []) == "Samples"
+    assert kinds.title("by_class", []) == "By class"

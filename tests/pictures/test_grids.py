@@ -1,0 +1,114 @@
+"""Grids: where each image lies, how values become pixels, how many images a picture holds."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime import pictures
+
+
+def pixels(picture: Image.Image) -> list[list[object]]:
+    """Rows of levels, or of (red, green, blue)."""
+    return list(np.asarray(picture).tolist())
+
+
+def of(*values: float) -> NDArray[np.float32]:
+    """Grey images of one pixel."""
+    return np.asarray(values, np.float32).reshape(-1, 1, 1, 1)
+
+
+def test_images_lie_row_by_row_with_black_gaps() -> None:
+    grid = pixels(pictures.render("grey_grid", (of(-1, 0, 1, 1, 1, 1, 1, 1, 0),)))
+    black = [0] * 22
+    assert grid == [
+        [0, 0, 0, 128, 0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 255],
+        black,
+        black,
+        [128, *black[1:]],
+    ]
+
+
+def test_a_pixel_of_the_data_comes_back_as_it_was() -> None:
+    """Cutting off what stands after the point would darken pixels, as float32 gives 254.99998 for some."""
+    levels = np.arange(256, dtype=np.uint8)
+    images = (levels.astype(np.float32) / np.float32(127.5) - np.float32(1.0)).reshape(1, 16, 16, 1)
+    picture = pictures.render("grey_grid", (images,))
+    assert np.asarray(picture)[:, :16].reshape(-1).tolist() == levels.tolist()
+
+
+def test_images_that_are_no_numbers_are_black_and_values_beyond_the_range_are_cut() -> None:
+    grid = np.asarray(pictures.render("grey_grid", (of(np.nan, 3.0, -3.0, np.inf, -np.inf),)))
+    assert grid[0, ::3][:5].tolist() == [0, 255, 0, 255, 0]
+
+
+def test_a_grey_grid_is_byte_for_byte_what_it_was_before_there_were_kinds(tmp_path: Path) -> None:
+    images = np.random.RandomState(0).uniform(-1.1, 1.1, (64, 28, 28, 1)).astype(np.float32)
+    picture = pictures.render("grey_grid", (images,))
+    assert (picture.mode, picture.size) == ("L", (8 * 30 - 2, 8 * 30 - 2))
+    assert (
+        hashlib.sha256(picture.tobytes()).hexdigest()
+        == "e8ecc7dbd1cb1307b0615180466bae871a669afe2550e0edd1fd777edc7f4eab"
+    )
+    pictures.save(picture, tmp_path / "samples" / "samples-00001.png")
+    assert [path.name for path in (tmp_path / "samples").iterdir()] == ["samples-00001.png"]
+    with Image.open(tmp_path / "samples" / "samples-00001.png") as kept:
+        assert kept.tobytes() == picture.tobytes()
+
+
+def test_a_color_grid_keeps_its_colors() -> None:
+    images = np.asarray([[-1, 0, 1], [1, 1, -1]], np.float32).reshape(2, 1, 1, 3)
+    grid = pictures.render("rgb_grid", (images,))
+    assert pixels(grid)[0][:4] == [[0, 128, 255], [0, 0, 0], [0, 0, 0], [255, 255, 0]]
+    assert pixels(pictures.render("rgb_grid", (of(0),)))[0][0] == 128
+
+
+@pytest.mark.parametrize(
+    ("side", "given", "size"),
+    [
+        (64, 64, (8 * 66 - 2, 8 * 66 - 2)),
+        (128, 64, (4 * 130 - 2, 4 * 130 - 2)),  # 16 of them
+        (256, 64, (2 * 258 - 2, 2 * 258 - 2)),
+        (600, 2, (600, 600)),
+        (28, 400, (8 * 30 - 2, 17 * 30 - 2)),
+    ],
+)
+def test_of_larger_images_a_grid_holds_fewer(side: int, given: int, size: tuple[int, int]) -> None:
+    assert pictures.render("rgb_grid", (np.zeros((given, side, side, 3), np.float32),)).size == size
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "sentence"),
+    [
+        ("oil", [(1, 2, 2, 1)], r"there is no renderer 'oil': use grey_grid, rgb_grid, "),
+        (
+            "grey_grid",
+            [(1, 2, 2, 3)],
+            r"an array of \(1, 2, 2, 3\) cannot be drawn here: give \(rows, height, width, 1\)\.",
+        ),
+        ("rgb_grid", [(1, 2, 2, 2)], r"give \(rows, height, width, 1\) or \(rows, height, width, 3\)\."),
+        ("rgb_grid", [(0, 2, 2, 1)], r"an array of \(0, 2, 2, 1\) cannot be drawn"),
+        ("filmstrip", [(1, 2, 2, 1)], r"give \(rows, frames, height, width, 1\) or"),
+        (
+            "labelled_grid",
+            [(4, 2, 2, 1)],
+            r"labelled_grid draws 2 arrays \(images, labels\), but was given 1\.",
+        ),
+        ("labelled_grid", [(4, 2, 2, 1), (3,)], r"was given 4 images but 3 labels: give one for each"),
+        (
+            "triplets",
+            [(4, 2, 2, 1), (3, 2, 2, 1), (4, 2, 2, 1)],
+            r"was given 4 inputs and 3 outputs and 4 targets: give as many",
+        ),
+    ],
+)
+def test_arrays_that_a_renderer_does_not_draw_are_refused(
+    name: str, shapes: list[tuple[int, ...]], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        pictures.render(name, tuple(np.zeros(shape, np.float32) for shape in shapes))

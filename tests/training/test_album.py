@@ -1,0 +1,66 @@
+"""The pictures of a run: which files an engine's arrays become, and what the journal says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gan_runtime.catalog.entries import Picture
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training.album import Album
+
+PLAIN = Picture("samples", "Generated images", "grey_grid", ("images",))
+BY_CLASS = Picture("by_class", "By class", "labelled_grid", ("images", "labels"))
+IMAGES = -np.ones((4, 8, 8, 1), np.float32)
+LABELS = np.asarray([0, 1, 0, 1])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    return RunDir(tmp_path)
+
+
+def files(run: RunDir) -> list[str]:
+    return sorted(path.name for path in run.samples.iterdir())
+
+
+def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
+    album, shown = Album((PLAIN, BY_CLASS), ("cat", "dog")), {"images": IMAGES, "labels": LABELS}
+    album.write(shown, run, epoch=3)
+    records = album.records(shown, run, epoch=3, step=30)
+    assert files(run) == ["by_class-00003.png", "samples-00003.png"]
+    assert [(record.epoch, record.step, record.sample_kind, record.file) for record in records] == [
+        (3, 30, "samples", "samples/samples-00003.png"),
+        (3, 30, "by_class", "samples/by_class-00003.png"),
+    ]
+    assert [record.meta["renderer"] for record in records] == ["grey_grid", "labelled_grid"]
+    with Image.open(run.sample_file("by_class", 3)) as picture:
+        assert picture.height == 2 * 18 - 2, "a row for each class"
+
+
+def test_a_kind_is_left_out_where_the_workload_does_not_show_its_arrays(run: RunDir) -> None:
+    """A network that was built without labels has none to show."""
+    album = Album((PLAIN, BY_CLASS))
+    album.write({"images": IMAGES}, run, epoch=1)
+    assert files(run) == ["samples-00001.png"]
+    assert len(album.records({"images": IMAGES}, run, 1, 10)) == 1
+
+
+def test_a_workload_that_shows_nothing_of_what_it_declares_is_told(run: RunDir) -> None:
+    with pytest.raises(ValueError, match=r"shows image, but its pictures are drawn from \(samples: images\)"):
+        Album((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
+
+
+def test_one_array_alone_is_that_of_the_first_kind(run: RunDir) -> None:
+    Album((PLAIN, BY_CLASS)).write(IMAGES, run, epoch=1)
+    assert files(run) == ["samples-00001.png"]
+
+
+def test_a_run_has_the_pictures_of_its_workload() -> None:
+    album = Album.of(RunSpec.parse({"workload": "mlp_gan"}), ("cat", "dog"))
+    assert [kind.name for kind in album.kinds] == ["samples"]
+    assert album.classes == ("cat", "dog")
