@@ -8,8 +8,9 @@ from typing import Any
 from dashboard import words
 from dashboard.launch.shown_when import has_effect
 from gan_runtime import catalog
-from gan_runtime.options import Option
+from gan_runtime.options import OF_WORKLOAD, Option
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.nesting import overlaid, workload_of
 from gan_runtime.spec.presets import PRESETS
 
 # A choice that is missing here is shown as it is, with spaces for underscores.
@@ -39,21 +40,16 @@ CHOICES = {
     "synchronised": "the whole batch",
     "roll_back": "roll back",
 }
-# An option within a line of several; one that is missing here is named by its label.
+# A shared option within a line of several; one that is missing here is named by its label. Those of workloads bring theirs.
 PHRASES = {
     "batch_size_global": "batch {}",
     "warmup_epochs": "warm-up {} epochs",
-    "learning_rate_generator": "rate of G {}",
-    "learning_rate_discriminator": "rate of D {}",
     "adam_beta_1": "beta 1 = {}",
     "momentum": "momentum {}",
     "learning_rate_schedule": "{}",
     "restart_epochs": "cycle {} epochs",
     "learning_rate_scaling": "rates {}",
     "reference_batch": "reference batch {}",
-    "generator_loss": "{} loss",
-    "discriminator_steps": "{} steps of D",
-    "label_smoothing": "label smoothing {}",
     "ema_decay": "average of G {}",
     "samples_from": "samples from {}",
     "batch_norm": "batch norm over {}",
@@ -68,12 +64,9 @@ PHRASES = {
 USUAL = {"engine": "tensorflow"}
 LABEL_LENGTH = 32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
 # What a group says when all of it is at its default.
-AT_DEFAULT = {"Objective": "standard DCGAN", "Run": "unnamed", "Watching": "alarms are noted"}
-# Options that a group names whatever they are, as the beginning of its line.
-ALWAYS_NAMED = {
-    "Optimizer": ("optimizer", "learning_rate_generator", "learning_rate_discriminator"),
-    "Numbers": ("precision", "xla"),
-}
+AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Watching": "alarms are noted"}
+# Options that a group names whatever they are, as the beginning of its line; a workload's group begins with its learning rates.
+ALWAYS_NAMED = {"Optimizer": ("optimizer",), "Numbers": ("precision", "xla")}
 
 
 def choice(value: Any) -> str:
@@ -108,15 +101,16 @@ def number(given: Any) -> str:
 
 def phrase(option: Option, given: Any) -> str:
     """An option and its value in a few words: "warm-up 2 epochs"."""
-    return PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}").format(value(option, given))
+    usual = PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}")
+    return (option.phrase or usual).format(value(option, given))
 
 
 def changes(
     form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None
 ) -> list[str]:
     """A phrase for each option that has an effect and is not as in `base`, the defaults if none is given."""
-    usual = defaults() if base is None else base
-    effective = [option for option in options if has_effect(option.name, form)]
+    usual = defaults(workload_of(form)) if base is None else base
+    effective = [option for option in options if has_effect(option, form)]
     return [
         phrase(option, form[option.name])
         for option in effective
@@ -129,38 +123,59 @@ def run_changes(values: Mapping[str, Any], without: tuple[str, ...] = ("name",),
 
     Options that came after it count as unchanged.
     """
-    base = {**defaults(), **(PRESETS[preset].values if preset in PRESETS else {})}
-    options = [option for option in RunSpec.options().values() if option.name not in without]
+    workload = workload_of(values)
+    given = overlaid(PRESETS[preset].values, {"workload": workload}) if preset in PRESETS else {}
+    base = {**defaults(workload), **given}
+    options = [option for option in RunSpec.options(workload).values() if option.name not in without]
     return " · ".join(changes({**base, **values}, options, base))
 
 
 def group_line(group: str, form: Mapping[str, Any]) -> str:
-    """A group of the form in one line: "Adam 3e-4 / 3e-4 · warm-up 2 epochs"; "default" when nothing is changed."""
-    options = [option for option in RunSpec.options().values() if option.group == group]
-    named = ALWAYS_NAMED.get(group, ())
+    """A group of the form in one line: "Adam · warm-up 2 epochs"; "default" when nothing is changed."""
+    options = [option for option in RunSpec.options(workload_of(form)).values() if option.group == group]
+    named = _always_named(group, form)
     head = [_head(group, form)] if named else []
     rest = changes(form, [option for option in options if option.name not in named])
     return " · ".join([*head, *rest]) or AT_DEFAULT.get(group, "default")
 
 
-def defaults() -> dict[str, Any]:
-    """Every option at its default."""
-    return {name: option.default for name, option in RunSpec.options().items()}
+def group_title(group: str, workload: str) -> str:
+    """What a group is called above its fields: the options that a workload has for itself by the workload's title."""
+    return catalog.WORKLOADS[workload].title if group == OF_WORKLOAD else group
+
+
+def defaults(workload: str) -> dict[str, Any]:
+    """Every option of a run of the workload at its default; of one that is not known here, the shared options."""
+    return {name: option.default for name, option in RunSpec.options(workload).items()}
+
+
+def _always_named(group: str, form: Mapping[str, Any]) -> tuple[str, ...]:
+    if group == OF_WORKLOAD:
+        return catalog.WORKLOADS[workload_of(form)].rates
+    return ALWAYS_NAMED.get(group, ())
 
 
 def _head(group: str, form: Mapping[str, Any]) -> str:
+    if group == OF_WORKLOAD:
+        rates = " / ".join(number(form[name]) for name in _always_named(group, form))
+        return f"rates {rates}"
     if group == "Optimizer":
-        return f"{choice(form['optimizer'])} {number(form['learning_rate_generator'])} / {number(form['learning_rate_discriminator'])}"
+        return choice(form["optimizer"])
     return f"{choice(form['precision'])} · XLA {choice(form['xla'])}"
 
 
-def _differs(option: Option, given: Any, usual: Any) -> bool:
+def same(option: Option, given: Any, usual: Any) -> bool:
+    """Whether two values of an option are one, as numbers or as the text of a form."""
     if option.kind is not float:
-        return given not in (usual, USUAL.get(option.name, usual))
+        return str(given) == str(usual)
     try:
-        return float(given) != float(usual)
+        return float(given) == float(usual)
     except ValueError:
-        return True
+        return False
+
+
+def _differs(option: Option, given: Any, usual: Any) -> bool:
+    return not same(option, given, usual) and given != USUAL.get(option.name, usual)
 
 
 def _begin_small(label: str) -> str:

@@ -6,7 +6,8 @@ each image. The constants were fitted to the measured trainers of docs/metrics.m
 
 from __future__ import annotations
 
-from gan_runtime import catalog
+from gan_runtime.data import loading
+from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 
 BASE_BYTES = 715e6  # a trainer that has loaded TensorFlow and made its threads
@@ -17,10 +18,9 @@ BYTES_PER_COPY = (
 BYTES_PER_ACTIVATION = {"float32": 5.2, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
 
 
-def memory_bytes(spec: RunSpec) -> float:
+def memory_bytes(spec: RunSpec, home: Home | None = None) -> float:
     """Bytes of main memory of all processes of a run on the CPU. For GPU and TPU a rough guide only: not measured there."""
-    fields = catalog.DATASETS[spec.dataset].fields
-    size = catalog.WORKLOADS[spec.workload].size(spec, fields)
+    size = spec.entry.size(spec.of_workload, loading.fields_of(spec.dataset, home))
     once = BASE_BYTES + size.parameters * BYTES_PER_WEIGHT
     copies = spec.replicas_in_all * size.parameters * BYTES_PER_COPY
     activations = spec.batch_size_global * size.activations_per_row * BYTES_PER_ACTIVATION[spec.precision]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_origin
+from functools import cache
+from typing import Any, TypeVar, get_origin
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from gan_runtime.errors import QUOTED_CHARACTERS, FieldError, quoted
 
+Built = TypeVar("Built")
+OF_WORKLOAD = "Workload"  # the group of the options that a workload has for itself; the form calls it by the workload's title
 GROUPS = (  # in the order of the form
     "Model and data",
     "Accelerator",
     "Schedule",
+    OF_WORKLOAD,
     "Optimizer",
     "Numbers",
-    "Objective",
+    "Moving average",
     "Distribution",
     "Watching",
     "Run",
@@ -25,8 +30,41 @@ GROUPS = (  # in the order of the form
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """Has an effect while `option` is one of `values`; `reason`: that in words, after "only with"."""
+
+    option: str
+    values: tuple[str, ...]
+    reason: str
+
+    def holds(self, form: Mapping[str, Any]) -> bool:
+        """Whether it is so in the form."""
+        return form[self.option] in self.values
+
+
+@dataclass(frozen=True)
+class Above:
+    """Has an effect while one of `options` is above `least`; text that is no number counts, so nothing hides beside an error."""
+
+    options: tuple[str, ...]
+    least: float
+    reason: str
+
+    def holds(self, form: Mapping[str, Any]) -> bool:
+        """Whether it is so in the form."""
+        try:
+            return any(float(form[option]) > self.least for option in self.options)
+        except ValueError:
+            return True
+
+
+@dataclass(frozen=True)
 class Option:
-    """One option as form and command line show it. `choices` is empty for numbers and free text, `text` for all but free text."""
+    """One option as form and command line show it.
+
+    `choices` is empty for numbers and free text, `text` for all but free text. `phrase`: the option and its value `{}` within a
+    line of several; empty for its label. `needs`: without it the option has no effect.
+    """
 
     name: str
     label: str
@@ -43,6 +81,8 @@ class Option:
     maximum: float | None
     excludes_minimum: bool = False
     excludes_maximum: bool = False
+    phrase: str = ""
+    needs: OneOf | Above | None = None
 
     @property
     def named(self) -> str:
@@ -69,15 +109,18 @@ def option(
     default: Any,
     *,
     label: str,
-    group: str,
+    group: str = OF_WORKLOAD,
     help: str,
     unit: str = "",
     source: str = "",
     error: str,
     choices: tuple[str, ...] = (),
     text: str = "",
+    phrase: str = "",
+    needs: OneOf | Above | None = None,
     **bounds: Any,
 ) -> Any:
+    """A field of an options record; see `Option`. `bounds`: those of pydantic (ge, gt, le, lt, pattern, max_length)."""
     extra: dict[str, Any] = {
         "label": label,
         "group": group,
@@ -86,6 +129,8 @@ def option(
         "error": error,
         "choices": list(choices),
         "text": text,
+        "phrase": phrase,
+        "needs": needs,
     }
     return Field(default, description=help, json_schema_extra=extra, **bounds)
 
@@ -111,7 +156,51 @@ def read_option(name: str, info: Any) -> Option:
         maximum=getattr(high, "le", getattr(high, "lt", None)),
         excludes_minimum="Gt" in bounds,
         excludes_maximum="Lt" in bounds,
+        phrase=extra["phrase"],
+        needs=extra["needs"],
     )
+
+
+@cache
+def of(record: type[BaseModel]) -> Mapping[str, Option]:
+    """The options of a record by name, in the order of the form."""
+    known = [read_option(name, info) for name, info in record.model_fields.items() if info.json_schema_extra]
+    return {option.name: option for option in sorted(known, key=lambda option: GROUPS.index(option.group))}
+
+
+class OptionRecord(BaseModel):
+    """Options that check themselves when they are built: those of every run, and those of one workload."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def known_options(cls) -> Mapping[str, Option]:
+        """What the checks hold the values against, by name."""
+        return of(cls)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_option(cls, value: Any, info: ValidationInfo) -> Any:
+        option = cls.known_options().get(str(info.field_name))
+        return check(option, value) if option else value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _without_negative_zero(cls, value: Any) -> Any:
+        """-0.0 is 0: two runs that do the same say the same."""
+        return value + 0.0 if isinstance(value, float) else value
+
+
+def tried(
+    build: Callable[[dict[str, Any]], Built], values: dict[str, Any], known: Mapping[str, Option]
+) -> tuple[Built, list[FieldError]]:
+    """What `build` makes of those values that are right by themselves, and what is wrong with the others."""
+    try:
+        return build(values), []
+    except ValidationError as error:
+        wrong = [in_words(detail, known) for detail in error.errors()]
+    names = {error.field for error in wrong}
+    return build({name: value for name, value in values.items() if name not in names}), wrong
 
 
 def not_a_choice(option: Option, given: Any) -> str:
@@ -129,11 +218,9 @@ def check(option: Option, value: Any) -> Any:
     return value
 
 
-def in_words(detail: ErrorDetails, options: dict[str, Option]) -> FieldError:
+def in_words(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
     """One pydantic error as a sentence: what was given, what is allowed, what to do."""
-    name = str(detail["loc"][0]) if detail["loc"] else "spec"
-    if name not in options:
-        return unknown(name, options)
+    name = str(detail["loc"][0])
     option = options[name]
     if option.choices:
         return FieldError(name, not_a_choice(option, detail["input"]))
@@ -141,18 +228,20 @@ def in_words(detail: ErrorDetails, options: dict[str, Option]) -> FieldError:
     return FieldError(name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}")
 
 
-def unknown(name: str, options: dict[str, Option]) -> FieldError:
-    """The sentence about a key that is no option."""
-    near = difflib.get_close_matches(name[:QUOTED_CHARACTERS], options, n=1)
-    hint = f"did you mean {near[0]}?" if near else "the options are " + ", ".join(options) + "."
-    return FieldError(
-        name, f"{name if can_be_a_name(name) else quoted(name)} is not an option of a run: {hint}"
-    )
+def unknown(name: str, known: Mapping[str, str]) -> FieldError:
+    """The sentence about a key that is no option. `known`: all options by their plain name, as a person would write them."""
+    plain = name[:QUOTED_CHARACTERS].rpartition(".")[2]
+    near = difflib.get_close_matches(plain, known, n=1)
+    hint = f"did you mean {known[near[0]]}?" if near else "the options are " + ", ".join(known.values()) + "."
+    if can_be_a_name(name):
+        return FieldError(name, f"{name} is not an option of a run: {hint}")
+    return FieldError("spec", f"{quoted(name)} is not an option of a run: {hint}")
 
 
 def can_be_a_name(name: str) -> bool:
-    """Whether a key could be that of an option: a short word."""
-    return name.isascii() and name.isidentifier() and len(name) <= QUOTED_CHARACTERS
+    """Whether a key could be that of an option: a short word, or two with a dot between them."""
+    words = name.split(".")
+    return name.isascii() and len(name) <= QUOTED_CHARACTERS and all(word.isidentifier() for word in words)
 
 
 def labelled(message: str, option: Option) -> str:

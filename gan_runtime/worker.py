@@ -108,7 +108,10 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
     if run.supervisor_journal.exists():
         journal.append(run.supervisor_journal, attempt, starting)
     else:
-        created = Created(spec=run.spec().model_dump(), accelerator=accelerator, color=0)
+        spec = run.spec()
+        created = Created(
+            spec=spec.model_dump(), accelerator=accelerator, color=0, images_per_step=spec.images_per_step
+        )
         journal.append(run.supervisor_journal, attempt, created, starting)
     run.announce()
 

@@ -13,13 +13,13 @@ form, summary = st.columns([2, 1], gap="large")
 
 with form:
     preset = launch_form.pick_preset()
-    filled = launch_form.read()
+    filled = launch_form.read(runtime.home)
 
 with summary:
     host = host_view.known(runtime)
 
 with form:
-    launch_form.fields(preset, host, runtime.host_look.again, filled)
+    launch_form.show(preset, host, runtime.host_look.again, filled)
 
 with summary:
     spec = filled.spec

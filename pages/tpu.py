@@ -11,7 +11,7 @@ from dashboard.tpu.desk import desk
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
-asked, plan = tpu_form.ask()
+asked, plan = tpu_form.ask(runtime.home)
 check = desk().of(runtime.home, plan)
 was_running = check.progress().running
 

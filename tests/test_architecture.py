@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime import catalog
+from gan_runtime import catalog, options
 from gan_runtime.catalog import declared
-from gan_runtime.options import GROUPS, Option
+from gan_runtime.options import GROUPS, OF_WORKLOAD, Option
 from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
@@ -287,7 +287,14 @@ def test_a_gpu_host_gets_the_same_tensorflow() -> None:
     assert pins("requirements-gpu.txt") == {"tensorflow": pins("requirements.txt")["tensorflow"]}
 
 
-@pytest.mark.parametrize("option", RunSpec.options().values(), ids=list(RunSpec.options()))
+EVERY_OPTION = {
+    f"{workload}.{name}": option
+    for workload in catalog.WORKLOADS
+    for name, option in RunSpec.options(workload).items()
+}
+
+
+@pytest.mark.parametrize("option", EVERY_OPTION.values(), ids=list(EVERY_OPTION))
 def test_every_option_explains_itself(option: Option) -> None:
     assert option.group in GROUPS
     assert option.label[0].isupper()
@@ -298,11 +305,11 @@ def test_every_option_explains_itself(option: Option) -> None:
 
 def test_the_training_document_explains_every_option_of_the_training() -> None:
     text = (ROOT / "docs/training.md").read_text(encoding="utf-8")
-    of_training = [
-        option for option in RunSpec.options().values() if option.group not in {"Run", "Model and data"}
-    ]
+    of_training = {
+        option.name for option in EVERY_OPTION.values() if option.group not in {"Run", "Model and data"}
+    }
     assert len(of_training) > 30
-    assert [option.name for option in of_training if f"`{option.name}`" not in text] == []
+    assert [name for name in sorted(of_training) if f"`{name}`" not in text] == []
 
 
 def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -> None:
@@ -328,7 +335,24 @@ def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_h
 
 
 def test_every_group_of_the_form_holds_an_option() -> None:
-    assert {option.group for option in RunSpec.options().values()} == set(GROUPS)
+    for workload in catalog.WORKLOADS:
+        assert {option.group for option in RunSpec.options(workload).values()} == set(GROUPS)
+
+
+@pytest.mark.parametrize("workload", catalog.WORKLOADS)
+def test_the_own_options_of_a_workload_are_told_from_shared_ones_by_their_names(workload: str) -> None:
+    """A flat form, as in the store, says the same as a nested one only so."""
+    own = set(options.of(catalog.WORKLOADS[workload].options))
+    assert own.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})
+    assert {RunSpec.options(workload)[name].group for name in own} == {OF_WORKLOAD}
+
+
+@pytest.mark.parametrize("workload", catalog.WORKLOADS)
+def test_every_network_of_a_workload_has_a_learning_rate_of_its_own(workload: str) -> None:
+    spec = RunSpec.parse({"workload": workload})
+    assert [spec.learning_rate(network.name) for network in spec.entry.networks] == [
+        spec.value(name) for name in spec.entry.rates
+    ]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ WRONG = {
     "count_kernels": "maybe",
     "weight_snapshots": "maybe",
     "workload": "dcgan_mnits",
-    "dataset": "cifar",
+    "dataset": "ci/far",
     "engine": "torch",
     "accelerator": "cuda",
     "replicas": "0",
@@ -571,13 +571,13 @@ def test_serve_refuses_a_home_that_cannot_be_written(command: Callable[..., Resu
 
 
 def test_a_wrong_value_is_tried_for_every_option() -> None:
-    assert set(WRONG) == set(RunSpec.options())
+    assert set(WRONG) == set(RunSpec.options("dcgan_mnist"))
 
 
 @pytest.mark.parametrize("option", WRONG)
 def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], option: str) -> None:
     sentence = refused(command("train", "--set", f"{option}={WRONG[option]}"))
-    assert sentence.startswith(f"{RunSpec.named(option)} is ")
+    assert sentence.startswith(f"{RunSpec.options('dcgan_mnist')[option].named} is ")
     assert "allowed is" in sentence
     assert not place.exists()
 
@@ -587,6 +587,10 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
     [
         (["--preset", "quik"], "preset is 'quik', but allowed is quick, paper: did you mean quick?"),
         (["--set", "epoch=3"], "epoch is not an option of a run: did you mean epochs?"),
+        (
+            ["--set", "mlp_gan.label_smoothing=0.1"],
+            "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: leave it out, or use workload=mlp_gan.",
+        ),
         (["--set", "epochs"], "--set 'epochs' has no '=': write it as key=value, such as epochs=3."),
         (
             ["--set", "batch_size_global=30", "--set", "replicas=4"],

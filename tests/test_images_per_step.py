@@ -69,8 +69,8 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
     [
         (
             {**FOUR, "batch_size_global": 512},
-            "Global batch (batch_size_global) is 512 and discriminator_steps 4, so a step takes 2048 images, but digits has only 1797 images: "
-            "use fewer discriminator steps or a smaller batch.",
+            "Global batch (batch_size_global) is 512 and a step takes 4 batches, 2048 images in all, but digits has only 1797 images: "
+            "use a smaller batch, or fewer batches in a step.",
         ),
         (
             {"batch_size_global": 2000},

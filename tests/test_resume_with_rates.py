@@ -34,7 +34,7 @@ def content(run: RunDir) -> dict[str, bytes]:
 
 def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) -> None:
     commands.resume(failed, {"learning_rate_generator": "5e-5", "clip_norm": 1.0})
-    assert failed.spec().learning_rate_generator == 5e-5
+    assert failed.spec().learning_rate("generator") == 5e-5
     store = Store()
     Ingestor(home, store).catch_up()
     row = queries.run(store, "quick-0001")
@@ -81,6 +81,7 @@ def test_the_same_rates_change_nothing(failed: RunDir) -> None:
             "start a new run for it.",
         ),
         ({"momentum": 0.9}, "momentum is not changed by a resume"),
+        ({"mlp_gan.r1_weight": 1.0}, "mlp_gan.r1_weight is not changed by a resume"),
         ({"rate": 1}, "rate is not changed by a resume"),
         (
             {"learning_rate_generator": "-1"},

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from gan_runtime import catalog
+from gan_runtime.catalog.entries import Rule
 from gan_runtime.errors import GanRuntimeError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec, presets
@@ -128,8 +130,8 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ("workload", 3, "workload is 3, but allowed is dcgan_mnist, mlp_gan: pick one of the listed workloads."),
     (
         "dataset",
-        "minst",
-        "dataset is 'minst', but allowed is digits, stacked_digits, mnist, fashion_mnist: did you mean mnist?",
+        "../minst",
+        "dataset is '../minst', but allowed is a name of up to 60 small letters, digits, '_' and '-': use digits, or the name of another data set.",
     ),
     (
         "engine",
@@ -291,7 +293,7 @@ def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, sentence
 
 
 def test_every_option_has_a_wrong_value_above() -> None:
-    assert {field for field, _, _ in WRONG_VALUES} == set(RunSpec.options())
+    assert {field for field, _, _ in WRONG_VALUES} == set(RunSpec.options("dcgan_mnist"))
 
 
 @pytest.mark.parametrize("name", ["x" * 61, "über", "run\n", "\n", "a\tb", "../up", " ", " " * 60])
@@ -329,7 +331,8 @@ def test_a_misspelt_option_is_named_with_the_one_that_was_meant() -> None:
 
 def test_an_unknown_option_lists_the_options_there_are() -> None:
     with pytest.raises(
-        SpecError, match=r"zzz is not an option of a run: the options are workload, dataset, .*, name\.$"
+        SpecError,
+        match=r"zzz is not an option of a run: the options are workload, dataset, .*, r1_weight, .*\.$",
     ):
         RunSpec.parse({"zzz": 1})
 
@@ -508,7 +511,14 @@ def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str
 def test_wrong_choices_and_wrong_numbers_are_told_at_once() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(
-            {"workload": "dcgan", "dataset": "minst", "engine": "torch", "epochs": 0, "xla": "on", "epoch": 3}
+            {
+                "workload": "dcgan",
+                "dataset": "mi nst",
+                "engine": "torch",
+                "epochs": 0,
+                "xla": "on",
+                "epoch": 3,
+            }
         )
     assert set(refused.value.by_field()) == {"workload", "dataset", "engine", "epochs", "xla", "epoch"}
 
@@ -529,7 +539,7 @@ def test_rules_across_fields_are_told_together() -> None:
 
 def test_rules_across_fields_are_told_beside_wrong_values_of_other_fields() -> None:
     with pytest.raises(SpecError) as refused:
-        RunSpec.parse({"epochs": 0, "dataset": "minst", "batch_size_global": "30", "replicas": "4"})
+        RunSpec.parse({"epochs": 0, "dataset": "mi nst", "batch_size_global": "30", "replicas": "4"})
     assert set(refused.value.by_field()) == {"epochs", "dataset", "batch_size_global"}
     assert (
         "Global batch (batch_size_global) is 30, but 4 replicas need a multiple of 4: use 28 or 32."
@@ -547,8 +557,14 @@ def test_a_rule_is_not_tried_on_a_value_that_is_wrong_by_itself() -> None:
 
 
 @pytest.mark.parametrize("rule", spec_rules.RULES, ids=lambda rule: rule.__name__)
-def test_a_rule_names_the_options_that_it_reads(rule: spec_rules.Rule) -> None:
+def test_a_rule_names_the_options_that_it_reads(rule: Rule) -> None:
     assert set(signature(rule).parameters) <= set(RunSpec.options())
+
+
+@pytest.mark.parametrize("workload", catalog.WORKLOADS)
+def test_a_rule_of_a_workload_reads_its_own_options_or_shared_ones(workload: str) -> None:
+    for rule in catalog.WORKLOADS[workload].rules:
+        assert set(signature(rule).parameters) <= set(RunSpec.options(workload))
 
 
 def test_a_spec_checks_itself_however_it_is_built() -> None:
@@ -565,7 +581,7 @@ def test_numbers_may_come_as_text() -> None:
     spec = RunSpec.parse(
         {"epochs": "3", "seed": " 7 ", "learning_rate_generator": "2e-4", "batch_size_global": "64"}
     )
-    assert (spec.epochs, spec.seed, spec.learning_rate_generator, spec.batch_size_global) == (
+    assert (spec.epochs, spec.seed, spec.learning_rate("generator"), spec.batch_size_global) == (
         3,
         7,
         0.0002,
@@ -595,8 +611,6 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "epochs": 30,
         "steps_per_loop": 10,
         "optimizer": "adam",
-        "learning_rate_generator": 0.0001,
-        "learning_rate_discriminator": 0.0001,
         "adam_beta_1": 0.9,
         "momentum": 0.0,
         "learning_rate_schedule": "constant",
@@ -606,11 +620,15 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "reference_batch": 64,
         "clip_norm": 0.0,
         "seed": 1,
-        "generator_loss": "non_saturating",
-        "updates": "together",
-        "discriminator_steps": 1,
-        "label_smoothing": 0.0,
-        "r1_weight": 0.0,
+        "dcgan_mnist": {
+            "generator_loss": "non_saturating",
+            "updates": "together",
+            "discriminator_steps": 1,
+            "label_smoothing": 0.0,
+            "r1_weight": 0.0,
+            "learning_rate_generator": 0.0001,
+            "learning_rate_discriminator": 0.0001,
+        },
         "ema_decay": 0.0,
         "samples_from": "live",
         "batch_norm": "per_replica",
@@ -649,10 +667,11 @@ def test_only_changed_options_are_shown_in_short() -> None:
 
 
 def test_the_bounds_of_an_option_are_readable_for_forms() -> None:
-    replicas, rate = RunSpec.options()["replicas"], RunSpec.options()["learning_rate_generator"]
+    options = RunSpec.options("dcgan_mnist")
+    replicas, rate = options["replicas"], options["learning_rate_generator"]
     assert (replicas.minimum, replicas.maximum, replicas.default, replicas.kind) == (1, 1024, 1, int)
     assert (rate.minimum, rate.maximum, rate.default, rate.kind) == (0.0, 1.0, 1e-4, float)
-    assert RunSpec.options()["precision"].choices == ("float32", "mixed_bfloat16", "mixed_float16")
+    assert options["precision"].choices == ("float32", "mixed_bfloat16", "mixed_float16")
 
 
 # ---- files, presets, assignments ---------------------------------------------------------------------------------------------
@@ -751,7 +770,7 @@ def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> 
 def test_the_paper_preset_is_the_setting_of_the_study() -> None:
     spec = RunSpec.parse(presets.preset("paper").values)
     assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == ("dcgan_mnist", "mnist", 8, 30)
-    assert (spec.precision, spec.learning_rate_generator, spec.learning_rate_discriminator) == (
+    assert (spec.precision, spec.learning_rate("generator"), spec.learning_rate("discriminator")) == (
         "mixed_bfloat16",
         1e-4,
         1e-4,

@@ -408,7 +408,7 @@ def test_a_trainer_without_data_fails_with_the_reason(
 ) -> None:
     """The images were there when the run was queued, and gone when it started."""
     first = runtime.submit(RunSpec.parse(LONG))
-    monkeypatch.setattr("gan_runtime.data.loading.ensure", lambda _: runtime_data(60_000))
+    monkeypatch.setattr("gan_runtime.data.loading.ensure", lambda *_: runtime_data(60_000))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
     run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
     runtime.stop(first.run_id)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from dashboard import option_words, palette
-from gan_runtime.options import Option
+from gan_runtime.options import GROUPS, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 
 EACH_RUN, OVER_SEEDS = "each run", "over seeds"
 SAME_OPTIONS = "same options"
+ABSENT = "–"  # stands for the value of an option that a run's workload does not have
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,19 @@ def choices(rows: list[RunRow]) -> dict[str, str]:
 def differing(rows: list[RunRow]) -> list[Option]:
     """The options in which the runs differ, in the order of the form; the name is none of them."""
     specs = [full_spec(row) for row in rows]
-    options = [option for name, option in RunSpec.options().items() if name != "name"]
-    return [option for option in options if len({str(spec[option.name]) for spec in specs}) > 1]
+    known = {name: option for row in rows for name, option in RunSpec.options(row.workload).items()}
+    options = sorted(known.values(), key=lambda option: GROUPS.index(option.group))
+    return [
+        option
+        for option in options
+        if option.name != "name" and len({str(spec[option.name]) for spec in specs}) > 1
+    ]
 
 
-def full_spec(row: RunRow) -> dict[str, Any]:
-    """Every option of a stored run. What a run from before an option did is that option's default."""
-    return {**option_words.defaults(), **json.loads(row.spec)}
+def full_spec(row: RunRow) -> defaultdict[str, Any]:
+    """Every option of a stored run. What a run from before an option did is that option's default; options of other workloads
+    are ABSENT."""
+    return defaultdict(lambda: ABSENT, {**option_words.defaults(row.workload), **json.loads(row.spec)})
 
 
 def _group_name(options: list[Option], values: tuple[Any, ...], runs: int) -> str:

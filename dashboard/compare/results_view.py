@@ -103,8 +103,9 @@ def options_and_results(
 
 def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
     names = grouping.unique_names(rows)
-    values = {names[row.run_id]: grouping.full_spec(row)[option.name] for row in rows}
-    texts = {name: option_words.value(option, value) for name, value in values.items()}
+    given = {names[row.run_id]: grouping.full_spec(row)[option.name] for row in rows}
+    texts = {name: option_words.value(option, value) for name, value in given.items()}
+    values = {name: None if value == grouping.ABSENT else value for name, value in given.items()}
     return Axis(option_words.label(option), values, texts, option.choices)
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard import widgets
 from dashboard.frame import places, session
-from dashboard.launch import form as launch_form
+from dashboard.launch import fields
 
 st.set_page_config(
     page_title="GAN training",
@@ -53,7 +53,7 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} – GAN training")
 if page.url_path != "live":
     st.session_state.pop(widgets.SHOWN, None)
-launch_form.keep_values()
+fields.keep_values()
 session.stop_without_runtime()
 try:
     page.run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,44 +10,40 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import option_words, words
-from dashboard.launch import rate_preview
-from dashboard.launch.shown_when import SHOWN_WHEN, has_effect
+from dashboard.launch import fields, rate_preview
+from dashboard.launch.fields import PREFIX
+from dashboard.launch.shown_when import has_effect, needed
 from gan_runtime import catalog
-from gan_runtime.errors import SpecError
-from gan_runtime.home import command_line
+from gan_runtime.data import door, loading
+from gan_runtime.data.loading import KnownSet
+from gan_runtime.errors import DatasetError, SpecError
+from gan_runtime.home import Home
 from gan_runtime.hosts import ACCELERATORS, Host
 from gan_runtime.options import GROUPS, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 
-PREFIX = "spec."
 OPEN_GROUPS = (
     "Model and data",
     "Accelerator",
     "Schedule",
 )  # what a beginner needs; every other group waits in its expander
 COLUMNS = 3
-WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
 class Filled:
-    """The form as it is filled in: a spec, or field → message for everything that is wrong."""
+    """The form as it is filled in: a spec, or field → message for everything that is wrong. `known`: data sets by name."""
 
+    known: dict[str, KnownSet]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
-
-
-def keep_values() -> None:
-    """Keeps what was typed while the person looks at other pages: Streamlit drops the values of widgets it does not draw."""
-    for key in [key for key in st.session_state if str(key).startswith(PREFIX)]:
-        st.session_state[key] = st.session_state[key]
 
 
 def pick_preset() -> str:
     """The chosen preset's name; picking one fills the form with its values."""
     if f"{PREFIX}workload" not in st.session_state:
-        _fill(next(iter(PRESETS)))
+        fields.fill(next(iter(PRESETS)))
     name = str(
         st.segmented_control(
             "Preset",
@@ -57,25 +52,23 @@ def pick_preset() -> str:
             key=f"{PREFIX}preset",
             required=True,
             wrap=True,
-            on_change=lambda: _fill(st.session_state[f"{PREFIX}preset"]),
+            on_change=lambda: fields.fill(st.session_state[f"{PREFIX}preset"]),
         )
     )
     st.caption(PRESETS[name].summary)
     return name
 
 
-def fields(preset: str, host: Host | None, look_again: Callable[[], None], filled: Filled) -> None:
+def show(preset: str, host: Host | None, look_again: Callable[[], None], filled: Filled) -> None:
     """The widgets of all groups, three beside each other, each with its help and its error; no host: not known yet."""
-    form = values()
+    form = fields.values()
     for group in GROUPS:
         options = [
             option
-            for option in RunSpec.options().values()
+            for option in RunSpec.options(form["workload"]).values()
             if option.group == group and option.name != "accelerator"
         ]
-        shown = [
-            option for option in options if has_effect(option.name, form) or option.name in filled.problems
-        ]
+        shown = [option for option in options if has_effect(option, form) or option.name in filled.problems]
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
@@ -88,17 +81,7 @@ def fields(preset: str, host: Host | None, look_again: Callable[[], None], fille
             _group(preset, shown, filled)
             _not_in_use([option for option in options if option not in shown])
             if group == "Optimizer" and filled.spec is not None:
-                rate_preview.show(filled.spec)
-
-
-def values() -> dict[str, Any]:
-    """What stands in the form: whole numbers as numbers, what is none and all other text as typed."""
-    typed = {name: st.session_state[PREFIX + name] for name in RunSpec.options()}
-    whole = {name for name, option in RunSpec.options().items() if option.kind is int}
-    return {
-        name: int(text) if name in whole and WHOLE.fullmatch(str(text)) else text
-        for name, text in typed.items()
-    }
+                rate_preview.show(filled.spec, filled.known[filled.spec.dataset].rows)
 
 
 def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenerator:
@@ -111,7 +94,8 @@ def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenera
     line = words.plain(option_words.group_line(group, form))
     if wrong:
         line = f":red[{len(wrong)} value{'s' if len(wrong) > 1 else ''} to correct]"
-    return st.expander(f"**{group}** · {line}", key=key, on_change="rerun")
+    title = option_words.group_title(group, form["workload"])
+    return st.expander(f"**{title}** · {line}", key=key, on_change="rerun")
 
 
 def _group(preset: str, options: list[Option], filled: Filled) -> None:
@@ -119,8 +103,8 @@ def _group(preset: str, options: list[Option], filled: Filled) -> None:
     for begin in range(0, len(options), COLUMNS):
         for column, option in zip(st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False):
             with column:
-                _field(option)
-                _summary(option)
+                _field(option, filled.known)
+                _summary(option, filled.known)
                 _suggestions(preset, option)
                 _caution(preset, option, filled.spec)
                 if option.name in filled.problems:
@@ -131,7 +115,8 @@ def _not_in_use(options: list[Option]) -> None:
     """Names what is not shown because it has no effect now, and what it needs."""
     needs: dict[str, list[str]] = {}
     for option in options:
-        needs.setdefault(SHOWN_WHEN[option.name].reason, []).append(option.label)
+        if need := needed(option):
+            needs.setdefault(need.reason, []).append(option.label)
     if needs:
         st.caption(" · ".join(f"Only with {reason}: {', '.join(labels)}" for reason, labels in needs.items()))
 
@@ -149,7 +134,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
                 key=f"accelerator.{name}",
                 icon=":material/check_circle:" if name == chosen else ":material/radio_button_unchecked:",
                 disabled=not available,
-                on_click=_set,
+                on_click=fields.put,
                 args=({"accelerator": name},),
                 width="stretch",
             )
@@ -177,75 +162,55 @@ def _card_text(name: str, host: Host | None) -> str:
     return f"{device.count} × {device.name}"
 
 
-def read() -> Filled:
-    """What stands in the form right now."""
+def read(home: Home) -> Filled:
+    """What stands in the form right now, with a data set that fits the workload."""
+    known = loading.known(home)
     try:
-        return Filled(RunSpec.parse(values()))
+        spec = RunSpec.parse(fields.values())
+        door.check(spec, home)
     except SpecError as error:
-        return Filled(None, error.by_field())
+        return Filled(known, None, error.by_field())
+    except DatasetError as error:
+        return Filled(known, None, {"dataset": str(error)})
+    return Filled(known, spec)
 
 
-def command(preset: str, made: RunSpec) -> str:
-    """The command line that starts the same run."""
-    base = RunSpec.parse(PRESETS[preset].values).model_dump()
-    changed = [
-        f"--set {name}={_shell(value)}" for name, value in made.model_dump().items() if value != base[name]
-    ]
-    return " ".join([f"{command_line()} train", f"--preset {preset}", *changed])
-
-
-def _shell(value: Any) -> str:
-    text = str(value)
-    return f"'{text}'" if " " in text or not text else text
-
-
-def _fill(preset: str) -> None:
-    _set(RunSpec.parse(PRESETS[preset].values).model_dump())
-    st.session_state[f"{PREFIX}preset"] = preset
-
-
-def fill_again(spec: Mapping[str, Any], preset: str) -> None:
-    """Fills the form with the options of a stored run; what it is from before is at its default."""
-    _set({**option_words.defaults(), **spec})
-    st.session_state[f"{PREFIX}preset"] = preset if preset in PRESETS else next(iter(PRESETS))
-
-
-def _set(chosen: Mapping[str, Any]) -> None:
-    """Writes values into their fields, which hold text unless they offer choices."""
-    for name, value in chosen.items():
-        option = RunSpec.options()[name]
-        st.session_state[PREFIX + name] = _typed(value) if option.kind is float else str(value)
-
-
-def _typed(value: float) -> str:
-    """Short, unless that loses digits."""
-    short = option_words.number(value)
-    return short if float(short) == value else repr(value)
-
-
-def _field(option: Option) -> None:
+def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
     label = option_words.label(option)
     text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}." + (
         f" Source: {option.source}." if option.source else ""
     )
     key = PREFIX + option.name
-    if option.choices:
-        alone = len(option.choices) == 1
+    choices = _choices(option, known)
+    if choices:
         st.selectbox(
-            label, option.choices, key=key, help=text, format_func=option_words.choice, disabled=alone
+            label,
+            choices,
+            key=key,
+            help=text,
+            format_func=option_words.choice,
+            disabled=len(choices) == 1,
+            on_change=fields.fit_to_workload if option.name == "workload" else None,
         )
     else:
         # Numbers too: a number field keeps what is out of its range to itself, and the run would train with the value before.
         st.text_input(label, key=key, help=text)
 
 
-def _summary(option: Option) -> None:
+def _choices(option: Option, known: Mapping[str, KnownSet]) -> tuple[str, ...]:
+    """What a field offers. Data sets are those known here, and that of a run which is to be trained again."""
+    if option.name != "dataset":
+        return option.choices
+    return tuple(dict.fromkeys([*known, st.session_state[PREFIX + option.name]]))
+
+
+def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
     """What the chosen workload or dataset is, in a sentence."""
     chosen = st.session_state[PREFIX + option.name]
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[chosen].summary)
-    elif option.name == "dataset":
-        st.caption(catalog.DATASETS[chosen].summary)
+    elif option.name == "dataset" and chosen in known:
+        st.caption(words.plain(known[chosen].summary))
 
 
 def _suggestions(preset: str, option: Option) -> None:
@@ -257,7 +222,7 @@ def _suggestions(preset: str, option: Option) -> None:
                 st.button(
                     str(value),
                     key=f"suggest.{option.name}.{value}",
-                    on_click=_set,
+                    on_click=fields.put,
                     args=({option.name: value},),
                 )
 
@@ -267,6 +232,8 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
     caution = PRESETS[preset].caution
     if caution is None or spec is None or option.name != caution.option:
         return
-    if caution.concerns(spec.model_dump(), RunSpec.parse(PRESETS[preset].values).model_dump()):
+    if caution.concerns(spec.flat(), RunSpec.parse(PRESETS[preset].values).flat()):
         st.warning(caution.text, icon=":material/warning:")
-        st.button("Use the repaired setting", icon=":material/build:", on_click=_set, args=(caution.repair,))
+        st.button(
+            "Use the repaired setting", icon=":material/build:", on_click=fields.put, args=(caution.repair,)
+        )

@@ -6,16 +6,17 @@ import pandas as pd
 
 from dashboard import panels, widgets
 from dashboard.live import health_charts
-from gan_runtime import catalog
 from gan_runtime.catalog import declared
 from gan_runtime.engines import rates
 from gan_runtime.spec import RunSpec
 
 
-def show(spec: RunSpec) -> None:
-    """The rates over the epochs; nothing for constant rates, and none can be drawn for a run without a step."""
-    steps_per_epoch = spec.steps_per_epoch(catalog.DATASETS[spec.dataset].rows)
+def show(spec: RunSpec, rows: int) -> None:
+    """The rates of all networks over the epochs, on a data set of so many rows; nothing for constant rates, and none can be drawn
+    for a run without a step."""
+    steps_per_epoch = spec.steps_per_epoch(rows)
     known = declared.of(spec.workload)
+    # Warm-up and schedule are the same for all networks.
     if not steps_per_epoch or rates.rate_plan(spec, known.networks[0].name, steps_per_epoch).is_constant:
         return
     titles = {network.name: network.title for network in known.networks}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import actions, widgets, words
-from dashboard.launch import form as launch_form
+from dashboard.launch import fields
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
 from gan_runtime.errors import AcceleratorError
+from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
@@ -20,7 +21,7 @@ from gan_runtime.store.store import Store
 def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> None:
     """Steps, batch, memory and time of the run as it stands in the form, and the equivalent command."""
     st.header("This run")
-    data = _data(spec)
+    data = _data(spec, runtime.home)
     if data is not None:
         _figures(runtime, spec, host, data)
     if spec.replicas_in_all > host.cores and accelerator(spec, host) == "cpu":
@@ -29,7 +30,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> N
         )
     widgets.local_sgd(spec.sync_every_steps)
     st.caption("The same from the command line:")
-    st.code(launch_form.command(preset, spec), language="bash", wrap_lines=True)
+    st.code(fields.command(preset, spec), language="bash", wrap_lines=True)
 
 
 def what_is_wrong(problems: dict[str, str]) -> None:
@@ -64,14 +65,15 @@ def accelerator(spec: RunSpec, host: Host) -> str:
         return spec.accelerator
 
 
-def _data(spec: RunSpec) -> Availability | None:
-    data = actions.attempt(lambda: loading.availability(spec.dataset))
+def _data(spec: RunSpec, home: Home) -> Availability | None:
+    data = actions.attempt(lambda: loading.availability(spec.dataset, home))
     if data is not None:
         actions.succeeded(lambda: spec.check_set(data.images))
     return data
 
 
 def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) -> None:
+    memory_bytes = estimate.memory_bytes(spec, runtime.home)
     columns = st.columns(2)
     columns[0].metric("Steps per epoch", words.count(spec.steps_per_epoch(data.images)))
     columns[1].metric(
@@ -81,7 +83,7 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     )
     columns[0].metric(
         "Memory, est.",
-        words.size(estimate.memory_bytes(spec)),
+        words.size(memory_bytes),
         help=f"Framework, weights, gradients, optimizer and activations of all replicas of all processes; fitted to measured CPU trainers. This host has {words.size(host.memory_bytes)}.",
     )
     rate = queries.typical_images_per_s(runtime.store, spec, accelerator(spec, host), host.cpu_model)
@@ -92,7 +94,7 @@ def _figures(runtime: Runtime, spec: RunSpec, host: Host, data: Availability) ->
     )
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {words.count(data.images)} images, {words.plain(where)}")
-    if estimate.memory_bytes(spec) > host.memory_bytes:
+    if memory_bytes > host.memory_bytes:
         st.warning(
             "This is more than the memory of this host: lower the global batch or the number of workers.",
             icon=":material/memory:",

@@ -56,7 +56,7 @@ def options_table(row: RunRow) -> pd.DataFrame:
     spec = json.loads(row.spec)
     rows = [
         (option_words.label(option), option_words.value(option, spec[name]), name)
-        for name, option in RunSpec.options().items()
+        for name, option in RunSpec.options(row.workload).items()
         if name in spec
     ]
     host = json.loads(row.host) if row.host else {}

@@ -7,7 +7,7 @@ import json
 import streamlit as st
 
 from dashboard.frame import places
-from dashboard.launch import form as launch_form
+from dashboard.launch import fields
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -18,7 +18,7 @@ def show(store: Store, row: RunRow) -> None:
     if st.button(
         "Run again with changes", icon=":material/replay:", help="Opens Launch with the options of this run."
     ):
-        launch_form.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
+        fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
         st.switch_page(places.LAUNCH)
     earlier = previous(queries.runs(store), row)
     if earlier is not None:

@@ -7,9 +7,9 @@ import json
 import streamlit as st
 
 from dashboard import actions, words
+from gan_runtime.runtime.other_rates import changeable
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.optimizer import CHANGED_BY_RESUME
 from gan_runtime.store.queries import RunRow
 
 LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is too narrow for all of it
@@ -37,13 +37,10 @@ def _form(runtime: Runtime, row: RunRow) -> None:
     st.caption(
         "The run goes on from its newest checkpoint and keeps its numbers. Lower rates help after a NaN."
     )
-    options, spec = RunSpec.options(), json.loads(row.spec)
-    now = {name: f"{spec.get(name, options[name].default):g}" for name in CHANGED_BY_RESUME}
+    options, spec = RunSpec.options(row.workload), json.loads(row.spec)
+    now = {name: f"{spec.get(name, options[name].default):g}" for name in changeable(row.workload)}
     with st.form(f"resume.{row.run_id}.{row.attempt}", border=False):
-        given = {
-            name: st.text_input(options[name].label, now[name], help=options[name].help)
-            for name in CHANGED_BY_RESUME
-        }
+        given = {name: st.text_input(options[name].label, now[name], help=options[name].help) for name in now}
         asked = st.form_submit_button("Resume with these", icon=":material/resume:", type="primary")
     changes = {name: value for name, value in given.items() if value != now[name]}
     if asked and actions.succeeded(lambda: runtime.resume(row.run_id, changes)):

@@ -14,7 +14,7 @@ from dashboard.paper import condition_words
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import words as paper_words
 from dashboard.studies import words as study_words
-from gan_runtime.spec import RunSpec
+from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
@@ -185,7 +185,8 @@ def _xla(accelerator: str, engine: str, xla: str) -> str:
 
 def _others(settings: str) -> str:
     """The options of runs that have no column of their own and are not at their default, such as: R1 penalty 1.0."""
-    options, given = RunSpec.options(), json.loads(settings)
+    given = json.loads(settings)
+    options = RunSpec.options(nesting.workload_of(given))
     changed = [
         (name, value)
         for name, value in given.items()

@@ -14,6 +14,7 @@ from dashboard.studies import time as study_time
 from gan_runtime.errors import FieldError, SpecError, quoted
 from gan_runtime.home import command_line
 from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.store import queries
 from gan_runtime.studies.design import MAX_REPEATS, REPEATS_HELP, StudyDesign
@@ -38,7 +39,7 @@ class Asked:
     def design(self) -> StudyDesign:
         """The study. Raises SpecError."""
         typed = parse_assignments(self.sets.split())
-        base = {**preset(self.preset).values, "epochs": self.epochs, **typed}
+        base = nesting.overlaid(preset(self.preset).values, {"epochs": self.epochs, **typed})
         values = [part for part in self.values.replace(" ", "").split(",") if part]
         return StudyDesign.parse(self.question, base, list(values), _whole(self.repeats))
 

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dashboard import actions, option_words
 from gan_runtime import catalog
-from gan_runtime.home import command_line
+from gan_runtime.home import Home, command_line
+from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.chips import TOPOLOGIES
@@ -30,15 +31,16 @@ class Asked:
     topology: str
     sets: str
 
-    def plan(self) -> Plan:
-        """The check of it. Raises SpecError, AcceleratorError."""
+    def plan(self, home: Home) -> Plan:
+        """The check of it. Raises as `plan.make`."""
         typed = parse_assignments(self.sets.split())
         fields = {
             "workload": self.workload,
             "precision": self.precision,
             "batch_size_global": self.batch_size_global,
         }
-        return planning.make({**preset(self.preset).values, **fields, **typed}, self.topology)
+        values = nesting.overlaid(preset(self.preset).values, {**fields, **typed})
+        return planning.make(values, self.topology, home=home)
 
     def command(self) -> str:
         """The command line that makes the same check."""
@@ -49,10 +51,10 @@ class Asked:
         return f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
 
 
-def ask() -> tuple[Asked, Plan]:
+def ask(home: Home) -> tuple[Asked, Plan]:
     """The fields, and the plan they make. Ends the page after saying what is wrong with them."""
     asked = _fields()
-    plan = actions.attempt(asked.plan)
+    plan = actions.attempt(lambda: asked.plan(home))
     if plan is None:
         st.stop()
     return asked, plan

@@ -42,6 +42,7 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         reads=pairs.reads_digits,
         batches=pairs.batches,
         size=lambda _options, _fields: Size(2_543_809, 131_000),
+        rules=pairs.RULES,
     ),
     "mlp_gan": WorkloadEntry(
         title="Fully connected GAN",
@@ -58,6 +59,7 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         reads=pairs.reads_digits,
         batches=pairs.batches,
         size=lambda _options, _fields: Size(205_969, 4_300),
+        rules=pairs.RULES,
     ),
 }
 

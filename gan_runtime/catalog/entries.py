@@ -8,10 +8,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gan_runtime.errors import FieldError
 from gan_runtime.fields import Fields
-from gan_runtime.metrics import Metric, Network, Panel, Side
+from gan_runtime.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_network
 
 Options = Any  # an instance of the entry's `options`
+Rule = Callable[..., FieldError | None]  # its parameters are the options that it reads, by name
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class WorkloadEntry:
     `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set offers. Raises DatasetError with
     the reason when they do not fit.
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
-    `averaged`: the network of which a moving average may be kept; pictures come from it.
-    `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
+    `averaged`: the network of which a moving average may be kept; pictures come from it. `rules`: across its options and those
+    of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
     """
 
     title: str
@@ -87,6 +89,12 @@ class WorkloadEntry:
     batches: Callable[[Options], int]
     size: Callable[[Options, Fields], Size]
     panels: tuple[Panel, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """The options that are learning rates, one for each network in their order."""
+        return tuple(of_network(LEARNING_RATE, network.name) for network in self.networks)
 
 
 @dataclass(frozen=True)

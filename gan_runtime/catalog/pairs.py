@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from gan_runtime.catalog.entries import Judgement, Picture
+from gan_runtime.errors import FieldError
 from gan_runtime.fields import IMAGES, Fields, needed
 from gan_runtime.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
-from gan_runtime.options import option
+from gan_runtime.options import OneOf, OptionRecord, option
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Updates = Literal["together", "in_turn"]
@@ -19,24 +18,21 @@ G, D = "generator", "discriminator"
 NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))
 
 
-class PairOptions(BaseModel):
+class PairOptions(OptionRecord):
     """What the two networks are trained towards, and how fast."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     generator_loss: GeneratorLoss = option(
         "non_saturating",
         label="Generator loss",
-        group="Objective",
         choices=get_args(GeneratorLoss),
         help="'non_saturating' is what DCGANs use; 'minimax' is the paper's equation, whose gradient fades while D is sure.",
         source="Goodfellow et al. 2014; paper, equations 3 to 5",
         error="pick one of the listed losses.",
+        phrase="{} loss",
     )
     updates: Updates = option(
         "together",
         label="Updates",
-        group="Objective",
         choices=get_args(Updates),
         help="'together' updates both networks from one forward pass; 'in_turn' updates D first, then G against the new D.",
         source="TensorFlow DCGAN tutorial (together); paper, equations 4 and 5 (in turn)",
@@ -45,28 +41,28 @@ class PairOptions(BaseModel):
     discriminator_steps: int = option(
         1,
         label="Discriminator steps",
-        group="Objective",
         unit="per generator step",
         ge=1,
         le=10,
         help="How often D is updated before each update of G, each time on other real images, so an epoch has fewer steps.",
         source="Goodfellow et al. 2014, algorithm 1: k",
         error="use a whole number from 1 to 10.",
+        phrase="{} steps of D",
+        needs=OneOf("updates", ("in_turn",), "updates in turn"),
     )
     label_smoothing: float = option(
         0.0,
         label="Label smoothing, real side",
-        group="Objective",
         ge=0,
         le=0.5,
         help="D's target for real images is 1 minus this. It keeps D from becoming too sure.",
         source="Salimans et al. 2016, section 3.4: 0.1",
         error="use 0, or about 0.1.",
+        phrase="label smoothing {}",
     )
     r1_weight: float = option(
         0.0,
         label="R1 penalty",
-        group="Objective",
         ge=0,
         le=1000.0,
         help="Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs about half a step more.",
@@ -76,22 +72,22 @@ class PairOptions(BaseModel):
     learning_rate_generator: float = option(
         1e-4,
         label="Learning rate, generator",
-        group="Optimizer",
         gt=0,
         le=1.0,
         help="Step size of the generator's optimizer, before schedule and scaling.",
         source=TABLE_1_RATE,
         error="use a positive rate, such as 1e-4.",
+        phrase="rate of G {}",
     )
     learning_rate_discriminator: float = option(
         1e-4,
         label="Learning rate, discriminator",
-        group="Optimizer",
         gt=0,
         le=1.0,
         help="Step size of the discriminator's optimizer, before schedule and scaling.",
         source=TABLE_1_RATE,
         error="use a positive rate, such as 1e-4.",
+        phrase="rate of D {}",
     )
 
 
@@ -245,6 +241,19 @@ JUDGEMENTS = (
     Judgement("fake", "Scores of generated images", _SCORE, 0.0, 1.0, "generated", _GENERATED),
 )
 GREY = (Picture("samples", "Generated images", "grey_grid", ("images",)),)
+
+
+def one_pass_has_one_discriminator_step(updates: str, discriminator_steps: int) -> FieldError | None:
+    """Both networks are updated from one forward pass, so D cannot be updated more often."""
+    if updates == "in_turn" or discriminator_steps == 1:
+        return None
+    return FieldError(
+        "discriminator_steps",
+        f"discriminator_steps is {discriminator_steps}, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
+    )
+
+
+RULES = (one_pass_has_one_discriminator_step,)
 
 
 def batches(options: PairOptions) -> int:

@@ -29,7 +29,7 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.home import Home, command_line
 from gan_runtime.runtime import commands
-from gan_runtime.spec import RunSpec, presets
+from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
@@ -88,13 +88,9 @@ def train(
     """Train a run and follow it to its end. Ctrl-C stops and saves it. Exit code 1 if it fails."""
     chosen = Home.choose(home)
     values = presets.preset(preset).values if preset else {}
-    spec = RunSpec.parse(
-        {
-            **values,
-            **(read_values(spec_file) if spec_file else {}),
-            **presets.parse_assignments(assignments or []),
-        }
-    )
+    if spec_file:
+        values = nesting.overlaid(values, read_values(spec_file))
+    spec = RunSpec.parse(nesting.overlaid(values, presets.parse_assignments(assignments or [])))
     with reports.choose(as_json) as report:
         if detach:
             end = training.queue(chosen, spec, preset)
@@ -129,10 +125,9 @@ def study(
 ) -> None:
     """Train several runs that differ in one thing, interleaved, and follow them. The Studies page shows what they say."""
     chosen = Home.choose(home)
-    base = {
-        **(presets.preset(preset).values if preset else {}),
-        **presets.parse_assignments(assignments or []),
-    }
+    base = nesting.overlaid(
+        presets.preset(preset).values if preset else {}, presets.parse_assignments(assignments or [])
+    )
     design = StudyDesign.parse(question, base, None if values is None else values.split(","), repeats, title)
     with reports.choose(as_json) as report:
         if detach:
@@ -301,7 +296,7 @@ def tpu_check(
     as_json: JsonOption = False,
 ) -> None:
     """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
-    values = {**presets.preset(preset).values, **presets.parse_assignments(assignments or [])}
+    values = nesting.overlaid(presets.preset(preset).values, presets.parse_assignments(assignments or []))
     if not tpu_checks.check(Home.choose(home), values, topology, sweep, as_json):
         raise typer.Exit(1)
 

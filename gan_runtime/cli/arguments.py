@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gan_runtime import __version__
+from gan_runtime import __version__, catalog, options
 from gan_runtime.cli import output
 from gan_runtime.home import HOME_VARIABLE
+from gan_runtime.options import Option
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.optimizer import CHANGED_BY_RESUME
 
-SETTABLE = "Options for --set: " + "; ".join(
-    f"{option.name}: {option.allowed}" for option in RunSpec.options().values()
+
+def _listed(names: Iterable[str], known: Mapping[str, Option]) -> str:
+    return "; ".join(f"{name}: {known[name].allowed}" for name in names)
+
+
+def _of_workloads() -> Iterator[str]:
+    """A sentence for each record of options, naming the workloads that have it."""
+    records = {entry.options: "" for entry in catalog.WORKLOADS.values()}
+    for record in records:
+        theirs = [name for name, entry in catalog.WORKLOADS.items() if entry.options is record]
+        yield f"Options of {' and '.join(theirs)}: {_listed(options.of(record), options.of(record))}"
+
+
+_RATES = dict.fromkeys(rate for entry in catalog.WORKLOADS.values() for rate in entry.rates)
+SETTABLE = ". ".join(
+    [f"Options for --set: {_listed(RunSpec.options(), RunSpec.options())}", *_of_workloads()]
 )
-CHANGEABLE = "Options for --set: " + "; ".join(
-    f"{name}: {RunSpec.options()[name].allowed}" for name in CHANGED_BY_RESUME
+CHANGEABLE = (
+    f"Options for --set: clip_norm: {RunSpec.options()['clip_norm'].allowed}; "
+    f"the learning rates of the run's networks, such as {', '.join(_RATES)}."
 )
 
 

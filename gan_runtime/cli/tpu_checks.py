@@ -21,7 +21,7 @@ POLL_SECONDS = 0.3
 
 def check(home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool) -> bool:
     """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `Check.start`."""
-    plan = planning.make(values, topology, sweep)
+    plan = planning.make(values, topology, sweep, home)
     progress = follow(home, plan)
     if as_json:
         output.print_json(document(plan, progress))

@@ -90,7 +90,7 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report) -> Snapshot:
         AcceleratorError, DatasetError: this host cannot train that; nothing is written.
     """
     host = hosts.probe()
-    commands.check(spec, host)
+    commands.check(spec, host, home)
     with Supervision(home) as supervision, StopWish() as stop_wish:
         return _to_the_end(home, commands.submit(home, spec, host, preset), supervision, stop_wish, report)
 
@@ -104,7 +104,7 @@ def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapsho
     """Queues all runs of a study and follows them one after another; returns how they ended. Raises as `train`."""
     host = hosts.probe()
     for planned in design.runs:
-        commands.check(planned.spec, host)
+        commands.check(planned.spec, host, home)
     ends: list[Snapshot] = []
     with Supervision(home) as supervision, StopWish() as stop_wish:
         runs = commands.submit_study(home, design, host)

@@ -75,8 +75,6 @@ class ImageOrder:
             order = epoch_order(self._spec.seed, epoch, self._images)[
                 : self._steps * self._spec.images_per_step
             ]
-            self._rows = order.reshape(
-                self._steps, self._spec.discriminator_steps, self._spec.batch_size_global
-            )
+            self._rows = order.reshape(self._steps, self._spec.batches_per_step, self._spec.batch_size_global)
             self._epoch = epoch
         return self._rows[step]

@@ -8,11 +8,12 @@ from gan_runtime.workloads.contract import Objective
 
 def objective_of(spec: RunSpec) -> Objective:
     """What the networks of a run are trained towards."""
+    own = spec.of_workload
     return Objective(
-        generator_loss=spec.generator_loss,
-        updates=spec.updates,
-        discriminator_steps=spec.discriminator_steps,
-        real_target=1.0 - spec.label_smoothing,
-        r1_weight=spec.r1_weight,
+        generator_loss=own.generator_loss,
+        updates=own.updates,
+        discriminator_steps=own.discriminator_steps,
+        real_target=1.0 - own.label_smoothing,
+        r1_weight=own.r1_weight,
         loss_scaling=spec.precision == "mixed_float16",
     )

@@ -16,8 +16,6 @@ import numpy as np
 
 from gan_runtime.spec import RunSpec
 
-NETWORKS = ("generator", "discriminator")
-
 
 @dataclass(frozen=True)
 class RatePlan:
@@ -51,21 +49,20 @@ def batch_factor(spec: RunSpec) -> float:
 
 def rate_plan(spec: RunSpec, network: str, steps_per_epoch: int) -> RatePlan:
     """The plan of one network of the run."""
-    given = {"generator": spec.learning_rate_generator, "discriminator": spec.learning_rate_discriminator}[
-        network
-    ]
     cycle = spec.restart_epochs * steps_per_epoch if spec.learning_rate_schedule == "cosine_restarts" else 0
-    return RatePlan(given * batch_factor(spec), spec.warmup_epochs * steps_per_epoch, cycle)
+    return RatePlan(
+        spec.learning_rate(network) * batch_factor(spec), spec.warmup_epochs * steps_per_epoch, cycle
+    )
 
 
 def planned(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
-    """The rates over a whole run, for drawing: equally long columns `epoch` (from 0), `generator`, `discriminator`.
+    """The rates over a whole run, for drawing: equally long columns `epoch` (from 0) and one for each network, by its name.
 
     About `points` steps, and both sides of every restart, so that its edge is upright.
     """
-    plans = {network: rate_plan(spec, network, steps_per_epoch) for network in NETWORKS}
+    plans = {network.name: rate_plan(spec, network.name, steps_per_epoch) for network in spec.entry.networks}
     last = spec.epochs * steps_per_epoch - 1
-    plan = plans["generator"]
+    plan = next(iter(plans.values()))  # warm-up and cycle are the same for all
     restarts = (
         np.arange(plan.warmup_steps, last, plan.cycle_steps)[:points]
         if plan.cycle_steps

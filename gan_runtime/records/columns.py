@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from gan_runtime.spec import RunSpec
+from gan_runtime.spec import RunSpec, nesting
 
 YEARS = (1970, 2200)  # pandas counts nanoseconds, up to 2262
 # A page divides by some of these, and groups and names runs by the others.
@@ -36,8 +36,9 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
     absent = [name for name in NEEDED if name not in values]
     if absent:
         raise ValueError(f"{absent[0]} is missing")
-    for name, option in RunSpec.options().items():
-        if name in values and not _fits(values[name], option.kind, option.minimum, option.maximum):
+    given = nesting.flat(values)
+    for name, option in RunSpec.options(nesting.workload_of(values)).items():
+        if name in given and not _fits(given[name], option.kind, option.minimum, option.maximum):
             raise ValueError(f"{name} is not {option.allowed}")
     return _document(values)
 

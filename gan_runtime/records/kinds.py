@@ -62,7 +62,10 @@ class StudyPlace(BaseModel):
 
 
 class Created(_Record):
-    """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty."""
+    """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty.
+
+    `images_per_step`: real images of one step; None in a run from before it was written.
+    """
 
     kind: Literal["created"] = "created"
     spec: Options
@@ -70,6 +73,7 @@ class Created(_Record):
     color: Rank
     preset: str = ""
     study: StudyPlace | None = None
+    images_per_step: Count | None = None
 
 
 class StatusChange(_Record):

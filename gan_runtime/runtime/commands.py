@@ -16,7 +16,7 @@ from typing import Any
 from filelock import FileLock
 
 from gan_runtime import disk
-from gan_runtime.data import loading
+from gan_runtime.data import door, loading
 from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line, run_number
 from gan_runtime.hosts import Host
@@ -30,16 +30,19 @@ from gan_runtime.studies.design import StudyDesign
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 
 
-def check(spec: RunSpec, host: Host) -> str:
-    """The accelerator (cpu, gpu or tpu) on which this host can train `spec`, whose images are at hand. Writes nothing.
+def check(spec: RunSpec, host: Host, home: Home | None = None) -> str:
+    """The accelerator (cpu, gpu or tpu) on which this host can train `spec`, whose data are at hand and fit. Writes nothing.
+
+    `home`: where prepared data sets are looked for.
 
     Raises:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
         SpecError: see `with_engine`.
     """
+    door.check(spec, home)
     accelerator = host.resolve(spec)
     with_engine(spec, host)
-    spec.check_set(loading.ensure(spec.dataset).images)
+    spec.check_set(loading.ensure(spec.dataset, home).images)
     return accelerator
 
 
@@ -60,7 +63,7 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
         AcceleratorError, DatasetError: see `check`.
         HomeError: the home folder cannot be written.
     """
-    accelerator = check(spec, host)
+    accelerator = check(spec, host, home)
     _check_space(home.prepare())
     return _queue(home, with_engine(spec, host), accelerator, preset, None)
 
@@ -70,7 +73,7 @@ def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
 
     Raises as `submit`.
     """
-    accelerators = [check(planned.spec, host) for planned in design.runs]
+    accelerators = [check(planned.spec, host, home) for planned in design.runs]
     _check_space(home.prepare())
     study_id = f"study-{_next_number(home):04d}"
     queued: list[RunDir] = []
@@ -116,7 +119,14 @@ def _queue(home: Home, spec: RunSpec, accelerator: str, preset: str, study: Stud
         journal.append(
             new.supervisor_journal,
             1,
-            Created(spec=spec.model_dump(), accelerator=accelerator, color=color, preset=preset, study=study),
+            Created(
+                spec=spec.model_dump(),
+                accelerator=accelerator,
+                color=color,
+                preset=preset,
+                study=study,
+                images_per_step=spec.images_per_step,
+            ),
             StatusChange(status="queued", reason="waiting for the accelerator", queue_rank=time.time()),
         )
         return _place(home, new, preset or "run")
@@ -180,7 +190,7 @@ def stop(run: RunDir) -> None:
 def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
     """Queues an ended run again: same run, next attempt, from its last checkpoint.
 
-    `changes`: other values of some options of CHANGED_BY_RESUME, from the next attempt on.
+    `changes`: other values of options that a resume may change (see `other_rates.changeable`), from the next attempt on.
 
     Raises:
         RunStateError: it has not ended, all its epochs are done, it is to change though it belongs to a study, or

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gan_runtime import catalog
 from gan_runtime.errors import FieldError, RunStateError, SpecError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, StudyPlace
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.optimizer import CHANGED_BY_RESUME
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,12 @@ class OtherRates:
     in_words: str
 
 
+def changeable(workload: str) -> tuple[str, ...]:
+    """What a resume may change: it steers the updates from there on, and a checkpoint holds the same arrays whatever it is."""
+    rates = catalog.WORKLOADS[workload].rates if workload in catalog.WORKLOADS else ()
+    return (*rates, "clip_norm")
+
+
 def other_rates(run: RunDir, changes: Mapping[str, Any]) -> OtherRates | None:
     """The run's options with `changes`; None when nothing would differ. Writes nothing.
 
@@ -29,24 +35,26 @@ def other_rates(run: RunDir, changes: Mapping[str, Any]) -> OtherRates | None:
         SpecError: a value is wrong, or of an option that no resume changes.
         RunStateError: the run belongs to a study.
     """
-    refused = [name for name in changes if name not in CHANGED_BY_RESUME]
-    if refused:
-        sentence = f"is not changed by a resume, only {', '.join(CHANGED_BY_RESUME)}: start a new run for it."
-        raise SpecError([FieldError(name, f"{name} {sentence}") for name in refused])
     if not changes:
         return None
-    before = run.spec().model_dump()
-    after = RunSpec.parse({**before, **changes}).model_dump()
+    before = run.spec()
+    asked = {name.removeprefix(f"{before.workload}."): value for name, value in changes.items()}
+    allowed = changeable(before.workload)
+    refused = [name for name in asked if name not in allowed]
+    if refused:
+        sentence = f"is not changed by a resume, only {', '.join(allowed)}: start a new run for it."
+        raise SpecError([FieldError(name, f"{name} {sentence}") for name in refused])
+    after = RunSpec.parse({**before.flat(), **asked})
     words = ", ".join(
-        f"{name} {after[name]:g} instead of {before[name]:g}"
-        for name in changes
-        if after[name] != before[name]
+        f"{name} {after.value(name):g} instead of {before.value(name):g}"
+        for name in asked
+        if after.value(name) != before.value(name)
     )
     if words and _study(run):
         raise RunStateError(
             f"run {run.run_id} belongs to a study, whose runs differ in one thing only: start a new run with {words}."
         )
-    return OtherRates(after, words) if words else None
+    return OtherRates(after.model_dump(), words) if words else None
 
 
 def _study(run: RunDir) -> StudyPlace | None:

@@ -1,4 +1,7 @@
-"""How the weights follow the gradients: optimizer, learning rates and their schedule, clipping, seed."""
+"""How the weights follow the gradients: optimizer, schedule of the learning rates, clipping, seed.
+
+The rates themselves are options of the workload, one for each of its networks.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,10 @@ from gan_runtime.options import option
 Optimizer = Literal["adam", "sgd", "rmsprop"]
 RateSchedule = Literal["constant", "cosine_restarts"]
 RateScaling = Literal["none", "linear", "sqrt"]
-# What a resume may change: they steer the updates from there on, and a checkpoint holds the same arrays whatever they are.
-CHANGED_BY_RESUME = ("learning_rate_generator", "learning_rate_discriminator", "clip_norm")
-TABLE_1_RATE = "paper, Table 1: Adam(1e-4)"
 
 
 class OptimizerOptions(BaseModel):
-    """Both networks have an optimizer of the same kind, each with a rate of its own."""
+    """All networks have an optimizer of the same kind, each with a rate of its own."""
 
     optimizer: Optimizer = option(
         "adam",
@@ -27,26 +27,6 @@ class OptimizerOptions(BaseModel):
         help="Adam as in Table 1, plain or momentum SGD as in the paper's text, RMSprop as in CERN's 3DGAN.",
         source="paper, Table 1 and section 3; 3DGAN: RMSprop(1e-3)",
         error="pick one of the listed optimizers.",
-    )
-    learning_rate_generator: float = option(
-        1e-4,
-        label="Learning rate, generator",
-        group="Optimizer",
-        gt=0,
-        le=1.0,
-        help="Step size of the generator's optimizer, before schedule and scaling.",
-        source=TABLE_1_RATE,
-        error="use a positive rate, such as 1e-4.",
-    )
-    learning_rate_discriminator: float = option(
-        1e-4,
-        label="Learning rate, discriminator",
-        group="Optimizer",
-        gt=0,
-        le=1.0,
-        help="Step size of the discriminator's optimizer, before schedule and scaling.",
-        source=TABLE_1_RATE,
-        error="use a positive rate, such as 1e-4.",
     )
     adam_beta_1: float = option(
         0.9,
@@ -104,7 +84,7 @@ class OptimizerOptions(BaseModel):
         label="Rate by batch",
         group="Optimizer",
         choices=get_args(RateScaling),
-        help="Multiplies both rates by global batch / reference batch, or by its square root.",
+        help="Multiplies the rates by global batch / reference batch, or by its square root.",
         source="Goyal et al. 2017 (linear); Krizhevsky 2014 (square root)",
         error="pick one of the listed scalings.",
     )

@@ -21,8 +21,8 @@ class Caution:
     repair: dict[str, Any]
 
     def concerns(self, chosen: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
-        """Whether it was seen at these values of all options; `preset`: those that the preset gives them."""
-        untouched = all(chosen[name] == preset[name] for name in (*self.alike, *self.repair))
+        """Whether it was seen at these values of all options, flat; `preset`: those that the preset gives them."""
+        untouched = all(chosen.get(name) == preset[name] for name in (*self.alike, *self.repair))
         return untouched and chosen[self.option] >= self.least
 
 

@@ -1,17 +1,16 @@
-"""Rules across the options of a run. One more rule is one small function and its name in RULES.
+"""Rules across the options that all runs share. One more rule is one small function and its name in RULES.
 
-The parameters of a rule are the options that it reads, by name; it is tried only when each of them is right by itself.
+Rules of one workload stand with its entry in the catalog; they may read shared options too. The parameters of a rule are the options that it reads, by name; it is tried only when each of them is right by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
+from gan_runtime.catalog.entries import Rule
 from gan_runtime.errors import FieldError, quoted
-
-Rule = Callable[..., FieldError | None]
 
 
 def batch_is_shared_evenly(batch_size_global: int, replicas: int, workers: int) -> FieldError | None:
@@ -80,16 +79,6 @@ def clusters_are_for_one_worker(xla: str, workers: int) -> FieldError | None:
     return FieldError(
         "xla",
         f"xla is autocluster with {workers} workers, which TensorFlow cannot combine: use xla=off or jit, or workers=1.",
-    )
-
-
-def one_pass_has_one_discriminator_step(updates: str, discriminator_steps: int) -> FieldError | None:
-    """Both networks are updated from one forward pass, so D cannot be updated more often."""
-    if updates == "in_turn" or discriminator_steps == 1:
-        return None
-    return FieldError(
-        "discriminator_steps",
-        f"discriminator_steps is {discriminator_steps}, but updates=together makes one: use updates=in_turn, or discriminator_steps=1.",
     )
 
 
@@ -258,7 +247,6 @@ RULES: tuple[Rule, ...] = (
     xla_compiles_the_batch_norm,
     tpu_compiles_everything,
     clusters_are_for_one_worker,
-    one_pass_has_one_discriminator_step,
     momentum_belongs_to_sgd,
     samples_need_an_average,
     parts_are_even,
@@ -276,8 +264,8 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def broken(values: dict[str, Any]) -> list[FieldError]:
+def broken(values: dict[str, Any], rules: Iterable[Rule] = RULES) -> list[FieldError]:
     """What breaks a rule among `values`, the options that are right by themselves; rules that read other options are left out."""
-    tried = [rule for rule in RULES if signature(rule).parameters.keys() <= values.keys()]
+    tried = [rule for rule in rules if signature(rule).parameters.keys() <= values.keys()]
     found = [rule(**{name: values[name] for name in signature(rule).parameters}) for rule in tried]
     return [error for error in found if error is not None]

@@ -7,6 +7,7 @@ from typing import Any
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Record
+from gan_runtime.spec import nesting
 
 Row = tuple[Any, ...]
 
@@ -17,12 +18,12 @@ def rows(run_id: str, record: Record) -> list[tuple[str, Row]]:
     match record:
         case journal.Created():
             study = record.study.model_dump_json() if record.study else None
-            spec = json.dumps(record.spec)
-            return [
-                ("created", (run_id, record.at, spec, record.accelerator, record.color, record.preset, study))
-            ]
+            spec = json.dumps(nesting.flat(record.spec))
+            images_per_step = record.images_per_step or nesting.images_per_step(record.spec)
+            look = (record.accelerator, record.color, record.preset, study)
+            return [("created", (run_id, record.at, spec, *look, images_per_step))]
         case journal.Changed():
-            return [("changes", (run_id, attempt, json.dumps(record.spec)))]
+            return [("changes", (run_id, attempt, json.dumps(nesting.flat(record.spec))))]
         case journal.HostFacts():
             return [("hosts", (run_id, attempt, json.dumps(record.facts)))]
         case journal.Plan():

@@ -5,7 +5,8 @@ CREATE SCHEMA IF NOT EXISTS ingest;
 CREATE TABLE IF NOT EXISTS ingest.version (schema_version INTEGER);
 CREATE TABLE IF NOT EXISTS ingest.offsets (run_id VARCHAR, journal VARCHAR, next_byte BIGINT);
 CREATE TABLE IF NOT EXISTS ingest.created (
-    run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR, study JSON
+    run_id VARCHAR, created_at TIMESTAMPTZ, spec JSON, accelerator VARCHAR, color INTEGER, preset VARCHAR, study JSON,
+    images_per_step BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.statuses (
     run_id VARCHAR, attempt INTEGER, changed_at TIMESTAMPTZ, status VARCHAR, reason VARCHAR, queue_rank DOUBLE,
@@ -112,7 +113,8 @@ SELECT c.run_id,
        c.preset,
        c.study->>'study_id' AS study_id,
        c.study->>'variant' AS variant,
-       CAST(c.study->>'repeat' AS INTEGER) AS repeat
+       CAST(c.study->>'repeat' AS INTEGER) AS repeat,
+       c.images_per_step
 FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
 
 CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gan_runtime.errors import FieldError, SpecError, quoted
-from gan_runtime.spec import RunSpec
+from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.studies.questions import QUESTIONS, Question
 
 MAX_RUNS = 200
@@ -122,10 +122,13 @@ def _check_difference(question: Question, specs: list[list[RunSpec]]) -> None:
 
 def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats: int) -> list[RunSpec]:
     """The spec of each repeat of one variant."""
-    changed = question.changes(value)
+    changed = question.changes(value, nesting.entry_of(base))
     try:
-        first = RunSpec.parse({**base, **changed})
-        specs = [RunSpec.parse({**base, "seed": first.seed + number, **changed}) for number in range(repeats)]
+        first = RunSpec.parse(nesting.overlaid(base, changed))
+        specs = [
+            RunSpec.parse(nesting.overlaid(base, {"seed": first.seed + number, **changed}))
+            for number in range(repeats)
+        ]
     except SpecError as error:
         raise SpecError(
             [FieldError("values" if one.field in changed else one.field, one.message) for one in error.errors]
@@ -138,7 +141,7 @@ def _variant_specs(question: Question, base: dict[str, Any], value: str, repeats
 
 
 def _label(question: Question, spec: RunSpec) -> str:
-    values = [getattr(spec, name) for name in question.options]
+    values = [spec.value(name) for name in question.varied(spec.entry)]
     return question.label.format(
         *(f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ") for value in values)
     )

@@ -174,7 +174,7 @@ def _differences(
     spec: RunSpec, study: StudyDesign, host: Host, images: int
 ) -> Iterator[tuple[str, str, str]]:
     """What, here, in the paper."""
-    varied = set(QUESTIONS[study.question].options)
+    varied = set(QUESTIONS[study.question].varied(spec.entry))
     if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
         theirs = (
             f"{catalog.DATASETS[references.PAPER_DATASET].title}, {_count(references.PAPER_IMAGES)} images"
@@ -199,8 +199,9 @@ def _differences(
     ):
         yield "Compiler", "XLA off", "XLA, as in every program of a TPU"
     theirs_spec = RunSpec.parse({**preset("paper").values, "accelerator": "tpu"})
-    for name, option in RunSpec.options().items():
-        here, theirs_value = getattr(spec, name), getattr(theirs_spec, name)
+    here_and_there = {**theirs_spec.flat(), **spec.flat()}
+    for name, option in RunSpec.options(theirs_spec.workload).items():
+        here, theirs_value = here_and_there[name], theirs_spec.value(name)
         if here != theirs_value and name not in varied and name not in UNSAID:
             yield option.label, str(here), str(theirs_value)
     steps, paper_steps = (

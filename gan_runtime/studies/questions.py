@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gan_runtime.catalog import WorkloadEntry
+
+RATES = ("learning rates",)
+
 
 @dataclass(frozen=True)
 class Question:
     """`options`: all of them take the value of the variant, or with `parts` each its own part of it, which a colon parts from the
-    next. `label`: a variant in words, each `{}` being the value of an option."""
+    next; RATES are the learning rates of all networks, whatever the workload calls them. `label`: a variant in words, each `{}` being the value of an option."""
 
     title: str
     asks: str
@@ -19,10 +23,16 @@ class Question:
     source: str = ""
     parts: bool = False
 
-    def changes(self, value: str) -> dict[str, str]:
+    def varied(self, entry: WorkloadEntry | None) -> tuple[str, ...]:
+        """The options that runs of a workload differ in; None, for a workload that is not known, has no rates."""
+        if self.options != RATES:
+            return self.options
+        return entry.rates if entry else ()
+
+    def changes(self, value: str, entry: WorkloadEntry | None) -> dict[str, str]:
         """Option → its value in the variant `value`. A part that is missing is empty, which no option allows."""
         if not self.parts:
-            return dict.fromkeys(self.options, value)
+            return dict.fromkeys(self.varied(entry), value)
         given = value.split(":", len(self.options) - 1)
         return dict(zip(self.options, [*given, *[""] * (len(self.options) - len(given))], strict=True))
 
@@ -70,8 +80,8 @@ QUESTIONS: dict[str, Question] = {
     ),
     "learning_rate": Question(
         title="Learning rate",
-        asks="Which rate of both networks learns best in the same time?",
-        options=("learning_rate_generator", "learning_rate_discriminator"),
+        asks="Which rate of all networks learns best in the same time?",
+        options=RATES,
         values=(0.0001, 0.0002, 0.0005),
         label="rate {}",
         source="paper, Fig. 9",

@@ -10,8 +10,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import catalog
+from gan_runtime.data import door
 from gan_runtime.errors import AcceleratorError, quoted
+from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
 from gan_runtime.tpu.report import Point
@@ -55,10 +56,11 @@ WITHOUT_EFFECT = frozenset(
 
 @dataclass(frozen=True)
 class Plan:
-    """A check: options of a run, and the points to compile, the run itself first."""
+    """A check: options of a run, and the points to compile, the run itself first. `images`: of one epoch."""
 
     spec: RunSpec
     points: tuple[Point, ...]
+    images: int
 
     @property
     def point(self) -> Point:
@@ -69,11 +71,6 @@ class Plan:
     def topology(self) -> Topology:
         """The TPU that is asked about."""
         return TOPOLOGIES[self.point.topology]
-
-    @property
-    def images(self) -> int:
-        """Images of one epoch."""
-        return catalog.DATASETS[self.spec.dataset].rows
 
     def steps_per_epoch(self, point: Point) -> int:
         """Steps of one epoch with the batch of a point."""
@@ -90,14 +87,16 @@ def at(spec: RunSpec, point: Point) -> RunSpec:
     return RunSpec.parse({**spec.model_dump(), **here, **THERE})
 
 
-def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
+def make(values: dict[str, Any], topology: str, sweep: bool = True, home: Home | None = None) -> Plan:
     """The check of a run with these options on all devices of a topology.
 
-    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch.
+    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch. `home`: where prepared data
+    sets are looked for.
 
     Raises:
         AcceleratorError: no such topology; the message lists those there are.
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
+        DatasetError: there is no such data set, or it does not fit the workload.
     """
     if topology not in TOPOLOGIES:
         raise AcceleratorError(
@@ -105,8 +104,10 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True) -> Plan:
         )
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**values, "replicas": devices, **THERE})
+    door.check(spec, home)
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
-    return Plan(spec, (point, *(one for one in _sweep(point) if one != point)) if sweep else (point,))
+    others = [other for other in _sweep(point) if other != point] if sweep else []
+    return Plan(spec, (point, *others), door.rows(spec.dataset, home))
 
 
 def _sweep(point: Point) -> list[Point]:
@@ -154,9 +155,7 @@ def _version(name: str) -> str:
 
 def key(spec: RunSpec, point: Point) -> str:
     """The same for the same program: options that matter, point, versions of the libraries and of our own code."""
-    matters = {
-        name: value for name, value in at(spec, point).model_dump().items() if name not in WITHOUT_EFFECT
-    }
+    matters = {name: value for name, value in at(spec, point).flat().items() if name not in WITHOUT_EFFECT}
     text = json.dumps([matters, asdict(point), versions(), code_version()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 

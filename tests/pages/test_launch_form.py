@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import option_words
-from dashboard.launch.shown_when import SHOWN_WHEN, OneOf, has_effect
-from gan_runtime.options import GROUPS
+from dashboard.frame import places
+from dashboard.launch.shown_when import SHOWN_WHEN, has_effect, needed
+from gan_runtime import catalog
+from gan_runtime.fields import IMAGES, pictures
+from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.spec import RunSpec
 from tests.pages.test_pages import texts, titles
 
 Show = Callable[..., AppTest]
 
+OPTIONS = RunSpec.options("dcgan_mnist")
+DEFAULTS = option_words.defaults("dcgan_mnist")
 # What has to be set so that an option has an effect.
 EFFECTIVE: dict[str, dict[str, Any]] = {
     "tpu_address": {"accelerator": "tpu"},
@@ -47,30 +53,28 @@ def field_names(app: AppTest) -> set[str]:
 # ---- the table ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", list(SHOWN_WHEN))
+@pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if needed(option)])
 def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
-    defaults = option_words.defaults()
-    assert has_effect(option, {**defaults, **EFFECTIVE[option]})
-    assert has_effect(option, defaults) == (option == "adam_beta_1")
+    assert has_effect(OPTIONS[option], {**DEFAULTS, **EFFECTIVE[option]})
+    assert has_effect(OPTIONS[option], DEFAULTS) == (option == "adam_beta_1")
 
 
 def test_adam_has_no_momentum_and_sgd_no_beta() -> None:
-    form = {**option_words.defaults(), "optimizer": "sgd"}
-    assert (has_effect("momentum", form), has_effect("adam_beta_1", form)) == (True, False)
+    form = {**DEFAULTS, "optimizer": "sgd"}
+    assert (has_effect(OPTIONS["momentum"], form), has_effect(OPTIONS["adam_beta_1"], form)) == (True, False)
 
 
 def test_the_table_names_options_and_choices_that_exist() -> None:
-    options = RunSpec.options()
-    assert set(SHOWN_WHEN) <= set(options)
-    for needed in SHOWN_WHEN.values():
-        if isinstance(needed, OneOf):
-            assert set(needed.values) <= set(options[needed.option].choices)
+    assert set(SHOWN_WHEN) <= set(RunSpec.options())
+    for need in filter(None, map(needed, OPTIONS.values())):
+        if isinstance(need, OneOf):
+            assert set(need.values) <= set(OPTIONS[need.option].choices)
         else:
-            assert set(needed.options) <= set(options)
+            assert set(need.options) <= set(OPTIONS)
 
 
 def test_a_number_that_cannot_be_read_hides_nothing() -> None:
-    assert has_effect("samples_from", {**option_words.defaults(), "ema_decay": "much"})
+    assert has_effect(OPTIONS["samples_from"], {**DEFAULTS, "ema_decay": "much"})
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------------
@@ -79,12 +83,19 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
 @pytest.mark.parametrize(
     ("group", "changed", "line"),
     [
-        ("Optimizer", {}, "Adam 1e-4 / 1e-4"),
+        (OF_WORKLOAD, {}, "rates 1e-4 / 1e-4"),
         (
-            "Optimizer",
-            {"learning_rate_generator": "3e-4", "adam_beta_1": "0.5"},
-            "Adam 3e-4 / 1e-4 · beta 1 = 0.5",
+            OF_WORKLOAD,
+            {"learning_rate_generator": "3e-4", "label_smoothing": "0.1", "discriminator_steps": 2},
+            "rates 3e-4 / 1e-4 · label smoothing 0.1",
         ),
+        (
+            OF_WORKLOAD,
+            {"updates": "in_turn", "discriminator_steps": 2, "generator_loss": "minimax"},
+            "rates 1e-4 / 1e-4 · minimax loss · updates in turn: D, then G · 2 steps of D",
+        ),
+        ("Optimizer", {}, "Adam"),
+        ("Optimizer", {"adam_beta_1": "0.5"}, "Adam · beta 1 = 0.5"),
         (
             "Optimizer",
             {
@@ -93,23 +104,19 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
                 "learning_rate_schedule": "cosine_restarts",
                 "restart_epochs": 5,
             },
-            "SGD 1e-4 / 1e-4 · momentum 0.9 · cosine with restarts · cycle 5 epochs",
+            "SGD · momentum 0.9 · cosine with restarts · cycle 5 epochs",
         ),
-        ("Optimizer", {"restart_epochs": 5}, "Adam 1e-4 / 1e-4"),
+        ("Optimizer", {"restart_epochs": 5}, "Adam"),
         ("Numbers", {"precision": "float32"}, "float32 · XLA off"),
-        ("Objective", {}, "standard DCGAN"),
-        (
-            "Objective",
-            {"label_smoothing": "0.1", "ema_decay": "0.99"},
-            "label smoothing 0.1 · average of G 0.99",
-        ),
+        ("Moving average", {}, "none"),
+        ("Moving average", {"ema_decay": "0.99"}, "average of G 0.99"),
         ("Distribution", {}, "default"),
         ("Distribution", {"replicas": 2, "sync_every_steps": 5}, "local SGD, weights averaged every 5 steps"),
         ("Run", {"name": "mine"}, "mine"),
     ],
 )
 def test_a_group_says_in_its_label_what_is_set_in_it(group: str, changed: dict[str, Any], line: str) -> None:
-    assert option_words.group_line(group, {**option_words.defaults(), **changed}) == line
+    assert option_words.group_line(group, {**DEFAULTS, **changed}) == line
 
 
 @pytest.mark.parametrize(
@@ -127,7 +134,9 @@ def test_only_what_a_beginner_needs_is_open(show: Show) -> None:
     app = show("launch")
     assert not any(expanders(app).values())
     assert [label.partition("**")[2].partition("**")[0] for label in expanders(app)] == [
-        group for group in GROUPS if group not in ("Model and data", "Accelerator", "Schedule")
+        option_words.group_title(group, "dcgan_mnist")
+        for group in GROUPS
+        if group not in ("Model and data", "Accelerator", "Schedule")
     ]
 
 
@@ -149,7 +158,7 @@ def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -
     assert expanders(app)["**Optimizer** · :red[1 value to correct]"]
     app.text_input(key="spec.momentum").set_value("0").run()
     assert "momentum" not in field_names(app)
-    assert expanders(app)["**Optimizer** · Adam 5e-4 / 5e-4 · beta 1 = 0.5"], (
+    assert expanders(app)["**Optimizer** · Adam · beta 1 = 0.5"], (
         "it must not close under the hand that has just corrected it"
     )
 
@@ -168,3 +177,86 @@ def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
     assert "Another algorithm" not in texts(app)
     app.text_input(key="spec.sync_every_steps").set_value("5").run()
     assert "local SGD, weights averaged every 5 steps" in texts(app)
+
+
+# ---- options of a workload ------------------------------------------------------------------------------------------------
+
+
+class PainterOptions(OptionRecord):
+    """Of another workload: one option of its own, one that pairs have too, one of that name with other choices."""
+
+    strokes: int = option(7, label="Strokes", help="s.", error="use 7.", ge=1, le=9)
+    label_smoothing: float = option(0.2, label="Smoothing", help="s.", error="use 0.2.", ge=0, le=0.5)
+    updates: Literal["boldly", "shyly"] = option(
+        "shyly", label="Updates", help="u.", error="use shyly.", choices=("boldly", "shyly")
+    )
+    learning_rate_generator: float = option(0.01, label="Rate", help="r.", error="use 0.01.", gt=0, le=1)
+    learning_rate_discriminator: float = option(
+        0.01, label="Rate 2", help="r.", error="use 0.01.", gt=0, le=1
+    )
+
+
+@pytest.fixture
+def painter(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A second kind of workload in the catalog."""
+    entry = replace(catalog.WORKLOADS["mlp_gan"], title="A painter", options=PainterOptions, rules=())
+    monkeypatch.setitem(catalog.WORKLOADS, "painter", replace(entry, batches=lambda _: 2))
+    return "painter"
+
+
+def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, painter: str) -> None:
+    app = show("launch")
+    assert {"r1_weight", "label_smoothing"} <= field_names(app)
+    assert "strokes" not in field_names(app)
+    app.text_input(key="spec.r1_weight").set_value("much").run()
+    assert expanders(app)["**DCGAN (paper, Table 1)** · :red[1 value to correct]"]
+    app.selectbox(key="spec.workload").set_value(painter).run()
+    assert not app.exception
+    assert {"strokes", "label_smoothing"} <= field_names(app)
+    assert "r1_weight" not in field_names(app)
+    assert not app.error, "what is wrong with an option that is gone is gone too"
+    assert any(label.startswith("**A painter** · rates 5e-4 / 5e-4") for label in expanders(app))
+    assert "--set workload=painter" in app.code[0].value
+    app.text_input(key="spec.strokes").set_value("10").run()
+    assert app.error[0].value == "strokes is 10, but allowed is a whole number from 1 to 9: use 7."
+
+
+def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Show, painter: str) -> None:
+    app = show("launch")
+    app.text_input(key="spec.label_smoothing").set_value("0.1").run()
+    app.selectbox(key="spec.workload").set_value(painter).run()
+    assert app.text_input(key="spec.label_smoothing").value == "0.1"
+    assert app.selectbox(key="spec.updates").value == "shyly", "it has no such choice"
+    assert app.text_input(key="spec.strokes").value == "7"
+    assert "--set painter.label_smoothing=0.1" in app.code[0].value
+    app.selectbox(key="spec.workload").set_value("dcgan_mnist").run()
+    assert app.selectbox(key="spec.updates").value == "together"
+
+
+def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, painter: str) -> None:
+    app = show("launch")
+    app.selectbox(key="spec.workload").set_value(painter).run()
+    assert app.text_input(key="spec.label_smoothing").value == "0.2"
+    app.selectbox(key="spec.workload").set_value("mlp_gan").run()
+    assert app.text_input(key="spec.label_smoothing").value == "0"
+
+
+def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Show) -> None:
+    app = show("launch")
+    app.text_input(key="spec.label_smoothing").set_value("0.1").run()
+    app.switch_page(str(places.RUNS)).run()
+    app.switch_page(str(places.LAUNCH)).run()
+    assert app.text_input(key="spec.label_smoothing").value == "0.1"
+
+
+def test_a_data_set_that_does_not_fit_is_said_beside_its_field(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = replace(catalog.DATASETS["digits"], fields={IMAGES: pictures(64, 64, 3)})
+    monkeypatch.setitem(catalog.DATASETS, "digits", large)
+    app = show("launch")
+    assert not app.exception
+    assert (
+        "data set digits does not fit workload dcgan_mnist: its images are 64 × 64 × 3" in app.error[0].value
+    )
+    assert next(button for button in app.button if button.label == "Start run").disabled

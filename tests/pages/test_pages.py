@@ -203,7 +203,7 @@ def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     assert "Learning rate, generator (learning_rate_generator) is '-1', but allowed is" in app.error[0].value
     next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
     next(button for button in app.button if button.label == "Resume with these").click().run()
-    assert run.spec().learning_rate_generator == 5e-5
+    assert run.spec().learning_rate("generator") == 5e-5
     assert commands.latest_status(run).reason.startswith(
         "resumed with learning_rate_generator 5e-05 instead of 0.0001"
     )
@@ -535,8 +535,7 @@ def test_launch_refuses_a_missing_dataset_in_one_sentence(
     app = show("launch")
     app.selectbox(key="spec.dataset").set_value("mnist").run()
     assert "no mnist images are there" in texts(app)
-    next(button for button in app.button if button.label == "Start run").click().run()
-    assert "no mnist images are there" in texts(app)
+    assert next(button for button in app.button if button.label == "Start run").disabled
     assert home.run_dirs() == []
 
 

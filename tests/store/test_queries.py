@@ -44,7 +44,7 @@ def calls(first_step: int, last_step: int, epoch: int, written: datetime | None 
 
 def without(values: dict[str, Any], *options: str) -> dict[str, Any]:
     """The options of a run from before some of them existed."""
-    return {name: value for name, value in RunSpec.parse(values).model_dump().items() if name not in options}
+    return {name: value for name, value in RunSpec.parse(values).flat().items() if name not in options}
 
 
 @pytest.fixture

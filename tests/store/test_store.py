@@ -80,7 +80,8 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
         writer.execute("ALTER TABLE ingest.created DROP COLUMN study")  # as it was in version 1
     store.close()
     with pytest.raises(
-        StoreError, match=r"has schema version 1, this program writes 3: .*python -m gan_runtime rebuild`"
+        StoreError,
+        match=rf"has schema version 1, this program writes {SCHEMA_VERSION}: .*python -m gan_runtime rebuild`",
     ):
         Store(path)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gan_runtime import catalog
 from gan_runtime.errors import SpecError
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
@@ -35,7 +36,9 @@ def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> Non
 
 def test_the_learning_rate_of_both_networks_is_varied_together() -> None:
     design = StudyDesign.parse("learning_rate", SMALL, ["0.0001", "3e-4"])
-    rates = [(run.spec.learning_rate_generator, run.spec.learning_rate_discriminator) for run in design.runs]
+    rates = [
+        (run.spec.learning_rate("generator"), run.spec.learning_rate("discriminator")) for run in design.runs
+    ]
     assert rates == [(1e-4, 1e-4), (3e-4, 3e-4)]
     assert [run.variant for run in design.runs] == ["rate 0.0001", "rate 0.0003"]
 
@@ -54,7 +57,7 @@ def test_a_value_in_parts_gives_each_option_its_own() -> None:
 
 def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() -> None:
     for name, question in QUESTIONS.items():
-        assert set(question.options) <= set(RunSpec.options())
+        assert set(question.varied(catalog.WORKLOADS["mlp_gan"])) <= set(RunSpec.options("mlp_gan"))
         design = StudyDesign.parse(name, {**SMALL, "batch_size_global": 64})
         assert len(design.runs) == len(question.values) >= 2
         assert design.title == question.title

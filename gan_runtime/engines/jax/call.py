@@ -113,5 +113,5 @@ def _arguments(
 
     state = {name: shaped(array.shape, array.dtype) for name, array in model.initial().items()}
     pixels = shaped((images_shape[0], _row_width(images_shape)), jnp.uint8)
-    rows = shaped((most_steps(spec), spec.discriminator_steps, spec.batch_size_global), jnp.int32, SHARED)
+    rows = shaped((most_steps(spec), spec.batches_per_step, spec.batch_size_global), jnp.int32, SHARED)
     return state, pixels, rows, shaped((), jnp.int32), shaped((), jnp.int32)

@@ -67,7 +67,7 @@ class Model:
 
     def _optimizer(self, spec: RunSpec, network: str, images: int) -> keras.optimizers.Optimizer:
         plan = rate_plan(spec, network, spec.steps_per_epoch(images))
-        updates = spec.discriminator_steps if network == "discriminator" else 1
+        updates = spec.batches_per_step if network == "discriminator" else 1
         optimizer = make_optimizer(spec, network, StepRate(plan, updates, lambda: self.rate_factor))
         optimizer.build(self.networks[network].trainable_variables)
         return optimizer

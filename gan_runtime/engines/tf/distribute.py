@@ -216,7 +216,7 @@ class TfEngine:
 
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
         plan = rate_plan(self._spec, network, self._spec.steps_per_epoch(len(self._images)))
-        updates = self._spec.discriminator_steps if network == "discriminator" else 1
+        updates = self._spec.batches_per_step if network == "discriminator" else 1
         rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
         optimizer = make_optimizer(self._spec, network, rate, self._clock)
         optimizer.build(

@@ -29,7 +29,7 @@ def _pipeline(
     spec: RunSpec, images: np.ndarray, first_step: int, pipelines: int, pipeline_id: int
 ) -> tf.data.Dataset:
     steps = spec.steps_per_epoch(len(images))
-    per_replica = spec.batch_size_per_replica * spec.discriminator_steps
+    per_replica = spec.batch_size_per_replica * spec.batches_per_step
     first_epoch, done = divmod(first_step, steps)
     order = _epoch_order(spec.seed, len(images))
     pixels = tf.constant(images)
@@ -37,9 +37,9 @@ def _pipeline(
     def epoch_rows(epoch: tf.Tensor) -> tf.data.Dataset:
         taken = order(epoch)[: steps * spec.images_per_step]
         # (step, batch of the step, pipeline, replica, image): which images form a batch does not depend on the replicas.
-        rows = tf.reshape(
-            taken, [steps, spec.discriminator_steps, pipelines, -1, spec.batch_size_per_replica]
-        )[:, :, pipeline_id]
+        rows = tf.reshape(taken, [steps, spec.batches_per_step, pipelines, -1, spec.batch_size_per_replica])[
+            :, :, pipeline_id
+        ]
         begin = tf.where(epoch == first_epoch, done, 0)
         return tf.data.Dataset.from_tensor_slices(
             tf.reshape(tf.transpose(rows[begin:], [0, 2, 1, 3]), [-1, per_replica])

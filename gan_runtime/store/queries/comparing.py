@@ -6,7 +6,7 @@ import pandas as pd
 
 from gan_runtime.metrics import Role
 from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
-from gan_runtime.store.queries.metrics import DEVICES, EVERYTHING, IMAGES_PER_STEP, Window, XAxis, buckets
+from gan_runtime.store.queries.metrics import DEVICES, EVERYTHING, Window, XAxis, buckets
 from gan_runtime.store.store import Store
 
 
@@ -83,7 +83,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     return store.frame(
         f"""
         WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
-            SELECT run_id, {IMAGES_PER_STEP} AS images_per_step, {DEVICES} AS devices FROM ingest.created
+            SELECT run_id, images_per_step, {DEVICES} AS devices FROM ingest.created
         ), ends AS (
             SELECT run_id, max(wall_s) AS seconds, max(step) AS step{loss_columns(known, "arg_max(value, step)")}
             FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id

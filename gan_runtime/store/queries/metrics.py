@@ -53,7 +53,7 @@ def buckets(x: XAxis) -> str:
             SELECT run_id, metric, step, epoch, value, CAST({_X_EXPRESSIONS[x]} AS DOUBLE) AS x
             FROM scalars LEFT JOIN (
                 SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM ingest.plans GROUP BY run_id
-            ) USING (run_id) LEFT JOIN (SELECT run_id, spec FROM ingest.created) USING (run_id)
+            ) USING (run_id) LEFT JOIN (SELECT run_id, spec, images_per_step FROM ingest.created) USING (run_id)
             WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
                 AND (x BETWEEN $first AND $last) IS NOT FALSE
         ), width AS (
@@ -73,15 +73,12 @@ def points_each(curves_in_chart: int) -> int:
     return max(2, min(400, MOST_POINTS // max(1, curves_in_chart)))
 
 
-# As RunSpec.images_per_step and RunSpec.replicas_in_all. Runs from before an option are at its default.
-IMAGES_PER_STEP = (
-    "CAST(spec->>'batch_size_global' AS BIGINT) * coalesce(CAST(spec->>'discriminator_steps' AS BIGINT), 1)"
-)
+# As RunSpec.replicas_in_all. Runs from before an option are at its default.
 DEVICES = "CAST(spec->>'replicas' AS BIGINT) * coalesce(CAST(spec->>'workers' AS BIGINT), 1)"
 _X_EXPRESSIONS: dict[XAxis, str] = {
     "step": "step",
     "epoch": "step / steps_per_epoch",
-    "images": f"step * {IMAGES_PER_STEP}",
+    "images": "step * images_per_step",
     "wall_s": "wall_s",
     "device_s": f"wall_s * {DEVICES}",
 }

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gan_runtime import catalog
-from gan_runtime.metrics import LEARNING_RATE, of_network
 from gan_runtime.store.store import Store
 
 # Options that runs may differ in and still be compared by their speed: how many devices, chance, length, rates, and
@@ -18,11 +17,7 @@ BESIDE_SPEED = (
     "epochs",
     "replicas",
     "workers",
-    *(
-        of_network(LEARNING_RATE, network.name)
-        for entry in catalog.WORKLOADS.values()
-        for network in entry.networks
-    ),
+    *sorted({rate for entry in catalog.WORKLOADS.values() for rate in entry.rates}),
     "learning_rate_schedule",
     "restart_epochs",
     "adam_beta_1",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gan_runtime.spec import RunSpec
-from gan_runtime.store.queries.metrics import IMAGES_PER_STEP
 from gan_runtime.store.queries.run_rows import run
 from gan_runtime.store.store import Store
 
@@ -43,7 +42,7 @@ def progress(store: Store, run_id: str) -> Progress:
     step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
     rate = _recent_seconds_per_step(store, run_id)
     images_per_step = store.rows(
-        f"SELECT {IMAGES_PER_STEP} FROM runs WHERE run_id = ?", [run(store, run_id).run_id]
+        "SELECT images_per_step FROM runs WHERE run_id = ?", [run(store, run_id).run_id]
     )[0][0]
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
     left = epochs * steps_per_epoch - step

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from gan_runtime.spec import RunSpec
-from gan_runtime.store.queries.metrics import IMAGES_PER_STEP
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.store import Store
 
@@ -81,7 +80,7 @@ def variant_medians(store: Store, variants: Variants) -> pd.DataFrame:
     variants without such a run are left out.
     """
     frame = store.frame(
-        f"""
+        """
         WITH members AS (SELECT unnest($variants) AS variant, unnest($runs) AS run_id),
         newest AS (SELECT run_id, max(attempt) AS attempt FROM phases WHERE phase = 'steady_step' GROUP BY run_id),
         times AS (
@@ -94,7 +93,7 @@ def variant_medians(store: Store, variants: Variants) -> pd.DataFrame:
         )
         SELECT members.variant, count(*) AS runs, median(trace) AS trace, median(first_call) AS first_call, median(compile) AS compile,
                median(steady_step) AS steady_step,
-               median({IMAGES_PER_STEP} / steady_step) AS images_per_s,
+               median(images_per_step / steady_step) AS images_per_s,
                median(process_peak_bytes) AS process_peak_bytes, median(device_peak_bytes) AS device_peak_bytes
         FROM members JOIN runs USING (run_id) JOIN times USING (run_id) LEFT JOIN peaks USING (run_id) GROUP BY members.variant
         """,
@@ -170,7 +169,8 @@ def _in_order(frame: pd.DataFrame, variants: Variants) -> pd.DataFrame:
 
 def _options(row: RunRow) -> dict[str, Any]:
     """All options of a run; those that came after it are at their default."""
-    return {**{name: option.default for name, option in RunSpec.options().items()}, **json.loads(row.spec)}
+    known = RunSpec.options(row.workload)
+    return {**{name: option.default for name, option in known.items()}, **json.loads(row.spec)}
 
 
 def _alike(row: RunRow, option: str) -> str:

@@ -1,0 +1,32 @@
+"""Whether a run can have the data set that it names: known here, and with the fields that its workload reads."""
+
+from __future__ import annotations
+
+from gan_runtime import catalog
+from gan_runtime.data import loading
+from gan_runtime.errors import DatasetError
+from gan_runtime.fields import Fields
+from gan_runtime.home import Home
+from gan_runtime.spec import RunSpec
+
+
+def check(spec: RunSpec, home: Home | None = None) -> Fields:
+    """The fields of a batch that the run's workload reads from its data set; prepared sets are looked for in `home`.
+
+    Raises:
+        DatasetError: no such data set, or it does not fit the workload; the message says why, and what does.
+    """
+    offered = loading.fields_of(spec.dataset, home)
+    try:
+        return spec.entry.reads(spec.of_workload, offered)
+    except DatasetError as error:
+        raise DatasetError(
+            f"data set {spec.dataset} does not fit workload {spec.workload}: {error}"
+        ) from None
+
+
+def rows(name: str, home: Home | None = None) -> int:
+    """Rows of a whole data set to train on, also of one of the catalog that is not at hand. Raises DatasetError as `check`."""
+    return (
+        catalog.DATASETS[name].rows if name in catalog.DATASETS else loading.availability(name, home).images
+    )
