@@ -30,5 +30,6 @@ def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
             key=f"{key}.kind",
             required=True,
             label_visibility="collapsed",
+            wrap=True,  # in a column Streamlit would let the last ones scroll out of sight
         )
     )
