@@ -76,7 +76,7 @@ def filter_gradient(batch: int, stride: int, size: int, channels_in: int, channe
     return Compared(
         f"filter gradient, stride {stride}, {channels_in} to {channels_out} channels",
         plain,
-        lambda: tf_kernels.filter_gradient(images, upstream, kernel, stride),
+        lambda: tf_kernels.filter_gradient(images, upstream, kernel, (stride, stride), "same"),
         flop,
     )
 
@@ -87,8 +87,8 @@ def to_one_channel(batch: int) -> Compared:
     ours, plain = tf_kernels.CpuKernels(), tf_kernels.PlainKernels()
     return Compared(
         "transposed convolution to one channel",
-        lambda: plain.transposed_convolution(images, kernel, 2),
-        lambda: ours.transposed_convolution(images, kernel, 2),
+        lambda: plain.transposed_convolution(images, kernel, (2, 2), "same"),
+        lambda: ours.transposed_convolution(images, kernel, (2, 2), "same"),
     )
 
 

@@ -21,6 +21,8 @@ PROBES, STATE, RESUME = "engines/test_tf_probes.py", "engines/test_tf_state.py",
 REPLICAS, LATENTS = "engines/test_tf_distribution.py", "test_sample_latents.py"
 JAX_PARTS, JAX = "engines/test_jax_parts.py", "engines/test_jax_spmd.py"
 JAX_KERNELS = f"{JAX}::test_kernels_compute_what_the_layers_of_keras_compute"
+LAYERS = ("workloads/test_layers.py", "engines/test_tf_layers.py")
+JAX_LAYERS = "engines/test_jax_layers.py"
 JAX_CALLS = f"{JAX}::test_the_length_of_a_call_changes_no_number"
 JAX_PRECISION = f"{JAX}::test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network"
 JAX_REPLICAS = (
@@ -53,11 +55,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engines/sample_latents.py": (LATENTS,),
     "workloads/losses.py": (LOSSES,),
     "workloads/pair.py": (NETWORKS,),
-    "workloads/layers.py": (NETWORKS,),
+    "workloads/layers.py": (NETWORKS, *LAYERS),
     "workloads/dcgan_mnist.py": (NETWORKS,),
     "workloads/mlp_gan.py": (NETWORKS,),
     "workloads/step_context.py": (NETWORKS,),
-    "engines/tf/kernels.py": (KERNELS,),
+    "engines/tf/kernels.py": (KERNELS, *LAYERS[1:]),
     "engines/tf/histograms.py": (COUNTS,),
     "engines/tf/input.py": (INPUT,),
     "engines/tf/noise.py": (NOISE,),
@@ -69,7 +71,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engines/tf/state.py": (STATE, RESUME, REPLICAS),
     "engines/tf/step.py": (PRECISION, OBJECTIVES, REPLICAS),
     "engines/jax/noise.py": (JAX_PARTS, JAX_CALLS),
-    "engines/jax/kernels.py": (JAX_PARTS, JAX_KERNELS),
+    "engines/jax/kernels.py": (JAX_PARTS, JAX_KERNELS, JAX_LAYERS),
     "engines/jax/optimizers.py": (JAX_PRECISION, *PARITY[2:]),
     "engines/jax/model.py": (JAX_CALLS, *JAX_STATE),
     "engines/jax/call.py": (JAX_CALLS, *JAX_REPLICAS),

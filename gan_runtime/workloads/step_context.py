@@ -17,20 +17,25 @@ from gan_runtime.workloads.contract import Noise, Tensor
 
 
 class Kernels(Protocol):
-    """The same mathematics as the Keras layers, written for the device at hand. Images are square: (B, size, size, channels)."""
+    """The same mathematics as the Keras layers, written for the device at hand.
 
-    def convolution(self, images: Tensor, kernel: Tensor, stride: int) -> Tensor:
-        """Padding "same". `kernel`: (k, k, channels in, channels out)."""
+    Values: (B, …, channels) with one to three axes between; `strides`: a number for each of them; `padding`: "same" or "valid".
+    """
+
+    def convolution(self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: str) -> Tensor:
+        """`kernel`: (…, channels in, channels out)."""
         ...
 
-    def transposed_convolution(self, images: Tensor, kernel: Tensor, stride: int) -> Tensor:
-        """Padding "same", output `stride` times as large. `kernel`: (k, k, channels out, channels in)."""
+    def transposed_convolution(
+        self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: str
+    ) -> Tensor:
+        """Along each axis size · stride, "valid" with kernel - stride more if that is positive. `kernel`: (…, channels out, in)."""
         ...
 
     def batch_norm(
         self, values: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Normalised over all axes but the last, in training mode: (values, batch mean, biased batch variance)."""
+        """Of (B, …, channels), 2 to 5 axes, normalised over all but the last: (values, batch mean, biased batch variance)."""
         ...
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import keras
 import numpy as np
 
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.workloads.layers import ConditionalBatchNorm
+from tests.engines import layers_beside_keras as beside_keras
+
+KERNELS = {"cpu": jax_kernels.CpuKernels(None)}  # the plain ones are Keras' own
+VOLUME_AXES = 3
+QUICK_TO_COMPILE = {
+    "xla_backend_optimization_level": 0
+}  # each program runs once, and takes a fifth of the time
 
 
 def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
@@ -38,3 +51,69 @@ def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[
         np.asarray(one)
         for one in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
     ]
+
+
+def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:
+    """Of convolutions, transposed ones, batch norms, or of what no kernel covers."""
+    keras.config.set_dtype_policy("float32")
+    if what == "norms":
+        return beside_keras.norms(axes, {"plain": jax_kernels.JaxKernels(None)}, _differentiated)
+    if what == "other options":
+        return beside_keras.other_options(KERNELS, _differentiated)
+    # Those of the TPU treat all axes alike, and each compiling takes its time.
+    kernels = KERNELS | {"tpu": TpuKernels(None)} if axes == VOLUME_AXES else KERNELS
+    return beside_keras.convolutions(what, axes, kernels, _differentiated)
+
+
+def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
+    """See `layers_beside_keras.Differentiated`; then the stored statistics."""
+    first, *others = (jnp.asarray(value) for value in inputs)
+    stored = [variable.value for variable in layer.non_trainable_variables]
+    weights = [variable.value for variable in layer.trainable_variables]
+    called = jax.jit(partial(_called, layer), compiler_options=QUICK_TO_COMPILE)
+    outcome, back, moved = called(first, others, weights, stored, upstream)
+    return [np.asarray(value) for value in (outcome, back[0], *back[1], *moved)]
+
+
+def _called(layer: Any, first: Any, others: Any, weights: Any, stored: Any, upstream: Any) -> Any:
+    def function(first: jax.Array, weights: list[jax.Array]) -> tuple[jax.Array, list[jax.Array]]:
+        training = {"training": True} if stored else {}
+        return layer.stateless_call(weights, stored, [first, *others] if others else first, **training)
+
+    outcome, back, moved = jax.vjp(function, first, weights, has_aux=True)
+    return outcome, back(upstream), moved
+
+
+def conditional_norm_on_two_devices(
+    values: np.ndarray, labels: np.ndarray, upstream: np.ndarray, classes: int
+) -> list[list[np.ndarray]]:
+    """Of (2, B, …, C): outcome, gradients and stored statistics, of two devices and then of one."""
+    layer = ConditionalBatchNorm(classes)
+    layer.build((values.shape[1:], labels.shape[1:]))
+    weights = [
+        jnp.asarray(beside_keras.random(*variable.shape, seed=seed))
+        for seed, variable in enumerate(layer.trainable_variables)
+    ]
+    stored = [variable.value for variable in layer.non_trainable_variables]
+
+    def on(kernels: Any, values: Any, labels: Any, upstream: Any) -> Any:
+        with beside_keras.using(kernels):
+            outcome, back, moved = _called(layer, values, [labels], weights, stored, upstream)
+        return outcome, back[0], back[1], moved
+
+    def shared(*arrays: jax.Array) -> Any:
+        outcome, by_values, by_weights, moved = on(
+            jax_kernels.JaxKernels("replicas"), *(array[0] for array in arrays)
+        )
+        return outcome[None], by_values[None], jax.lax.psum(by_weights, "replicas"), moved
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("replicas",))
+    split, whole = jax.P("replicas"), jax.P()
+    two = jax.jit(
+        jax.shard_map(
+            shared, mesh=mesh, in_specs=split, out_specs=(split, split, whole, whole), check_vma=False
+        )
+    )(values, labels, upstream)
+    flat = [array.reshape(-1, *array.shape[2:]) for array in (values, labels, upstream)]
+    one = on(jax_kernels.JaxKernels(None), *flat)
+    return [[np.asarray(value) for value in jax.tree.leaves(way)] for way in (two, one)]

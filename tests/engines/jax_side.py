@@ -239,7 +239,7 @@ def layers_and_kernels(
             return outputs
 
         def our_way(images: jax.Array, kernel: jax.Array, kernel_of: Any = kernel_of) -> jax.Array:
-            return kernel_of(images, kernel, stride)
+            return kernel_of(images, kernel, (stride, stride), "same")
 
         ways = []
         for way in (keras_way, our_way):

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from gan_runtime.engines.tf import kernels as tf_kernels
 from gan_runtime.engines.tf.devices import make_strategy
-from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels, Sizes
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import kept
@@ -49,48 +49,61 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "channels_in", "channels_out", "kernel", "stride"),
+    ("sizes", "channels_in", "channels_out", "kernel", "strides", "padding"),
     [
-        (28, 1, 64, 5, 2),  # D's first layer
-        (14, 64, 128, 5, 2),  # D's second layer
-        (7, 32, 16, 5, 1),
-        (9, 16, 24, 3, 2),  # an odd size
-        (8, 16, 16, 4, 2),  # an even kernel
-        (5, 3, 2, 3, 1),  # fewer channels than are worth exchanging
+        ((28, 28), 1, 64, (5, 5), (2, 2), "same"),  # D's first layer
+        ((14, 14), 64, 128, (5, 5), (2, 2), "same"),  # D's second layer
+        ((7, 7), 32, 16, (5, 5), (1, 1), "same"),
+        ((9, 9), 16, 24, (3, 3), (2, 2), "same"),  # an odd size
+        ((8, 8), 16, 16, (4, 4), (2, 2), "same"),  # an even kernel
+        ((5, 5), 3, 2, (3, 3), (1, 1), "same"),  # fewer channels than are worth exchanging
+        ((12, 8), 3, 16, (5, 5), (2, 2), "same"),  # not square, and by the parity of its pixels
+        ((9, 6), 16, 24, (3, 4), (2, 2), "same"),
+        ((9, 8), 16, 16, (4, 2), (2, 2), "valid"),  # the last row is left over
+        ((9, 8), 16, 16, (3, 5), (1, 3), "same"),  # a stride for each axis
     ],
 )
 def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
-    size: int, channels_in: int, channels_out: int, kernel: int, stride: int
+    sizes: Sizes, channels_in: int, channels_out: int, kernel: Sizes, strides: Sizes, padding: str
 ) -> None:
     images, weights = (
-        random(BATCH, size, size, channels_in),
-        random(kernel, kernel, channels_in, channels_out, seed=2),
+        random(BATCH, *sizes, channels_in),
+        random(*kernel, channels_in, channels_out, seed=2),
     )
-    found = values_and_gradients(lambda x, w: FAST.convolution(x, w, stride), images, weights)
-    assert_same(found, values_and_gradients(lambda x, w: PLAIN.convolution(x, w, stride), images, weights))
+
+    def of(kernels: PlainKernels) -> list[np.ndarray]:
+        return values_and_gradients(lambda x, w: kernels.convolution(x, w, strides, padding), images, weights)
+
+    assert_same(of(FAST), of(PLAIN))
 
 
 @pytest.mark.parametrize(
-    ("size", "channels_in", "channels_out", "kernel", "stride"),
+    ("sizes", "channels_in", "channels_out", "kernel", "strides", "padding"),
     [
-        (7, 256, 128, 5, 1),  # G's three transposed convolutions
-        (7, 128, 64, 5, 2),
-        (14, 64, 1, 5, 2),
-        (6, 8, 3, 5, 2),  # three output channels, as a colour image has
-        (6, 16, 16, 3, 2),
+        ((7, 7), 256, 128, (5, 5), (1, 1), "same"),  # G's three transposed convolutions
+        ((7, 7), 128, 64, (5, 5), (2, 2), "same"),
+        ((14, 14), 64, 1, (5, 5), (2, 2), "same"),
+        ((6, 6), 8, 3, (5, 5), (2, 2), "same"),  # three output channels, as a colour image has
+        ((6, 6), 16, 16, (3, 3), (2, 2), "same"),
+        ((6, 4), 8, 3, (5, 5), (2, 2), "same"),
+        ((5, 4), 16, 16, (3, 2), (2, 2), "valid"),
+        ((5, 4), 16, 16, (5, 4), (1, 3), "same"),
     ],
 )
 def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
-    size: int, channels_in: int, channels_out: int, kernel: int, stride: int
+    sizes: Sizes, channels_in: int, channels_out: int, kernel: Sizes, strides: Sizes, padding: str
 ) -> None:
     images, weights = (
-        random(BATCH, size, size, channels_in),
-        random(kernel, kernel, channels_out, channels_in, seed=2),
+        random(BATCH, *sizes, channels_in),
+        random(*kernel, channels_out, channels_in, seed=2),
     )
-    found = values_and_gradients(lambda x, w: FAST.transposed_convolution(x, w, stride), images, weights)
-    assert_same(
-        found, values_and_gradients(lambda x, w: PLAIN.transposed_convolution(x, w, stride), images, weights)
-    )
+
+    def of(kernels: PlainKernels) -> list[np.ndarray]:
+        return values_and_gradients(
+            lambda x, w: kernels.transposed_convolution(x, w, strides, padding), images, weights
+        )
+
+    assert_same(of(FAST), of(PLAIN))
 
 
 @pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64)])
@@ -102,7 +115,7 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
             images = random(BATCH, size, size, channels_in)
             with tf.GradientTape() as tape:
                 tape.watch(images)
-                total = tf.reduce_sum(tf.square(kernels.convolution(images, weights, 2)))
+                total = tf.reduce_sum(tf.square(kernels.convolution(images, weights, (2, 2), "same")))
             return tf.reduce_sum(tf.square(tape.gradient(total, images)))[None]
 
         return penalty
@@ -113,7 +126,7 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
     )
 
 
-@pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40)])
+@pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)])
 @pytest.mark.parametrize("norm", [tf_kernels.fused_batch_norm, tf_kernels.synchronised_batch_norm])
 def test_a_batch_norm_on_one_replica_is_that_of_keras(
     shape: tuple[int, ...], norm: Callable[..., Any]
@@ -170,7 +183,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 
 def test_bfloat16_stays_bfloat16_and_close() -> None:
     images, weights = random(BATCH, 14, 14, 32), random(5, 5, 32, 32, seed=2)
-    narrow = FAST.convolution(tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), 2)
+    narrow = FAST.convolution(tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), (2, 2), "same")
     assert narrow.dtype == tf.bfloat16
-    exact = PLAIN.convolution(images, weights, 2).numpy()
+    exact = PLAIN.convolution(images, weights, (2, 2), "same").numpy()
     assert np.abs(tf.cast(narrow, tf.float32).numpy() - exact).max() < 0.02 * np.abs(exact).max()

@@ -61,7 +61,7 @@ def _distance(one: jax.Array, other: jax.Array) -> float:
 
 
 def _called(kernel_of: Function, stride: int, images: jax.Array, kernel: jax.Array) -> jax.Array:
-    return kernel_of(images, kernel, stride)
+    return kernel_of(images, kernel, (stride, stride), "same")
 
 
 def main() -> None:

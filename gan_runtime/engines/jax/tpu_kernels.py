@@ -16,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.engines.jax.kernels import LAYOUT, JaxKernels, convolution
+from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
 
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
+# Strides, padding and kernel without its last axis, the channels of the smaller images.
+ONE_CHANNEL = ((BLOCK_STRIDE, BLOCK_STRIDE), "same", (BLOCK_KERNEL, BLOCK_KERNEL, 1))
 BLOCK = 4  # output pixels of a block, each way
 Residuals = tuple[Any, ...]
 
@@ -26,85 +28,114 @@ Residuals = tuple[Any, ...]
 class TpuKernels(JaxKernels):
     """See `step_context.Kernels`."""
 
-    def convolution(self, images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
+    def convolution(self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
         """See `step_context.Kernels`."""
-        return _convolution(images, kernel, stride)
+        return _convolution(values, kernel, strides, padding)
 
-    def transposed_convolution(self, images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
+    def transposed_convolution(
+        self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
+    ) -> jax.Array:
         """See `step_context.Kernels`."""
-        return _transposed(images, kernel, stride)
+        return _transposed(values, kernel, strides, padding)
 
 
 # ---- convolutions -------------------------------------------------------------------------------------------------
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _convolution(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
-    return convolution(images, kernel, stride)
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+def _convolution(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
+    return convolution(values, kernel, strides, padding)
 
 
-def _convolution_forward(images: jax.Array, kernel: jax.Array, stride: int) -> tuple[jax.Array, Residuals]:
-    return convolution(images, kernel, stride), (images, kernel)
+def _convolution_forward(
+    values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
+) -> tuple[jax.Array, Residuals]:
+    return convolution(values, kernel, strides, padding), (values, kernel)
 
 
-def _convolution_backward(stride: int, kept: Residuals, upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
-    images, kernel = kept
-    return by_images(upstream, kernel, stride, images.shape[1]), by_kernel(
-        images, upstream, kernel.shape, stride
+def _convolution_backward(
+    strides: Sizes, padding: str, kept: Residuals, upstream: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    values, kernel = kept
+    return (
+        by_values(upstream, kernel, strides, padding, values.shape[1:-1]),
+        by_kernel(values, upstream, kernel.shape, strides, padding),
     )
 
 
 _convolution.defvjp(_convolution_forward, _convolution_backward)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _transposed(images: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
-    return by_images(images, kernel, stride, stride * images.shape[1])
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+def _transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
+    return by_values(values, kernel, strides, padding, _transposed_sizes(values, kernel, strides, padding))
 
 
-def _transposed_forward(images: jax.Array, kernel: jax.Array, stride: int) -> tuple[jax.Array, Residuals]:
-    return by_images(images, kernel, stride, stride * images.shape[1]), (images, kernel)
+def _transposed_forward(
+    values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
+) -> tuple[jax.Array, Residuals]:
+    return _transposed(values, kernel, strides, padding), (values, kernel)
 
 
-def _transposed_backward(stride: int, kept: Residuals, upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
-    images, kernel = kept
-    return convolution(upstream, kernel, stride), by_kernel(upstream, images, kernel.shape, stride)
+def _transposed_backward(
+    strides: Sizes, padding: str, kept: Residuals, upstream: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    values, kernel = kept
+    return (
+        convolution(upstream, kernel, strides, padding),
+        by_kernel(upstream, values, kernel.shape, strides, padding),
+    )
 
 
 _transposed.defvjp(_transposed_forward, _transposed_backward)
 
 
-def by_kernel(images: jax.Array, upstream: jax.Array, shape: tuple[int, ...], stride: int) -> jax.Array:
+def _transposed_sizes(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> Sizes:
+    """Of what a transposed convolution gives, along each axis: the largest size whose convolution gives that of `values`."""
+    return tuple(
+        size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
+        for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
+    )
+
+
+def by_kernel(
+    values: jax.Array, upstream: jax.Array, shape: Sizes, strides: Sizes, padding: str
+) -> jax.Array:
     """Gradient of a convolution's kernel, of that `shape`."""
     of_kernel = jax.linear_transpose(
-        lambda kernel: convolution(images, kernel, stride), jax.ShapeDtypeStruct(shape, images.dtype)
+        lambda kernel: convolution(values, kernel, strides, padding),
+        jax.ShapeDtypeStruct(shape, values.dtype),
     )
     return of_kernel(upstream)[0]
 
 
-def by_images(upstream: jax.Array, kernel: jax.Array, stride: int, size: int) -> jax.Array:
-    """Gradient of a convolution's square images of `size` pixels; also the transposed convolution."""
-    wanted = (kernel.shape[0], kernel.shape[2], stride, size % BLOCK) == (BLOCK_KERNEL, 1, BLOCK_STRIDE, 0)
-    if wanted:
+def by_values(
+    upstream: jax.Array, kernel: jax.Array, strides: Sizes, padding: str, sizes: Sizes
+) -> jax.Array:
+    """Gradient of a convolution by its values, which are `sizes` large; also the transposed convolution."""
+    is_one_channel = (strides, padding, kernel.shape[:-1]) == ONE_CHANNEL
+    if is_one_channel and all(size % BLOCK == 0 for size in sizes):
         return _one_channel(upstream, kernel)
-    shape = jax.ShapeDtypeStruct((upstream.shape[0], size, size, kernel.shape[2]), upstream.dtype)
-    return jax.linear_transpose(lambda images: convolution(images, kernel, stride), shape)(upstream)[0]
+    shape = jax.ShapeDtypeStruct((upstream.shape[0], *sizes, kernel.shape[-2]), upstream.dtype)
+    return jax.linear_transpose(lambda values: convolution(values, kernel, strides, padding), shape)(
+        upstream
+    )[0]
 
 
 def _one_channel(upstream: jax.Array, kernel: jax.Array) -> jax.Array:
-    """(B, n, n, C) and a kernel (5, 5, 1, C) → (B, 2n, 2n, 1), block by block."""
-    batch, size, _, channels = upstream.shape
+    """(B, n, m, C) and a kernel (5, 5, 1, C) → (B, 2n, 2m, 1), block by block."""
+    batch, height, width, channels = upstream.shape
     taps = jnp.asarray(_taps_of_block(), upstream.dtype)
     # A sum with one term: exact in every format.
     block = jnp.einsum("yxi,yxacrs->acirs", kernel[:, :, 0, :], taps).reshape(
         BLOCK, BLOCK, channels, BLOCK**2
     )
     half = BLOCK // BLOCK_STRIDE
-    found = jax.lax.conv_general_dilated(
-        upstream, block, (half, half), ((1, 1), (1, 1)), dimension_numbers=LAYOUT
+    windows = jax.lax.conv_general_dilated(
+        upstream, block, (half, half), ((1, 1), (1, 1)), dimension_numbers=layout(2)
     )
-    blocks = found.reshape(batch, size // half, size // half, BLOCK, BLOCK)
-    return blocks.transpose(0, 1, 3, 2, 4).reshape(batch, BLOCK_STRIDE * size, BLOCK_STRIDE * size, 1)
+    blocks = windows.reshape(batch, height // half, width // half, BLOCK, BLOCK)
+    return blocks.transpose(0, 1, 3, 2, 4).reshape(batch, BLOCK_STRIDE * height, BLOCK_STRIDE * width, 1)
 
 
 def _taps_of_block() -> NDArray[np.float32]:

@@ -11,12 +11,15 @@ Elsewhere (GPU, TPU, XLA) the compiler's and vendor's own convolutions are used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-PHASE_KERNEL = 5  # the parity split is written out for kernels of 5 × 5 with stride 2
+Sizes = tuple[int, ...]
+IMAGE_AXES = 2
+PHASES = ((2, 2), "same", (5, 5))  # strides, padding and kernel for which the parity split is written out
 PHASE_CHANNELS = 4  # with more output channels the plain kernel is as fast
 EXCHANGED_CHANNELS = 16  # with fewer channels the plain filter gradient is faster
 
@@ -27,13 +30,16 @@ class PlainKernels:
     def __init__(self, synchronised: bool = False) -> None:
         self._synchronised = synchronised
 
-    def convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+    def convolution(self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
         """See `step_context.Kernels`."""
-        return tf.nn.conv2d(images, kernel, stride, "SAME")
+        return _convolution(values, kernel, strides, padding)
 
-    def transposed_convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+    def transposed_convolution(
+        self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str
+    ) -> tf.Tensor:
         """See `step_context.Kernels`."""
-        return _input_gradient(images, kernel, stride, stride * images.shape[1])
+        sizes = _transposed_sizes(values, kernel, strides, padding)
+        return _input_gradient(values, kernel, strides, padding, sizes)
 
     def batch_norm(
         self, values: tf.Tensor, gamma: Any, beta: Any, epsilon: float
@@ -44,38 +50,50 @@ class PlainKernels:
 
 
 class CpuKernels(PlainKernels):
-    """Convolutions whose gradients, and whose single-channel cases, are re-laid for oneDNN."""
+    """Convolutions of images whose gradients, and whose single-channel cases, are re-laid for oneDNN.
 
-    def convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+    Series and volumes take TensorFlow's own: oneDNN was not measured there.
+    """
+
+    def convolution(self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
         """See `step_context.Kernels`."""
+        if len(strides) != IMAGE_AXES:
+            return super().convolution(values, kernel, strides, padding)
         backward_scope = _backward_scope()
 
         @tf.custom_gradient
         def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
             def backward(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
                 with tf.name_scope(backward_scope):
-                    by_images = _input_gradient_by_phases(upstream, kernel, stride, images.shape[1])
-                    return by_images, filter_gradient(images, upstream, kernel, stride)
+                    by_images = _input_gradient_by_phases(
+                        upstream, kernel, strides, padding, images.shape[1:-1]
+                    )
+                    return by_images, filter_gradient(images, upstream, kernel, strides, padding)
 
-            return tf.nn.conv2d(images, kernel, stride, "SAME"), backward
+            return _convolution(images, kernel, strides, padding), backward
 
-        return forward(images, kernel)
+        return forward(values, tf.convert_to_tensor(kernel))  # a variable has no place in it
 
-    def transposed_convolution(self, images: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
+    def transposed_convolution(
+        self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str
+    ) -> tf.Tensor:
         """See `step_context.Kernels`."""
+        if len(strides) != IMAGE_AXES:
+            return super().transposed_convolution(values, kernel, strides, padding)
         backward_scope = _backward_scope()
+        sizes = _transposed_sizes(values, kernel, strides, padding)
 
         @tf.custom_gradient
         def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
             def backward(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
                 with tf.name_scope(backward_scope):
-                    return tf.nn.conv2d(upstream, kernel, stride, "SAME"), filter_gradient(
-                        upstream, images, kernel, stride
+                    return _convolution(upstream, kernel, strides, padding), filter_gradient(
+                        upstream, images, kernel, strides, padding
                     )
 
-            return _input_gradient_by_phases(images, kernel, stride, stride * images.shape[1]), backward
+            return _input_gradient_by_phases(images, kernel, strides, padding, sizes), backward
 
-        return forward(images, kernel)
+        return forward(values, tf.convert_to_tensor(kernel))  # a variable has no place in it
 
 
 def _backward_scope() -> str:
@@ -83,42 +101,71 @@ def _backward_scope() -> str:
     return f"gradient_tape/{tf.get_current_name_scope()}/"
 
 
-def filter_gradient(images: tf.Tensor, upstream: tf.Tensor, kernel: tf.Tensor, stride: int) -> tf.Tensor:
-    """Gradient of a "same" convolution's kernel: (k, k, channels in, channels out).
+def _convolution(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
+    if len(strides) == IMAGE_AXES:
+        return tf.nn.conv2d(values, kernel, strides, padding.upper())
+    return tf.nn.convolution(values, kernel, strides, padding.upper())
+
+
+def filter_gradient(
+    images: tf.Tensor, upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str
+) -> tf.Tensor:
+    """Gradient of a convolution's kernel: (height, width, channels in, channels out).
 
     dK[y, x, i, o] = sum over b, v, u of images[b, v·s + y - p, u·s + x - p, i] · upstream[b, v, u, o] is a convolution of the
     images with `upstream` as its kernel, dilated by the stride s, where the batch takes the place of the channels.
     """
-    size, _, channels_in, channels_out = kernel.shape
+    height, width, channels_in, channels_out = kernel.shape
     # In float32 without a stride both ways run at the same rate, and the plain one needs no transposing.
-    plain_is_as_fast = images.dtype == tf.float32 and stride == 1
+    plain_is_as_fast = images.dtype == tf.float32 and max(strides) == 1
     if plain_is_as_fast or min(channels_in, channels_out) < EXCHANGED_CHANNELS:
-        strides = [1, stride, stride, 1]
         return tf.raw_ops.Conv2DBackpropFilter(
-            input=images, filter_sizes=kernel.shape, out_backprop=upstream, strides=strides, padding="SAME"
+            input=images,
+            filter_sizes=kernel.shape,
+            out_backprop=upstream,
+            strides=[1, *strides, 1],
+            padding=padding.upper(),
         )
-    padding = [[0, 0], *(_same_padding(images.shape[axis], size, stride) for axis in (1, 2)), [0, 0]]
+    around = [
+        _padding(*sizes, padding)
+        for sizes in zip(images.shape[1:-1], upstream.shape[1:-1], (height, width), strides, strict=True)
+    ]
     exchanged = tf.transpose(images, [3, 1, 2, 0])
-    found = tf.nn.conv2d(exchanged, tf.transpose(upstream, [1, 2, 0, 3]), 1, padding, dilations=stride)
-    return tf.transpose(found[:, :size, :size], [1, 2, 0, 3])
+    filters = tf.transpose(upstream, [1, 2, 0, 3])
+    gradient = tf.nn.conv2d(exchanged, filters, 1, [[0, 0], *around, [0, 0]], dilations=strides)
+    return tf.transpose(gradient[:, :height, :width], [1, 2, 0, 3])
 
 
-def _same_padding(size: int, kernel: int, stride: int) -> list[int]:
-    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+def _padding(size: int, size_out: int, kernel: int, stride: int, padding: str) -> list[int]:
+    """Zeros before and after the values along one axis, as a convolution with this padding adds them."""
+    total = max((size_out - 1) * stride + kernel - size, 0) if padding == "same" else 0
     return [total // 2, total - total // 2]
 
 
-def _input_gradient(upstream: tf.Tensor, kernel: tf.Tensor, stride: int, size: int) -> tf.Tensor:
-    """Gradient of a "same" convolution of square images of `size` pixels."""
-    return tf.nn.conv2d_transpose(
-        upstream, kernel, [upstream.shape[0], size, size, kernel.shape[2]], stride, "SAME"
+def _transposed_sizes(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> Sizes:
+    """Of what a transposed convolution gives, along each axis: the largest size whose convolution gives that of `values`."""
+    return tuple(
+        size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
+        for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
     )
 
 
-def _input_gradient_by_phases(upstream: tf.Tensor, kernel: tf.Tensor, stride: int, size: int) -> tf.Tensor:
+def _input_gradient(
+    upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str, sizes: Sizes
+) -> tf.Tensor:
+    """Gradient of a convolution by its values, which are `sizes` large; also the transposed convolution."""
+    transposed = tf.nn.conv2d_transpose if len(strides) == IMAGE_AXES else tf.nn.conv_transpose
+    shape = [upstream.shape[0], *sizes, kernel.shape[-2]]
+    return transposed(upstream, kernel, shape, strides, padding.upper())
+
+
+def _input_gradient_by_phases(
+    upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str, sizes: Sizes
+) -> tf.Tensor:
     """The same as `_input_gradient`. Output pixel 2q + r takes kernel row r + 1 - 2d of input pixel q + d, d in -1, 0, 1."""
-    if stride != 2 or size % 2 or kernel.shape[0] != PHASE_KERNEL or kernel.shape[2] > PHASE_CHANNELS:
-        return _input_gradient(upstream, kernel, stride, size)
+    is_written_out = (tuple(strides), padding, tuple(kernel.shape[:2])) == PHASES
+    if not is_written_out or any(size % 2 for size in sizes) or kernel.shape[2] > PHASE_CHANNELS:
+        return _input_gradient(upstream, kernel, strides, padding, sizes)
     rows = [3, 1, 5, 4, 2, 0]  # of phase 0, then of phase 1; row 5 is the zero row added below
     padded = tf.pad(kernel, [[0, 1], [0, 1], [0, 0], [0, 0]])
     taps = tf.gather(tf.gather(padded, rows, axis=0), rows, axis=1)
@@ -130,10 +177,10 @@ def _input_gradient_by_phases(upstream: tf.Tensor, kernel: tf.Tensor, stride: in
 def fused_batch_norm(
     values: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Batch norm over this replica's values; mean and biased variance in float32."""
-    images = (
-        values if len(values.shape) == 4 else tf.reshape(values, [values.shape[0], 1, 1, values.shape[-1]])
-    )
+    """Batch norm over this replica's values; mean and biased variance in float32. What is no image is taken for a flat one."""
+    rows, *sizes, channels = values.shape
+    is_image = len(sizes) == IMAGE_AXES
+    images = values if is_image else tf.reshape(values, [rows, math.prod(sizes), 1, channels])
     outputs, mean, unbiased = tf.compat.v1.nn.fused_batch_norm(
         images, gamma, beta, epsilon=epsilon, is_training=True
     )

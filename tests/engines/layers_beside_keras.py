@@ -1,0 +1,174 @@
+"""Our layers beside those of Keras: both get the same weights and values, on any engine and with any of its kernels.
+
+A difference is told as a share of the largest number of what Keras gives, or of 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from gan_runtime.workloads import layers as ours
+from gan_runtime.workloads.step_context import Kernels, step_scope
+
+ROWS, CHANNELS, FILTERS, CLASSES = 3, 2, 3, 4
+CONVOLUTIONS = {
+    "convolution": (
+        (ours.Convolution1D, keras.layers.Conv1D),
+        (ours.Convolution, keras.layers.Conv2D),
+        (ours.Convolution3D, keras.layers.Conv3D),
+    ),
+    "transposed": (
+        (ours.TransposedConvolution1D, keras.layers.Conv1DTranspose),
+        (ours.TransposedConvolution, keras.layers.Conv2DTranspose),
+        (ours.TransposedConvolution3D, keras.layers.Conv3DTranspose),
+    ),
+}
+# By the number of axes: sizes and strides of kernels.
+KERNELS_AND_STRIDES = {
+    1: [((3,), (2,)), ((4,), (1,))],
+    2: [((2, 3), (1, 2)), ((4, 5), (2, 2)), ((3, 2), (1, 2)), ((5, 4), (1, 1))],
+    3: [((2, 3, 5), (1, 2, 1)), ((4, 5, 2), (2, 2, 2))],
+}
+AllKernels = Mapping[str, Kernels]  # of an engine, by name
+Differences = dict[
+    str, dict[str, float]
+]  # what is compared → {"values", "by input", variable: the largest difference}
+# (layer, inputs, weights of a sum of its outcome) → the outcome, and the gradients of that sum by the first input and all weights.
+Differentiated = Callable[[Any, list[np.ndarray], np.ndarray], list[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sizes of the values, and what a convolution is told, along each axis between batch and channels."""
+
+    sizes: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: str
+
+
+def cases(axes: int) -> Iterator[Case]:
+    """Odd and even sizes, none square; along each axis a kernel and a stride of its own."""
+    for (kernel, strides), padding in itertools.product(KERNELS_AND_STRIDES[axes], ("same", "valid")):
+        yield Case((9, 6, 5)[:axes], kernel, strides, padding)
+
+
+def convolutions(kind: str, axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
+    """Of layers with bias and activation, case by case."""
+    mine, plain = CONVOLUTIONS[kind][axes - 1]
+    return _all((str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes))
+
+
+def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differences:
+    """The same of what no kernel covers."""
+    given: dict[str, tuple[type, type, Case, dict[str, Any]]] = {
+        "dilated": (*CONVOLUTIONS["convolution"][1], Case((9, 6), (3, 2), (1, 1), "same"), {"dilation_rate": 2}),
+        "groups": (*CONVOLUTIONS["convolution"][1], Case((9, 6), (3, 2), (1, 1), "same"), {"groups": CHANNELS, "filters": 4}),
+        "causal": (*CONVOLUTIONS["convolution"][0], Case((9,), (3,), (1,), "causal"), {}),
+        "output padding": (*CONVOLUTIONS["transposed"][0], Case((9,), (3,), (2,), "same"), {"output_padding": 1}),
+    }  # fmt: skip
+    return _all(
+        (name, _difference(mine, plain, case, kernels, differentiated, **options))
+        for name, (mine, plain, case, options) in given.items()
+    )
+
+
+def _difference(
+    mine: type, plain: type, case: Case, kernels: AllKernels, differentiated: Differentiated, **options: Any
+) -> Differences:
+    told = {
+        "filters": FILTERS,
+        "kernel_size": case.kernel,
+        "strides": case.strides,
+        "padding": case.padding,
+        "activation": "tanh",
+        "bias_initializer": "normal",
+        **options,
+    }
+    inputs = [random(ROWS, *case.sizes, CHANNELS)]
+    return beside(mine(**told), plain(**told), inputs, kernels, differentiated)
+
+
+def norms(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
+    """Of batch norms in training, their stored statistics among them, after one step."""
+    values, labels = 3.0 + 2.0 * random(ROWS + 2, *(5, 4, 3)[:axes], CHANNELS), np.int32([2, 0, 3, 2, 1])
+    plain = keras.layers.BatchNormalization
+    bare = {"center": False, "scale": False}
+    conditional = ours.ConditionalBatchNorm(CLASSES, momentum=0.9)
+    pairs = {
+        "norm": (ours.BatchNorm(momentum=0.9), plain(momentum=0.9), [values]),
+        "bare": (ours.BatchNorm(**bare), plain(**bare), [values]),
+        "conditional": (conditional, ByLookUp(), [values, labels]),
+    }
+    return _all(
+        (name, beside(mine, other, inputs, kernels, differentiated))
+        for name, (mine, other, inputs) in pairs.items()
+    )
+
+
+class ByLookUp(keras.layers.Layer):
+    """A conditional batch norm of Keras' own layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scales, self.offsets = (keras.layers.Embedding(CLASSES, CHANNELS) for _ in range(2))
+        self.norm = keras.layers.BatchNormalization(momentum=0.9, center=False, scale=False)
+
+    def call(self, inputs: list[Any], training: bool = False) -> Any:
+        values, labels = inputs
+        by_row = (-1, *(1,) * (len(values.shape) - 2), CHANNELS)
+        scales, offsets = (ops.reshape(table(labels), by_row) for table in (self.scales, self.offsets))
+        return self.norm(values, training=training) * scales + offsets
+
+
+def beside(
+    mine: Any, plain: Any, inputs: list[np.ndarray], kernels: AllKernels, differentiated: Differentiated
+) -> Differences:
+    """Of outcome, gradients, and what is stored afterwards, with each of the kernels."""
+    given = inputs if len(inputs) > 1 else inputs[0]
+    shape = mine(given).shape  # which builds it
+    plain(given)
+    for seed, pair in enumerate(zip(mine.trainable_variables, plain.trainable_variables, strict=True)):
+        for variable in pair:
+            variable.assign(random(*variable.shape, seed=seed))
+    begin, upstream = mine.get_weights(), random(*shape, seed=9)
+    expected = differentiated(plain, inputs, upstream)
+    names = ["values", "by input", *(variable.name for variable in mine.trainable_variables)]
+    names += [variable.name for variable in mine.non_trainable_variables]
+    differences = {}
+    for kind, chosen in kernels.items():
+        mine.set_weights(begin)
+        with using(chosen):
+            found = differentiated(mine, inputs, upstream)
+        pairs = zip(names, found, expected, strict=True)
+        differences[kind] = {name: _share(own, other) for name, own, other in pairs}
+    return differences
+
+
+def _all(named: Iterable[tuple[str, Differences]]) -> Differences:
+    return {f"{kind}: {name}": apart for name, differences in named for kind, apart in differences.items()}
+
+
+def using(kernels: Kernels) -> AbstractContextManager[None]:
+    """A step that has these kernels; these layers ask for nothing else."""
+    return step_scope(SimpleNamespace(kernels=kernels))  # type: ignore[arg-type]
+
+
+def random(*shape: int, seed: int = 1) -> np.ndarray:
+    """Standard normal float32."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _share(found: np.ndarray, expected: np.ndarray) -> float:
+    if found.shape != expected.shape:
+        return float("inf")
+    return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))

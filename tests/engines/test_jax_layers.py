@@ -1,0 +1,42 @@
+"""The layers compute on JAX what those of Keras compute: series, images and volumes, values and gradients, float32."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engines.jax_process import JaxProcess
+
+LARGEST = 1e-5  # of the largest number
+
+
+def assert_same(found: dict[str, dict[str, float]]) -> None:
+    assert {case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST} == {}
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["convolution", "transposed"])
+def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int, jax: JaxProcess) -> None:
+    assert_same(jax("layers_beside_keras", kind, axes))
+
+
+def test_what_no_kernel_covers_is_computed_as_keras_does_it(jax: JaxProcess) -> None:
+    assert_same(jax("layers_beside_keras", "other options", 0))
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, 3])
+def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(axes: int, jax: JaxProcess) -> None:
+    assert_same(jax("layers_beside_keras", "norms", axes))
+
+
+@pytest.mark.parametrize("shape", [(), (3, 2)])
+def test_a_conditional_batch_norm_on_two_devices_is_that_of_the_whole_batch(
+    shape: tuple[int, ...], jax: JaxProcess
+) -> None:
+    values, upstream = np.random.default_rng(1).standard_normal((2, 2, 3, *shape, 4)).astype(np.float32)
+    labels = np.int32([[0, 2, 2], [1, 0, 2]])
+    two, one = jax("conditional_norm_on_two_devices", values, labels, upstream, 3)
+    for found, expected in zip(two, one, strict=True):
+        assert np.abs(found.reshape(expected.shape) - expected).max() <= LARGEST * max(
+            1.0, np.abs(expected).max()
+        )

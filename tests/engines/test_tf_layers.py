@@ -1,0 +1,121 @@
+"""The layers compute on TensorFlow what those of Keras compute: series, images and volumes, values and gradients, float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.engines.tf.devices import make_strategy
+from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf.step import replica_id
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution3D
+from tests.engines import layers_beside_keras as beside_keras
+from tests.engines.small_engines import kept
+
+pytestmark = pytest.mark.usefixtures("cores")
+LARGEST = 1e-5  # of the largest number
+KERNELS = {"cpu": CpuKernels(), "plain": PlainKernels()}
+
+
+@pytest.fixture(autouse=True)
+def plain_float32() -> None:
+    """Whatever an engine of another test has set."""
+    keras.config.set_dtype_policy("float32")
+
+
+def differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
+    """See `layers_beside_keras.Differentiated`; then the stored statistics."""
+    first, *others = (tf.constant(value) for value in inputs)
+    with tf.GradientTape() as tape:
+        tape.watch(first)
+        given = [first, *others] if others else first
+        outcome = layer(given, training=True) if layer.non_trainable_variables else layer(given)
+        total = tf.reduce_sum(outcome * upstream)
+    gradients = tape.gradient(total, [first, *layer.trainable_variables])
+    stored = [np.asarray(variable) for variable in layer.non_trainable_variables]
+    return [outcome.numpy(), *(tf.convert_to_tensor(value).numpy() for value in gradients), *stored]
+
+
+def assert_same(found: dict[str, dict[str, float]]) -> None:
+    assert {case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST} == {}
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["convolution", "transposed"])
+def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int) -> None:
+    assert_same(beside_keras.convolutions(kind, axes, KERNELS, differentiated))
+
+
+def test_what_no_kernel_covers_is_computed_as_keras_does_it() -> None:
+    assert_same(beside_keras.other_options(KERNELS, differentiated))
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, 3])
+def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(axes: int) -> None:
+    kernels = {str(synchronised): PlainKernels(synchronised) for synchronised in (False, True)}
+    assert_same(beside_keras.norms(axes, kernels, differentiated))
+
+
+def test_a_frozen_batch_norm_keeps_its_statistics_in_a_step() -> None:
+    layer = BatchNorm()
+    layer.build((None, 2))
+    layer.trainable = False
+    with beside_keras.using(PlainKernels()):
+        outcome = layer(beside_keras.random(5, 2), training=True)
+    assert np.abs(np.asarray(outcome) - beside_keras.random(5, 2) / np.sqrt(1.001)).max() < 1e-6
+    assert np.asarray(layer.moving_mean).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("shape", [(), (3, 2)])
+def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
+    shape: tuple[int, ...], new_group: Callable[[], None]
+) -> None:
+    new_group()
+    strategy = kept(make_strategy(RunSpec.parse({"replicas": 2}), "cpu"))
+    values, upstream = (beside_keras.random(2, 3, *shape, 4, seed=seed) for seed in (1, 2))
+    labels = np.int32([[0, 2, 2], [1, 0, 2]])
+    with strategy.scope():
+        layer = ConditionalBatchNorm(3)
+        layer.build(((3, *shape, 4), (3,)))
+    for seed, variable in enumerate(layer.trainable_variables):
+        variable.assign(beside_keras.random(3, 4, seed=seed))
+
+    def on_a_replica() -> list[tf.Tensor]:
+        own, numbers = tf.constant(values)[replica_id()], tf.constant(labels)[replica_id()]
+        with tf.GradientTape() as tape, beside_keras.using(PlainKernels(synchronised=True)):
+            tape.watch(own)
+            outcome = layer([own, numbers], training=True)
+            total = tf.reduce_sum(outcome * tf.constant(upstream)[replica_id()])
+        return [outcome, *tape.gradient(total, [own, *layer.trainable_variables])]
+
+    outcome, by_values, by_gamma, by_beta = map(
+        strategy.experimental_local_results, tf.function(lambda: strategy.run(on_a_replica))()
+    )
+    found = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
+    whole = ConditionalBatchNorm(3)
+    whole.build(((6, *shape, 4), (3,)))
+    whole.set_weights([np.asarray(variable) for variable in layer.weights[:2]] + whole.get_weights()[2:])
+    with beside_keras.using(PlainKernels()):
+        inputs = [values.reshape(6, *shape, 4), labels.ravel()]
+        expected = differentiated(whole, inputs, upstream.reshape(6, *shape, 4))
+    for one, other in zip(found, expected, strict=False):
+        assert np.abs(one.numpy() - other).max() <= LARGEST * max(1.0, np.abs(other).max())
+    stored = [np.asarray(variable) for variable in layer.non_trainable_variables]
+    for one, other in zip(stored, expected[4:], strict=True):
+        assert np.abs(one - other).max() <= LARGEST
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str) -> None:
+    layer = Convolution3D(3, 3, 2, padding="same", dtype=precision)
+    layer.build((2, 6, 5, 4, 2))
+    with beside_keras.using(CpuKernels()):
+        narrow = differentiated(layer, [beside_keras.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2"))
+    assert [value.dtype.name for value in narrow[2:]] == ["float32", "float32"]
+    assert all(np.isfinite(value.astype(np.float32)).all() for value in narrow)
