@@ -1,4 +1,7 @@
-"""What a batch holds: named arrays with a shape, a type and a scale. Data sets and workloads declare the same record."""
+"""What a batch holds: named arrays with a shape, a type and a scale.
+
+Data sets and workloads declare the same record.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ from gan_runtime.errors import DatasetError
 class Field:
     """One array of a batch, rows first.
 
-    value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and whose shift is 0 stays as
-    it is stored. `shape`: of one row, such as (28, 28, 1), or () for a label or an energy. `dtype`: as stored and sent.
-    `unit`: of the value. `classes`: of a label, what its numbers 0, 1, 2, … are called; empty for everything else.
+    value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and whose
+    shift is 0 stays as it is stored. `shape`: of one row, such as (28, 28, 1), or () for a label or an
+    energy. `dtype`: as stored and sent. `unit`: of the value. `classes`: of a label, what its numbers 0, 1,
+    2, … are called; empty for everything else.
     """
 
     shape: tuple[int, ...]
@@ -64,7 +68,7 @@ def needed(
     `allowed`: whether a shape fits; `sizes`: which do, in words; `advice`: what to do where it does not.
 
     Raises:
-        DatasetError: it is missing or of another shape; the message is the end of a sentence about the data set.
+        DatasetError: it is missing or of another shape; the message ends a sentence about the data set.
     """
     if name not in offered:
         held = " and ".join(offered) or "nothing"

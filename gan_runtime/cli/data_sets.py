@@ -43,17 +43,18 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List the data sets that a run can name."""
     known = loading.known(Home.choose(home))
     if as_json:
-        return output.print_json([_record(one) for one in known.values()])
+        return output.print_json([_record(known_set) for known_set in known.values()])
     made = table("data set", "rows", "row", "classes", "what it is")
-    for name, one in known.items():
-        classes = sum(len(field.classes) for field in one.fields.values())
-        made.add_row(name, f"{one.rows:,}", in_words(one.fields), f"{classes:,}", one.problem or one.summary)
+    for name, known_set in known.items():
+        classes = sum(len(field.classes) for field in known_set.fields.values())
+        what = known_set.problem or known_set.summary
+        made.add_row(name, f"{known_set.rows:,}", in_words(known_set.fields), f"{classes:,}", what)
     return output.answers().print(made)
 
 
 @app.command()
 def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show one data set: fields, rows, labels, and of a prepared one how it was made and what was left out."""
+    """Show one data set: rows, fields, labels; of a prepared one how it was made and what was left out."""
     chosen = Home.choose(home)
     at_hand = loading.availability(name, chosen)
     manifest = prepared.manifest(chosen, name) if prepared.is_there(chosen, name) else None
@@ -87,7 +88,10 @@ def prepare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set ready for runs: convert pictures, or download a set. Ctrl-C leaves nothing half-made."""
+    """Make a data set ready for runs: convert pictures, or download a set.
+
+    Ctrl-C leaves nothing half-made.
+    """
     chosen = Home.choose(home)
     asked = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
     asked.check()
@@ -101,7 +105,8 @@ def prepare(
         return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
     left_out = _left_out(manifest.skipped) if manifest else ""
     return output.say(
-        f"data set {made} is ready: {rows:,} rows to train on{left_out}. Train on it with `train --set dataset={made}`."
+        f"data set {made} is ready: {rows:,} rows to train on{left_out}. "
+        f"Train on it with `train --set dataset={made}`."
     )
 
 
@@ -116,7 +121,10 @@ def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fa
 
 @contextlib.contextmanager
 def _one_line() -> Iterator[contract.Progress]:
-    """A line that shows how far it is, where someone looks on. SIGTERM ends it as Ctrl-C does: by an exception."""
+    """A line that shows how far it is, where someone looks on.
+
+    SIGTERM ends it as Ctrl-C does: by an exception.
+    """
     console = output.notes()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     columns = (BarColumn(), TextColumn("{task.description}", markup=False))
@@ -141,7 +149,7 @@ def in_words(fields: Fields) -> str:
 
 
 def _left_out(skipped: Skipped) -> str:
-    """The end of a sentence: "; 3 files are left out (too small 2, damaged 1), such as a.png: it is damaged"."""
+    """The end of a sentence: "; 3 files are left out (too small 2, damaged 1), such as a.png: …"."""
     if not skipped.first:
         return ""
     total, first = sum(skipped.counts.values()), skipped.first[0]

@@ -1,1 +1,4 @@
-"""The training sets: images in, with their source and size. `loading` finds them, the other files read one kind each."""
+"""The training sets: fields and rows.
+
+`loading` finds them, the other files read one kind each.
+"""

@@ -22,8 +22,8 @@ Progress = Callable[
 class DataSet(Protocol):
     """Rows of one or more fields. `rows` of them are trained on; `held_out` others never are.
 
-    `origin`: where the rows came from, and of a prepared set what tells its content. `note`: anything the person should know,
-    such as a reduced number of rows; empty otherwise.
+    `origin`: where the rows came from, and of a prepared set what tells its content. `note`: anything the
+    person should know, such as a reduced number of rows; empty otherwise.
     """
 
     @property
@@ -49,15 +49,18 @@ class DataSet(Protocol):
         """All rows to train on, for the device; None when they are to be streamed by `read`."""
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """The rows to train on with these numbers, in their order: an array (len(indices), …) of each field."""
+        """The rows to train on with these numbers, in their order: an array (count, …) of each field."""
 
     def read_held_out(self, count: int) -> dict[str, Array]:
-        """The first `count` held-out rows, or as many as there are; rows to train on where the set holds none out."""
+        """The first `count` held-out rows, or all; rows to train on where the set holds none out."""
 
 
 @dataclass(frozen=True)
 class ArraySet:
-    """A data set in memory. `resident`: the rows to train on; `kept_back`: the held-out ones, empty when there are none."""
+    """A data set in memory.
+
+    `resident`: the rows to train on; `kept_back`: the held-out ones, empty when there are none.
+    """
 
     name: str
     fields: Fields

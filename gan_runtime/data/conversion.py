@@ -1,4 +1,4 @@
-"""One picture file → one row of bytes: opened with care, turned as its EXIF says, laid on its ground, cut or fitted, resized."""
+"""A picture file → a row of bytes: turned as its EXIF says, laid on its ground, cut or fitted, resized."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
 
 @dataclass(frozen=True)
 class Target:
-    """What all pictures become: `pixels` a side, 1 or 3 `channels`. `ground`: 0 to 255, below and beside the picture.
+    """What all pictures become: `pixels` a side, 1 or 3 `channels`.
+
+    `ground`: 0 to 255, below and beside the picture.
 
     `cropped`: the middle square is cut out; else the whole picture is fitted in.
     """
@@ -39,7 +41,10 @@ class Target:
 
 
 class NotUsableError(Exception):
-    """A picture of which no row can be made. `kind`: in one or two words; the text: the end of a sentence about it."""
+    """A picture of which no row can be made.
+
+    `kind`: in one or two words; the text: the end of a sentence about it.
+    """
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)

@@ -1,6 +1,7 @@
 """Digits: 1,797 real handwritten digits of 8 × 8 pixels, embedded in scikit-learn, enlarged to 28 × 28.
 
-Source: Alpaydin and Kaynak 1998, UCI Optical Recognition of Handwritten Digits (test part); values 0 to 16. All are trained on.
+Source: Alpaydin and Kaynak 1998, UCI Optical Recognition of Handwritten Digits (test part); values 0 to 16.
+All are trained on.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ MOST = 200
 
 
 def offered() -> list[str]:
-    """Folders and .zip files below GAN_DATA_DIR by their path in it, sorted; empty when it is not set, or no folder."""
+    """Folders and .zip files by their path in GAN_DATA_DIR, sorted; empty when that is no folder."""
     try:
         root = _root()
     except DatasetError:
@@ -52,7 +52,8 @@ def _root() -> Path:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         raise DatasetError(
-            f"{DATA_VARIABLE} is not set: set it to a folder of data before starting the dashboard, or drop a .zip into the browser."
+            f"{DATA_VARIABLE} is not set: set it to a folder of data before starting the dashboard, "
+            "or drop a .zip into the browser."
         )
     return data_folder(given).resolve()
 

@@ -1,6 +1,9 @@
-"""IDX files, the format of MNIST: a big-endian header (two zero bytes, type, number of dimensions, sizes), then bytes.
+"""IDX files, the format of MNIST: a big-endian header, then bytes.
 
-Source: LeCun's MNIST page. Only unsigned bytes (type 8) are read: in three dimensions images, in one labels; plain or gzip.
+The header: two zero bytes, the type, the number of dimensions, the size of each.
+
+Source: LeCun's MNIST page. Only unsigned bytes (type 8) are read: in three dimensions images, in one labels;
+plain or gzip.
 """
 
 from __future__ import annotations
@@ -44,13 +47,19 @@ LABELS = Kind("labels", 1, "labels")
 
 
 def read_shape(path: Path, kind: Kind = IMAGES) -> tuple[int, ...]:
-    """(images, height, width), or (labels,), from the header alone. Raises DatasetError when it is no such file."""
+    """(images, height, width), or (labels,), from the header alone.
+
+    Raises DatasetError when it is no such file.
+    """
     with _told(path, kind), _open(path) as file:
         return _shape(path, kind, file)
 
 
 def read(path: Path, kind: Kind = IMAGES) -> NDArray[np.uint8]:
-    """uint8 (images, height, width), or (labels,). Raises DatasetError when the file is damaged, cut short or too long."""
+    """uint8 (images, height, width), or (labels,).
+
+    Raises DatasetError when the file is damaged, cut short or too long.
+    """
     with _told(path, kind), _open(path) as file:
         shape = _shape(path, kind, file)
         expected = int(np.prod(shape))
@@ -61,9 +70,10 @@ def read(path: Path, kind: Kind = IMAGES) -> NDArray[np.uint8]:
 
 
 def check(path: Path, kind: Kind = IMAGES) -> None:
-    """Proves that as many bytes follow as the header promises: from the size of a plain file; a compressed one is unpacked.
+    """Proves that as many bytes follow as the header promises; a compressed file is unpacked for that.
 
-    What was proven is remembered until the file changes, so that a form that asks at each keystroke does not unpack each time.
+    What was proven is remembered until the file changes, so that a form that asks at each keystroke does not
+    unpack each time.
 
     Raises:
         DatasetError: they do not, or a compressed file is damaged.

@@ -41,7 +41,8 @@ def prepare(name: str, progress: Progress) -> None:
             shutil.copytree(Path(aside) / "datasets", datasets, dirs_exist_ok=True, copy_function=_move)
     except OSError as error:
         raise DatasetError(
-            f"{name} cannot be put into Keras' cache ({datasets}: {error.strerror}): make room there, or set KERAS_HOME to another folder."
+            f"{name} cannot be put into Keras' cache ({datasets}: {error.strerror}): "
+            "make room there, or set KERAS_HOME to another folder."
         ) from None
 
 
@@ -72,7 +73,8 @@ def _download(name: str, aside: Path, progress: Progress) -> None:
                 seconds = time.monotonic() - begin
                 if seconds > SECONDS:
                     raise DatasetError(
-                        f"{name} was not downloaded within {SECONDS:.0f} s: try again, or set GAN_DATA_DIR to a folder of IDX files."
+                        f"{name} was not downloaded within {SECONDS:.0f} s: try again, "
+                        "or set GAN_DATA_DIR to a folder of IDX files."
                     )
                 progress(0, 0, f"Keras downloads {name}, {seconds:.0f} s")
                 time.sleep(POLL_SECONDS)

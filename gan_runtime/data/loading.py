@@ -1,4 +1,6 @@
-"""Finds a data set by its name: those of the catalog, and those that are prepared in a home. Run as a module it fetches one:
+"""Finds a data set by its name: those of the catalog, and those that are prepared in a home.
+
+Run as a module it fetches one:
 
 python -m gan_runtime.data.loading mnist
 """
@@ -50,7 +52,10 @@ def load(name: str, home: Home | None = None) -> DataSet:
 
 
 def availability(name: str, home: Home | None = None) -> Availability:
-    """Whether the rows are at hand, and how many, without reading them. Raises DatasetError for what is unknown or damaged."""
+    """Whether the rows are at hand, and how many, without reading them.
+
+    Raises DatasetError for what is unknown or damaged.
+    """
     if name in _EMBEDDED:
         return Availability(True, catalog.DATASETS[name].rows, "embedded")
     if name in catalog.DATASETS:
@@ -69,7 +74,7 @@ def fields_of(name: str, home: Home | None = None) -> Fields:
 
 
 def known(home: Home) -> dict[str, KnownSet]:
-    """Every data set by its name: those of the catalog, then the prepared ones, of which some may be damaged."""
+    """Every data set by its name: those of the catalog, then the prepared ones; some may be damaged."""
     of_catalog = {
         name: KnownSet(name, entry.title, entry.summary, False, entry.rows, entry.fields)
         for name, entry in catalog.DATASETS.items()

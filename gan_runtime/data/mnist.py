@@ -1,9 +1,10 @@
-"""MNIST and Fashion-MNIST: both come as IDX files of 28 × 28 grey images, 60,000 to train on and 10,000 held out, with labels.
+"""MNIST and Fashion-MNIST: IDX files of 28 × 28 grey images with labels, 60,000 to train on, 10,000 held out.
 
-Looked for in this order: the folder GAN_DATA_DIR, Keras' cache, then Keras' download. A folder `GAN_DATA_DIR/<dataset>`
-wins over files directly in GAN_DATA_DIR; those count as Fashion-MNIST only if the folder's name contains "fashion",
-because both sets use the same file names. A folder that holds only the t10k files gives the 10,000 test images to train on, and
-says so. Label files lie beside the images; images without them make a set without labels.
+Looked for in this order: the folder GAN_DATA_DIR, Keras' cache, then Keras' download. A folder
+`GAN_DATA_DIR/<dataset>` wins over files directly in GAN_DATA_DIR; those count as Fashion-MNIST only if the
+folder's name contains "fashion", because both sets use the same file names. A folder that holds only the t10k
+files gives the 10,000 test images to train on, and says so. Label files lie beside the images; images without
+them make a set without labels.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ SIDE = 28
 
 @dataclass(frozen=True)
 class _Part:
-    """The files of the training images, or of the test images. `labels` is None where no label file lies beside them."""
+    """The files of the training images, or of the test images.
+
+    `labels` is None where no label file lies beside them.
+    """
 
     images: Path
     labels: Path | None
@@ -39,11 +43,15 @@ class _Part:
         return cls(images, _first_file(folder, f"{part}-labels", "idx1")) if images else None
 
     def check(self) -> int:
-        """The number of images. Raises DatasetError when a file is damaged, or the labels are not those of the images."""
+        """The number of images.
+
+        Raises DatasetError when a file is damaged, or the labels are not those of the images.
+        """
         count, height, width = idx.read_shape(self.images)
         if (height, width) != (SIDE, SIDE) or count == 0:
             raise DatasetError(
-                f"{self.images} holds {count} images of {height} × {width} pixels, but 28 × 28 is needed: use the original files."
+                f"{self.images} holds {count} images of {height} × {width} pixels, but 28 × 28 is needed: "
+                "use the original files."
             )
         idx.check(self.images)
         if self.labels:
@@ -51,7 +59,8 @@ class _Part:
             (labels,) = idx.read_shape(self.labels, idx.LABELS)
             if labels != count:
                 raise DatasetError(
-                    f"{self.labels} holds {labels} labels, but {self.images.name} beside it {count} images: use the original files."
+                    f"{self.labels} holds {labels} labels, but {self.images.name} beside it {count} images: "
+                    "use the original files."
                 )
         return count
 
@@ -64,7 +73,8 @@ class _Part:
         labels = idx.read(self.labels, idx.LABELS)
         if labels.max() >= classes:
             raise DatasetError(
-                f"{self.labels} holds the label {labels.max()}, but allowed is 0 to {classes - 1}: use the original files."
+                f"{self.labels} holds the label {labels.max()}, but allowed is 0 to {classes - 1}: "
+                "use the original files."
             )
         return {**images, LABELS: labels.astype(np.int32)}
 
@@ -84,7 +94,7 @@ class _Files:
 
 
 def availability(name: str) -> Availability:
-    """What a run would train on, without keeping any of it; `ready` is False when Keras would have to download it first.
+    """What a run would train on; `ready` is False when Keras would have to download it first.
 
     Raises:
         DatasetError: GAN_DATA_DIR is set but holds no such images, or a file there is damaged.
@@ -148,8 +158,9 @@ def _in_folder(name: str) -> _Files | None:
             note = f"{folder} has only the test files: training on these 10,000 images."
             return _Files(held_out, None, note)
     raise DatasetError(
-        f"{DATA_VARIABLE} is {given!r}, but no {name} images are there: put train-images-idx3-ubyte (.gz or not) into "
-        f"{root / name}, or unset {DATA_VARIABLE} to use Keras' cache or its download."
+        f"{DATA_VARIABLE} is {given!r}, but no {name} images are there: "
+        f"put train-images-idx3-ubyte (.gz or not) into {root / name}, "
+        f"or unset {DATA_VARIABLE} to use Keras' cache or its download."
     )
 
 

@@ -1,7 +1,9 @@
-"""Where pictures come from: a folder or a zip file. Names are looked through before anything is read; nothing is unpacked.
+"""Where pictures come from: a folder or a zip file.
 
-A zip from someone else may name files outside of its folder, be full of links, or grow without end: such a file is refused
-as a whole. Hidden files, which systems add by themselves, are counted and left out.
+Names are looked through before anything is read; nothing is unpacked.
+
+A zip from someone else may name files outside of its folder, be full of links, or grow without end: such a
+file is refused as a whole. Hidden files, which systems add by themselves, are counted and left out.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ _OF_THE_SYSTEM = ("__MACOSX", "Thumbs.db", "desktop.ini")
 
 
 class Source(Protocol):
-    """`names`: of the files, relative, with "/", sorted. `skipped`: links and the like. `hidden`: how many files are left out."""
+    """`names`: of the files, relative, with "/", sorted.
+
+    `skipped`: links and the like. `hidden`: how many files are left out.
+    """
 
     names: list[str]
     skipped: list[Skip]
@@ -56,7 +61,10 @@ class Source(Protocol):
         """Bytes, as promised."""
 
     def content(self, progress: Progress) -> str:
-        """A hash of all names and bytes, in hexadecimal. Raises DatasetError when something cannot be read."""
+        """A hash of all names and bytes, in hexadecimal.
+
+        Raises DatasetError when something cannot be read.
+        """
 
 
 @contextlib.contextmanager
@@ -92,7 +100,10 @@ def opened(path: Path) -> Iterator[Source]:
 
 @dataclass
 class FolderSource:
-    """All plain files below a folder. Links are not followed: they may lead out of it, or round in a circle."""
+    """All plain files below a folder.
+
+    Links are not followed: they may lead out of it, or round in a circle.
+    """
 
     root: Path
     names: list[str] = field(default_factory=list)
@@ -153,7 +164,7 @@ class ZipSource:
     """The files of a zip.
 
     Raises:
-        DatasetError: a name that leads out of the folder, a link, something encrypted, or more than the limits.
+        DatasetError: a name that leads out of the folder, a link, a password, or more than the limits.
     """
 
     path: Path

@@ -1,7 +1,7 @@
-"""The preparation `pictures`: a folder or a .zip of JPEG, PNG and WebP pictures of any size becomes a data set.
+"""The preparation `pictures`: a folder or a .zip of pictures of any size becomes a data set.
 
-Sub-folders are labels. The order of the rows is shuffled, the same for the same names, so that the first rows and the held-out
-ones are a fair choice of all classes. What cannot be used is left out and told by name.
+Sub-folders are labels. The order of the rows is shuffled, the same for the same names, so that the first rows
+and the held-out ones are a fair choice of all classes. What cannot be used is left out and told by name.
 """
 
 from __future__ import annotations
@@ -13,110 +13,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from gan_runtime import disk
 from gan_runtime.data import picture_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.conversion import GROUNDS, NotUsableError, Target, converted
+from gan_runtime.data.conversion import NotUsableError, Target, converted
 from gan_runtime.data.picture_files import MAX_FILE_BYTES, SUFFIXES, UNREADABLE, Source, readable
+from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.prepared import Skip, Skipped
 from gan_runtime.data.sharded import FieldWriter, row_bytes
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import IMAGES, LABELS, Fields, labels
 from gan_runtime.fields import pictures as picture_field
-from gan_runtime.options import option
 
-Pixels = Literal["28", "32", "64", "128"]
-Color = Literal["grey", "rgb"]
-Frame = Literal["crop", "fit"]
-Ground = Literal["black", "white", "grey"]
-Labels = Literal["folders", "none"]
-
-GROUP = "Model and data"
-THREADS = min(
-    4, os.cpu_count() or 1
-)  # decoding leaves Python's lock; each may hold a picture of 100 million pixels
+# Decoding leaves Python's lock; each thread may hold a picture of 89 million pixels.
+THREADS = min(4, os.cpu_count() or 1)
 AT_ONCE = 128  # pictures between two looks at whether somebody has cancelled
 MAX_CLASSES = 10_000
 MOST_TOLD = 200  # left-out files that are told by name
 GRID = 64  # pictures in the preview
 
 
-class PictureOptions(BaseModel):
-    """What the pictures of a folder become."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    pixels: Pixels = option(
-        "64",
-        label="Side",
-        group=GROUP,
-        unit="pixels",
-        choices=get_args(Pixels),
-        help="Width and height of every picture in the data set. Smaller pictures are left out, never enlarged.",
-        error="pick one of the listed sizes.",
-    )
-    color: Color = option(
-        "rgb",
-        label="Color",
-        group=GROUP,
-        choices=get_args(Color),
-        help="'rgb' keeps three channels, 'grey' the luminance alone (ITU-R 601).",
-        error="pick grey or rgb.",
-    )
-    frame: Frame = option(
-        "crop",
-        label="Frame",
-        group=GROUP,
-        choices=get_args(Frame),
-        help="'crop' cuts out the middle square, 'fit' keeps the whole picture and fills the rest with the ground.",
-        error="pick crop or fit.",
-    )
-    ground: Ground = option(
-        "black",
-        label="Ground",
-        group=GROUP,
-        choices=get_args(Ground),
-        help="What shows through where a picture is transparent, and beside one that is fitted in.",
-        error="pick one of the listed grounds.",
-    )
-    labels: Labels = option(
-        "folders",
-        label="Labels",
-        group=GROUP,
-        choices=get_args(Labels),
-        help="'folders': each sub-folder is a class, in alphabetical order. 'none': all pictures alike, wherever they lie.",
-        error="pick folders or none.",
-    )
-    held_out_percent: float = option(
-        0.0,
-        label="Held out",
-        group=GROUP,
-        unit="%",
-        ge=0,
-        le=50,
-        help="Share of the pictures that no run trains on, kept for measuring.",
-        error="use 0, or about 10.",
-    )
-
-    @property
-    def target(self) -> Target:
-        """What one picture becomes."""
-        channels = 1 if self.color == "grey" else 3
-        return Target(int(self.pixels), channels, GROUNDS[self.ground], self.frame == "crop")
-
-
 @dataclass(frozen=True)
 class Survey:
     """What a preparation would make, before anything is stored.
 
-    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of each, empty without labels.
-    `counts`: rows of each class. `bytes_on_disk`: of the prepared set.
+    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of each,
+    empty without labels. `counts`: rows of each class. `bytes_on_disk`: of the prepared set.
     """
 
     fields: Fields
@@ -192,7 +118,10 @@ class Tally:
 
 
 def survey(source: Path, options: PictureOptions, progress: Progress) -> Survey:
-    """Looks at every picture and stores nothing. Raises DatasetError: the source cannot be read, or has nothing to use."""
+    """Looks at every picture and stores nothing.
+
+    Raises DatasetError: the source cannot be read, or has nothing to use.
+    """
     with picture_files.opened(source) as files:
         tally = Tally(files.hidden)
         grid: list[NDArray[np.uint8]] = []
@@ -238,7 +167,7 @@ def prepare(source: Path, options: PictureOptions, folder: Path, progress: Progr
 
 
 def labels_of(names: Sequence[str], options: PictureOptions) -> dict[str, str]:
-    """The class of each file by name: its first folder below the one in which all pictures lie; empty without any.
+    """The class of each file: its first folder below the one in which all pictures lie; empty without any.
 
     Raises:
         DatasetError: there are too many folders for classes.
@@ -253,7 +182,8 @@ def labels_of(names: Sequence[str], options: PictureOptions) -> dict[str, str]:
     found = {name: readable(folder[depth]) if folder[depth:] else "" for name, folder in folders.items()}
     if len(set(found.values())) > MAX_CLASSES:
         raise DatasetError(
-            f"the pictures lie in more than {MAX_CLASSES:,} sub-folders, too many to be classes: use labels=none."
+            f"the pictures lie in more than {MAX_CLASSES:,} sub-folders, too many to be classes: "
+            "use labels=none."
         )
     return found
 
@@ -269,7 +199,7 @@ def _shared_depth(folders: list[list[str]]) -> int:
 def _rows(
     files: Source, options: PictureOptions, tally: Tally, progress: Progress
 ) -> Iterator[list[NDArray[np.uint8]]]:
-    """Rows by the hundred, in the set's order; `tally` is told of each row and of each file that gives none."""
+    """Rows by the hundred, in the set's order; `tally` is told of each row and of each file left out."""
     for skip in files.skipped:
         tally.skip(skip)
     names = _shuffled(files.names)

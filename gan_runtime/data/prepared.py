@@ -1,4 +1,4 @@
-"""Prepared data sets: `<home>/data/<name>/` with manifest.json and the rows of each field (see sharded.py)."""
+"""Prepared data sets: `<home>/data/<name>/` with manifest.json and the rows of each field (sharded.py)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class FieldRecord(BaseModel):
 
 
 class Skip(BaseModel):
-    """A file of which no row was made. `kind`: in one or two words, for counting; `reason`: the end of a sentence about it."""
+    """A file of which no row was made.
+
+    `kind`: in one or two words, for counting; `reason`: the end of a sentence about it.
+    """
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -70,8 +73,9 @@ class Skipped(BaseModel):
 class Manifest(BaseModel):
     """What a prepared set is.
 
-    `content`: a hash of what it was made of and of how; the same content is not prepared twice. `source`: the name of the file
-    or folder. `shards`: rows in each file of each field. `counts`: rows of each class, in the order of the classes.
+    `content`: a hash of what it was made of and of how; the same content is not prepared twice. `source`: the
+    name of the file or folder. `shards`: rows in each file of each field. `counts`: rows of each class, in
+    the order of the classes.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -157,7 +161,10 @@ def write_manifest(folder: Path, known: Manifest) -> None:
 
 
 def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataSet:
-    """In memory where it has at most `resident_bytes`, else streamed. Raises DatasetError when it cannot be read."""
+    """In memory where it has at most `resident_bytes`, else streamed.
+
+    Raises DatasetError when it cannot be read.
+    """
     known = manifest(home, name)
     found = ShardedSet(name, folder(home, name), known.offered, known.shards, known.held_out, known.origin)
     found.check()
@@ -165,7 +172,10 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
 
 
 def remove(home: Home, name: str) -> None:
-    """Gone from every list at once, even if removing the files takes a while. Raises DatasetError when there is no such set."""
+    """Gone from every list at once, even if removing the files takes a while.
+
+    Raises DatasetError when there is no such set.
+    """
     if name in catalog.DATASETS:
         raise DatasetError(f"{name} is a data set of this program: it cannot be removed.")
     path = folder(home, name)

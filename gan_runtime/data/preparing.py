@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from gan_runtime import disk, options
 from gan_runtime.data import keras_sets, picture_files, pictures, prepared
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.pictures import PictureOptions, Stored, Survey
+from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data.pictures import Stored, Survey
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.home import Home
@@ -63,7 +64,10 @@ PREPARATIONS: dict[str, Preparation] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One preparation that somebody wants. `name`: of the new set. `source`: a folder or file; None where it needs none."""
+    """One preparation that somebody wants.
+
+    `name`: of the new set. `source`: a folder or file; None where it needs none.
+    """
 
     preparation: str
     name: str = ""
@@ -94,7 +98,10 @@ class Asked:
 
 
 def parsed(record: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
-    """A record of options from plain values; numbers may be text. Raises SpecError, one message for each wrong option."""
+    """A record of options from plain values; numbers may be text.
+
+    Raises SpecError, one message for each wrong option.
+    """
     known = options_of(record)
     wrong = [FieldError(name, _unknown(name, known)) for name in values if name not in known]
     try:
@@ -129,12 +136,13 @@ def prepare(
 ) -> Manifest | None:
     """Prepares a set and returns its manifest; None for sets that lie in Keras' cache.
 
-    Does nothing when the set is there with the same content and options. `aside`: an existing folder on the home's disk for what
-    is half-made; by default one in the home, which the owner clears of what a kill has left. `placing` is called right before
-    the finished set takes its place: the last moment to cancel.
+    Does nothing when the set is there with the same content and options. `aside`: an existing folder on the
+    home's disk for what is half-made; by default one in the home, which the owner clears of what a kill has
+    left. `placing` is called right before the finished set takes its place: the last moment to cancel.
 
     Raises:
-        DatasetError, SpecError: see `Asked.check`; the source cannot be read or used; the name is taken by another set.
+        DatasetError, SpecError: see `Asked.check`; the source cannot be read or used; the name is taken by
+            another set.
         HomeError: the home cannot be written, or has too little space.
     """
     chosen = asked.check()

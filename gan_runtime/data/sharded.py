@@ -1,6 +1,7 @@
-"""Data sets on disk: for each field files of rows, `images-00000.npy`, `images-00001.npy`, …, plain NumPy and memory-mapped.
+"""Data sets on disk: for each field files of rows, `images-00000.npy`, …, plain NumPy and memory-mapped.
 
-Nothing but the rows asked for is read, so a set may be larger than the memory. The last `held_out` rows are kept back.
+Nothing but the rows asked for is read, so a set may be larger than the memory. The last `held_out` rows are
+kept back.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ class ShardedSet:
         return ArraySet(self.name, self.fields, training, self.origin, self.note, kept_back)
 
     def check(self) -> None:
-        """Raises DatasetError when a file is missing, cut short, or holds other rows than promised. Reads no rows."""
+        """Raises DatasetError when a file is missing, cut short, or holds other rows than promised.
+
+        Reads no rows.
+        """
         for column in self._columns.values():
             column.maps  # noqa: B018  (opens them)
 
@@ -132,7 +136,10 @@ def _unusable(path: Path, reason: str) -> DatasetError:
 
 
 class FieldWriter:
-    """Writes the rows of one field as they come, in files of about `shard_bytes`. Raises OSError when the disk takes no more."""
+    """Writes the rows of one field as they come, in files of about `shard_bytes`.
+
+    Raises OSError when the disk takes no more.
+    """
 
     def __init__(self, folder: Path, name: str, field: Field, shard_bytes: int = SHARD_BYTES) -> None:
         self._folder, self._name, self._field = folder, name, field

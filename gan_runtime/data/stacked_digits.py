@@ -1,7 +1,8 @@
-"""Stacked digits: three embedded digits in one picture, as its red, green and blue; 1,000 modes, each known by its label.
+"""Stacked digits: three embedded digits as red, green and blue; 1,000 modes, each known by its label.
 
-A generator that has lost modes can be counted. Source: Metz et al. 2017, arXiv:1611.02163, section 3.3.1, and Srivastava et al.
-2017, arXiv:1705.07761, section 4.2, who stack MNIST; here scikit-learn's digits, so that nothing is downloaded.
+A generator that has lost modes can be counted. Source: Metz et al. 2017, arXiv:1611.02163, section 3.3.1, and
+Srivastava et al. 2017, arXiv:1705.07761, section 4.2, who stack MNIST; here scikit-learn's digits, so that
+nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ CLASSES = catalog.DATASETS["stacked_digits"].fields[LABELS].classes  # red, gree
 
 
 def load() -> ArraySet:
-    """Pictures uint8 (20000, 28, 28, 3); label 123 is a red 1, a green 2 and a blue 3. 2,000 others are held out."""
+    """Pictures uint8 (20000, 28, 28, 3); label 123 is a red 1, a green 2 and a blue 3. 2,000 are held out."""
     single = digits.load()
     images, numbers = single.resident[IMAGES][..., 0], single.resident[LABELS]
     chosen = np.random.RandomState(SEED).randint(len(images), size=(ROWS + HELD_OUT, 3))

@@ -13,7 +13,9 @@ from gan_runtime.runtime import commands
 
 
 def remove_data(home: Home, name: str) -> None:
-    """Removes a prepared data set for good. Ended runs that were trained on it stay; to resume one, prepare it again.
+    """Removes a prepared data set for good.
+
+    Ended runs that were trained on it stay; to resume one, prepare it again.
 
     Raises:
         DatasetError: there is no such prepared set.
@@ -30,7 +32,7 @@ def remove_data(home: Home, name: str) -> None:
 
 
 def _live_on(run: RunDir, name: str) -> str:
-    """The state of a run that waits or trains on this data set; empty for all others, and for folders that are no run."""
+    """The state of a run that waits or trains on this data set; empty for all others."""
     with contextlib.suppress(GanRuntimeError):
         status = commands.latest_status(run).status
         if status not in ENDED and run.spec().dataset == name:

@@ -1,4 +1,4 @@
-"""One picture file becomes one row: turned, laid on its ground, cut or fitted, of the asked size and color."""
+"""One picture file becomes one row: turned, laid on its ground, cut or fitted, of the asked size."""
 
 from __future__ import annotations
 

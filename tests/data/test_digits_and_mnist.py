@@ -405,7 +405,9 @@ def test_keras_cache_is_found_without_loading_keras(tmp_path: Path, monkeypatch:
 
 @pytest.mark.usefixtures("alone")
 def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
-    """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose files carry no checksum."""
+    """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose files carry
+    no checksum.
+    """
     cache = tmp_path / ".keras" / "datasets" / "fashion-mnist"
     for images in (TRAIN, TEST):
         write_idx(cache / f"{images}.gz", pictures(3))

@@ -1,4 +1,4 @@
-"""Folders and zip files of pictures: what is read, what is left out and counted, and which files are refused as a whole."""
+"""Folders and zip files of pictures: what is read, what is left out, and what is refused as a whole."""
 
 from __future__ import annotations
 

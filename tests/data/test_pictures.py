@@ -1,4 +1,4 @@
-"""Pictures become a data set: labels from folders, a preview before anything is stored, and all or nothing on disk."""
+"""Pictures become a data set: labels from folders, a preview before anything is stored, all or nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import loading, pictures, prepared, preparing
-from gan_runtime.data.pictures import PictureOptions, labels_of
+from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data.pictures import labels_of
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, HomeError, SpecError
 from gan_runtime.home import Home

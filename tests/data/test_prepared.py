@@ -1,4 +1,4 @@
-"""Prepared sets: rows from files larger than the memory, what is said of damaged ones, and finding a set by its name."""
+"""Prepared sets: rows from files larger than the memory, what is said of damaged ones, finding them by name."""
 
 from __future__ import annotations
 

@@ -1,0 +1,81 @@
+"""The options of the preparation `pictures`: what the pictures of a folder become."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from gan_runtime.data.conversion import GROUNDS, Target
+from gan_runtime.options import option
+
+Pixels = Literal["28", "32", "64", "128"]
+Color = Literal["grey", "rgb"]
+Frame = Literal["crop", "fit"]
+Ground = Literal["black", "white", "grey"]
+Labels = Literal["folders", "none"]
+GROUP = "Model and data"
+
+
+class PictureOptions(BaseModel):
+    """What the pictures of a folder become."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pixels: Pixels = option(
+        "64",
+        label="Side",
+        group=GROUP,
+        unit="pixels",
+        choices=get_args(Pixels),
+        help="Width and height of every picture. Smaller ones are left out, never enlarged.",
+        error="pick one of the listed sizes.",
+    )
+    color: Color = option(
+        "rgb",
+        label="Color",
+        group=GROUP,
+        choices=get_args(Color),
+        help="'rgb' keeps three channels, 'grey' the luminance alone (ITU-R 601).",
+        error="pick grey or rgb.",
+    )
+    frame: Frame = option(
+        "crop",
+        label="Frame",
+        group=GROUP,
+        choices=get_args(Frame),
+        help="'crop' cuts out the middle square, 'fit' keeps the whole picture beside the ground.",
+        error="pick crop or fit.",
+    )
+    ground: Ground = option(
+        "black",
+        label="Ground",
+        group=GROUP,
+        choices=get_args(Ground),
+        help="What shows through where a picture is transparent, and beside one that is fitted in.",
+        error="pick one of the listed grounds.",
+    )
+    labels: Labels = option(
+        "folders",
+        label="Labels",
+        group=GROUP,
+        choices=get_args(Labels),
+        help="'folders': each sub-folder is a class, in alphabetical order. 'none': all pictures alike.",
+        error="pick folders or none.",
+    )
+    held_out_percent: float = option(
+        0.0,
+        label="Held out",
+        group=GROUP,
+        unit="%",
+        ge=0,
+        le=50,
+        help="Share of the pictures that no run trains on, kept for measuring.",
+        error="use 0, or about 10.",
+    )
+
+    @property
+    def target(self) -> Target:
+        """What one picture becomes."""
+        channels = 1 if self.color == "grey" else 3
+        return Target(int(self.pixels), channels, GROUNDS[self.ground], self.frame == "crop")
