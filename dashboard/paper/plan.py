@@ -106,7 +106,7 @@ def _image_text(name: str, one: Availability) -> str:
 
 def _offer(runtime: Runtime, host: Host, plan: Plan) -> None:
     parts = ", ".join(f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies)
-    seconds = study_time.seconds(runtime.store, host, plan.studies)
+    seconds = study_time.seconds(runtime, host, plan.studies)
     time = (
         f"about {words.duration(seconds)} of training, by runs like these"
         if seconds

@@ -168,7 +168,7 @@ def _whole(repeats: str) -> int:
 def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     count = len(design.runs)
     host = host_view.known(runtime)
-    seconds = study_time.seconds(runtime.store, host, [design]) if host else None
+    seconds = study_time.seconds(runtime, host, [design]) if host else None
     columns = st.columns(2)
     columns[0].metric("Runs", words.count(count))
     columns[1].metric(

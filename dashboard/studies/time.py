@@ -9,22 +9,22 @@ from dashboard import actions
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.hosts import Host
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 
 HELP = "From the speed of runs like these that trained on this host. Unknown before there are any."
 
 
-def seconds(store: Store, host: Host, designs: Iterable[StudyDesign]) -> float | None:
+def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> float | None:
     """Pure training of all their runs one after another; None while a run is unlike all that this host has trained."""
     known: dict[RunSpec, float | None] = {}
     total = 0.0
     for planned in (run for design in designs for run in design.runs):
         alike = planned.spec.model_copy(update={"seed": 0, "name": ""})  # repeats differ in these
         if alike not in known:
-            known[alike] = _seconds(store, host, alike)
+            known[alike] = _seconds(runtime, host, alike)
         one = known[alike]
         if one is None:
             return None
@@ -32,10 +32,10 @@ def seconds(store: Store, host: Host, designs: Iterable[StudyDesign]) -> float |
     return total
 
 
-def _seconds(store: Store, host: Host, spec: RunSpec) -> float | None:
-    data = actions.attempt(partial(loading.availability, spec.dataset))
+def _seconds(runtime: Runtime, host: Host, spec: RunSpec) -> float | None:
+    data = actions.attempt(partial(loading.availability, spec.dataset, runtime.home))
     accelerator = actions.attempt(partial(host.resolve, spec))
     if data is None or accelerator is None:
         return None
-    rate = queries.typical_images_per_s(store, spec, accelerator, host.cpu_model)
+    rate = queries.typical_images_per_s(runtime.store, spec, accelerator, host.cpu_model)
     return estimate.training_seconds(spec, data.images, rate) if rate else None

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from gan_runtime.data.conversion import GROUNDS, Target
-from gan_runtime.options import option
+from gan_runtime.options import OptionRecord, option
 
 Pixels = Literal["28", "32", "64", "128"]
 Color = Literal["grey", "rgb"]
@@ -17,10 +15,8 @@ Labels = Literal["folders", "none"]
 GROUP = "Model and data"
 
 
-class PictureOptions(BaseModel):
+class PictureOptions(OptionRecord):
     """What the pictures of a folder become."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pixels: Pixels = option(
         "64",

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from gan_runtime import disk, options
 from gan_runtime.data import keras_sets, picture_files, pictures, prepared
 from gan_runtime.data.contract import Progress
@@ -26,7 +24,7 @@ from gan_runtime.data.pictures import Stored, Survey
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.home import Home
-from gan_runtime.options import Option
+from gan_runtime.options import Option, OptionRecord
 from gan_runtime.records.kinds import now
 
 __all__ = ["PREPARATIONS", "Asked", "Preparation", "Survey", "prepare", "survey"]
@@ -34,10 +32,8 @@ __all__ = ["PREPARATIONS", "Asked", "Preparation", "Survey", "prepare", "survey"
 VERSION = 1  # of what a preparation makes of the same files and options
 
 
-class NoOptions(BaseModel):
+class NoOptions(OptionRecord):
     """Of a preparation that has none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Preparation:
 
     title: str
     summary: str
-    options: type[BaseModel] = NoOptions
+    options: type[OptionRecord] = NoOptions
     makes_files: bool = False
 
 
@@ -74,7 +70,7 @@ class Asked:
     source: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def check(self) -> BaseModel:
+    def check(self) -> OptionRecord:
         """The options as their record; everything is checked that can be known without reading the source.
 
         Raises:
@@ -97,26 +93,23 @@ class Asked:
         return parsed(known.options, self.options)
 
 
-def parsed(record: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+def parsed(record: type[OptionRecord], values: Mapping[str, Any]) -> OptionRecord:
     """A record of options from plain values; numbers may be text.
 
     Raises SpecError, one message for each wrong option.
     """
     known = options_of(record)
-    wrong = [FieldError(name, _unknown(name, known)) for name in values if name not in known]
-    try:
-        right = {name: str(value) for name, value in values.items() if name in known}
-        built = record.model_validate(right)
-    except ValidationError as error:
-        wrong += [options.in_words(detail, known) for detail in error.errors()]
+    right = {name: str(value) for name, value in values.items() if name in known}
+    built, wrong = options.tried(record.model_validate, right, known)
+    wrong += [FieldError(name, _unknown(name, known)) for name in values if name not in known]
     if wrong:
         raise SpecError(wrong)
     return built
 
 
-def options_of(record: type[BaseModel]) -> dict[str, Option]:
+def options_of(record: type[OptionRecord]) -> Mapping[str, Option]:
     """For a form: the options by name."""
-    return {name: options.read_option(name, info) for name, info in record.model_fields.items()}
+    return options.of(record)
 
 
 def survey(asked: Asked, progress: Progress) -> Survey:
@@ -201,7 +194,7 @@ def _placed(home: Home, folder: Path, manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _content(asked: Asked, chosen: BaseModel, progress: Progress) -> str:
+def _content(asked: Asked, chosen: OptionRecord, progress: Progress) -> str:
     """A hash of what the set is made of, and of how."""
     if asked.source is None:
         return ""

@@ -1,0 +1,107 @@
+"""Which data sets a run may have: any that is prepared, if it has the fields that the workload reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.data import door, prepared, preparing
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError, RunStateError
+from gan_runtime.fields import IMAGES, LABELS, labels, needed, pictures
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, data_removal
+from gan_runtime.spec import RunSpec
+from gan_runtime.tpu import plan as planning
+from tests.data.conftest import RED, Pack, encoded
+
+Prepare = Callable[..., None]
+
+
+@pytest.fixture
+def prepare(home: Home, spread: Pack) -> Prepare:
+    """`prepare(pixels="28", color="grey")` prepares eight pictures as `photos`."""
+
+    def make(**options: str) -> None:
+        folder: Path = spread({f"{number}.png": encoded(RED) for number in range(8)})
+        preparing.prepare(home, Asked("pictures", "photos", folder, options), lambda *_: None)
+
+    return make
+
+
+def sentence(act: Callable[[], Any]) -> str:
+    with pytest.raises(DatasetError) as refused:
+        act()
+    return str(refused.value)
+
+
+def photos(**options: Any) -> RunSpec:
+    return RunSpec.parse({"dataset": "photos", "batch_size_global": 8, **options})
+
+
+def test_a_run_may_name_any_prepared_set_that_fits(home: Home, host: Host, prepare: Prepare) -> None:
+    prepare(pixels="28", color="grey")
+    assert commands.submit(home, photos(), host).spec().dataset == "photos"
+    assert door.check(photos(), home) == {IMAGES: pictures(28, 28, 1)}
+    assert door.rows("photos", home) == 8
+
+
+def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
+    home: Home, host: Host, prepare: Prepare
+) -> None:
+    prepare(pixels="32", color="rgb")
+    said = sentence(lambda: commands.submit(home, photos(), host))
+    assert said == (
+        "data set photos does not fit workload dcgan_mnist: its images are 32 × 32 × 3, but 28 × 28 × 1 is needed: "
+        "use a data set of grey pictures of 28 pixels, or another workload."
+    )
+    values = photos().model_dump() | {"batch_size_global": 64}
+    assert sentence(lambda: planning.make(values, "v3:2x2", home=home)) == said
+    assert not home.run_dirs()
+
+
+def test_stacked_digits_do_not_fit_networks_for_grey_pictures() -> None:
+    spec = RunSpec.parse({"dataset": "stacked_digits"})
+    assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(lambda: door.check(spec))
+
+
+def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host: Host) -> None:
+    said = sentence(lambda: commands.submit(home, photos(), host))
+    assert said.startswith(
+        "no data set is called 'photos', there are digits, stacked_digits, mnist, fashion_mnist"
+    )
+
+
+def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(home: Home, host: Host, prepare: Prepare) -> None:
+    prepare(pixels="28", color="grey")
+    said = sentence(lambda: commands.submit(home, photos(batch_size_global=16), host))
+    assert "but photos has only 8 images" in said
+
+
+def test_labels_where_none_are_is_told() -> None:
+    offered = {IMAGES: pictures(28, 28, 1)}
+    advice = "use an unconditional workload"
+    said = sentence(lambda: needed(offered, LABELS, lambda shape: shape == (), "one number", advice))
+    assert said == "it has no labels, only images: use an unconditional workload."
+    assert needed(
+        {LABELS: labels(("a",))}, LABELS, lambda shape: shape == (), "one number", advice
+    ).classes == ("a",)
+
+
+def test_a_set_that_a_waiting_run_needs_is_not_removed(
+    home: Home, prepare: Prepare, new_run: Callable[..., RunDir]
+) -> None:
+    prepare(pixels="28", color="grey")
+    run = new_run("quick-0001", dataset="photos")
+    new_run("quick-0002", dataset="digits")
+    with pytest.raises(RunStateError) as refused:
+        data_removal.remove_data(home, "photos")
+    assert str(refused.value) == "data set photos is used by run quick-0001, which is queued: stop it first."
+    commands.delete(run)
+    data_removal.remove_data(home, "photos")
+    assert prepared.names(home) == []
