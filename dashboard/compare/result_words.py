@@ -10,7 +10,7 @@ import pandas as pd
 
 from dashboard import words
 from gan_runtime.catalog.declared import Declared
-from gan_runtime.metrics import Role
+from gan_runtime.metrics import Metric, Role
 
 Best = Literal["lowest", "highest", "nearest", "none"]
 
@@ -62,7 +62,14 @@ def has(known: Declared, name: str) -> bool:
 def results(known: Declared) -> dict[str, Result]:
     """The results that runs of these workloads can have, by the column of `queries.results`."""
     losses = {loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format) for loss in known.losses}
-    return {name: result for name, result in RESULTS.items() if has(known, name)} | losses
+    rated = {f"{metric.name}_best": rated_result(metric) for metric in known.rated}
+    return rated | {name: result for name, result in RESULTS.items() if has(known, name)} | losses
+
+
+def rated_result(metric: Metric) -> Result:
+    """The best epoch of a number of which one way is better."""
+    best: Best = "lowest" if metric.better == "lower" else "highest"
+    return Result(f"{metric.title}, best epoch", metric.axis, metric.format, best)
 
 
 GAP_HELP = (
@@ -96,14 +103,17 @@ def text(name: str, value: float) -> str:
     return f"{100 * value:.1f} %" if is_share else f"{value:.3f}"
 
 
-def front(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.DataFrame:
     """The runs of `queries.results` that no other run beats in both training time and the result, fastest first.
 
     Runs in which one of the two was not measured are left out. Where nothing is better, as with losses, the front is empty.
+    `result`: what is better, for one that is declared by a workload.
     """
     known = frame.dropna(subset=["seconds", name])
-    distance = RESULTS[name].distance if name in RESULTS else lambda _: math.nan
-    known = known.assign(distance=[distance(value) for value in known[name]]).dropna(subset=["distance"])
+    judged = result or RESULTS.get(name) or Result("", "", "")
+    known = known.assign(distance=[judged.distance(value) for value in known[name]]).dropna(
+        subset=["distance"]
+    )
     ordered = known.sort_values(["seconds", "distance"], kind="stable")
     best_before = ordered["distance"].cummin().shift(fill_value=math.inf)
     return ordered[ordered["distance"] < best_before].drop(columns="distance")

@@ -32,8 +32,7 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
     st.header("Best epoch, beside the last")
     shown = pd.DataFrame({"Run": list(grouping.unique_names(rows).values())})
     config = {"Run": st.column_config.TextColumn("Run", pinned=True)}
-    shown_results = {name: texts for name, texts in JUDGED.items() if result_words.has(known, name)}
-    for name, (title, help_text, form) in shown_results.items():
+    for name, (title, help_text, form) in _judged(known).items():
         factor = 100.0 if form == PERCENT else 1.0
         shown[f"{title}, best"] = results[f"{name}_best"].to_numpy() * factor
         shown[f"at epoch ({title})"] = results[f"{name}_best_epoch"].to_numpy()
@@ -43,6 +42,19 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
         config[f"{title}, last"] = st.column_config.NumberColumn("last", format=form)
     st.dataframe(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
     st.caption(result_words.BEST_CAPTION)
+
+
+def _judged(known: Declared) -> dict[str, tuple[str, str, str]]:
+    """Title, help and format of what has a best epoch in runs of these workloads, by the beginning of its columns."""
+    rated = {
+        metric.name: (
+            metric.title,
+            f"{metric.axis}. Best: the {result_words.rated_result(metric).best}.",
+            "%.4g",
+        )
+        for metric in known.rated
+    }
+    return rated | {name: texts for name, texts in JUDGED.items() if result_words.has(known, name)}
 
 
 def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared) -> None:
@@ -64,7 +76,7 @@ def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series],
         )
         return
     known = known.assign(text=[result_words.text(name, value) for value in known[name]])
-    front = result_words.front(known, name)
+    front = result_words.front(known, name, offered[name])
     _draw(result_charts.scatter(known, front, _colors(drawn), offered[name], name), f"compare.scatter.{name}")
     missing = len(rows) - len(known)
     if missing:

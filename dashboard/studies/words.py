@@ -58,7 +58,8 @@ class Measure:
         return "Geometric mean" if self.by_factors else "Mean"
 
 
-LOSS_HELP = "Mean over the last epoch. A loss of a GAN is no measure of its images."
+MEAN_HELP = "Mean over the last epoch."
+LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."
 MEASURES = {
     "epoch_seconds": Measure(
         "Time per epoch", "s", help="Median of a run's epochs after the first, which holds the compiling."
@@ -84,17 +85,19 @@ MEASURES = {
 
 
 def measure_of(name: str) -> Measure:
-    """The measure of a column of `queries.study_results`; a column that is none of ours is a loss."""
+    """The measure of a column of `queries.study_results`; a column that is none of ours is a number that a workload declares."""
     if name in MEASURES:
         return MEASURES[name]
     known = declared.together(catalog.WORKLOADS)
-    loss = next(loss for loss in known.losses if loss.name == name)
-    return Measure(known.loss_title(loss), loss.unit, loss.format, help=LOSS_HELP, by_factors=False)
+    metric = next(metric for metric in known.compared if metric.name == name)
+    if metric.role == "loss":
+        return Measure(known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False)
+    return Measure(metric.title, metric.unit, help=MEAN_HELP, by_factors=False)
 
 
 def measures(results: pd.DataFrame) -> dict[str, Measure]:
-    """What these results can tell: the losses of the workloads stand before the last measure."""
-    names = {loss.name for loss in declared.together(catalog.WORKLOADS).losses}
+    """What these results can tell: what the workloads declare stands before the last measure."""
+    names = {metric.name for metric in declared.together(catalog.WORKLOADS).compared}
     *first, last = MEASURES
     return {name: measure_of(name) for name in [*first, *(name for name in results if name in names), last]}
 

@@ -29,6 +29,16 @@ class Declared:
         return tuple(metric for metric in self.metrics if metric.role == "loss")
 
     @property
+    def rated(self) -> tuple[Metric, ...]:
+        """Numbers of which one way is better."""
+        return tuple(metric for metric in self.metrics if metric.better)
+
+    @property
+    def compared(self) -> tuple[Metric, ...]:
+        """What the report of a study tells of each variant."""
+        return (*self.losses, *(metric for metric in self.rated if metric not in self.losses))
+
+    @property
     def histograms(self) -> dict[str, Judgement]:
         """The judgements by the names of their histograms."""
         return {metrics.histogram(metrics.SCORE, judged.name): judged for judged in self.judgements}

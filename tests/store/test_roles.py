@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from dashboard.compare import result_words
+from gan_runtime import catalog
 from gan_runtime.catalog import declared
+from gan_runtime.metrics import Metric
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
@@ -100,4 +104,31 @@ def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> 
     ]
     assert stored.rows("SELECT DISTINCT per_epoch FROM metrics WHERE metric = 'gradient_norm_generator'") == [
         (True,)
+    ]
+
+
+def test_a_number_with_a_better_way_has_a_best_epoch(
+    monkeypatch: pytest.MonkeyPatch, new_run: NewRun, take_in: Callable[[], None], store: Store
+) -> None:
+    entry = catalog.WORKLOADS["dcgan_mnist"]
+    modes = Metric("mode_count", "Modes", "Modes found", per_epoch=True, better="higher")
+    monkeypatch.setitem(catalog.WORKLOADS, "dcgan_mnist", replace(entry, metrics=(*entry.metrics, modes)))
+    counted = {1: 7.0, 2: 9.0, 3: 9.0, 4: float("nan"), 5: 8.0}
+    journal.append(
+        new_run("known-0001").trainer_journal(),
+        1,
+        *(
+            journal.EpochScores(epoch=epoch, step=epoch, wall_s=1.0, values={"mode_count": number})
+            for epoch, number in counted.items()
+        ),
+    )
+    take_in()
+    [found] = queries.results(store, ["known-0001"]).to_dict("records")
+    assert [found[f"mode_count_{part}"] for part in ("best", "best_epoch", "last")] == [9.0, 2.0, 8.0]
+    known = queries.declared_of(store, ["known-0001"])
+    assert result_words.results(known)["mode_count_best"].best == "highest"
+    assert [metric.name for metric in known.compared] == [
+        "loss_generator",
+        "loss_discriminator",
+        "mode_count",
     ]

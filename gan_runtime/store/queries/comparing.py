@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
-from gan_runtime.metrics import Role
-from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
+from gan_runtime.metrics import Metric, Role
+from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.queries.metrics import DEVICES, EVERYTHING, Window, XAxis, buckets
 from gan_runtime.store.store import Store
 
@@ -67,11 +69,13 @@ _DISTANCES = {
 def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """What came out of some runs, a row each, in the order of `run_ids`.
 
-    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the epochs) and its _best,
-    _best_epoch, _last; one of each loss that their workloads declare (its name; last step); and of score_gap (|mean D(x) − mean D(G(z))|,
-    best: 0), accuracy (mean of D's two accuracies, best: 0.5) and spread_ratio (generated over real, best: 1) each _best,
-    _best_epoch, _last over the ends of the epochs, by the roles that the workloads give their numbers. What a run has not
-    measured, or has no number for, is NaN; of several best epochs the first counts.
+    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the
+    epochs) and its _best, _best_epoch, _last; one of each loss that their workloads declare (its name; last
+    step); and of score_gap (|mean D(x) − mean D(G(z))|, best: 0), accuracy (mean of D's two accuracies,
+    best: 0.5) and spread_ratio (generated over real, best: 1) each _best, _best_epoch, _last over the ends of
+    the epochs, by the roles that the workloads give their numbers; the same of each number of which they
+    declare a better way, over the means of the epochs. What a run has not measured, or has no number for, is
+    NaN; of several best epochs the first counts.
     """
     known = declared_of(store, run_ids)
     best = ", ".join(
@@ -85,7 +89,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
         WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
             SELECT run_id, images_per_step, {DEVICES} AS devices FROM ingest.created
         ), ends AS (
-            SELECT run_id, max(wall_s) AS seconds, max(step) AS step{loss_columns(known, "arg_max(value, step)")}
+            SELECT run_id, max(wall_s) AS seconds, max(step) AS step{columns_of(known.losses, "arg_max(value, step)")}
             FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id
         ), rates AS (
             SELECT run_id, median(images_per_s) AS images_per_s, max(images_per_s) AS images_per_s_best,
@@ -98,14 +102,29 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
                    ({_of_role("accuracy_on_real")} + {_of_role("accuracy_on_generated")}) / 2 AS accuracy,
                    nullif(greatest({_of_role("spread_of_generated")}, 0), 0) / nullif({_of_role("spread_of_real")}, 0) AS spread_ratio
             FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
-        ), judged AS (SELECT run_id, {best} FROM scores GROUP BY run_id)
+        ), judged AS (SELECT run_id, {best} FROM scores GROUP BY run_id
+        ), means AS (
+            SELECT run_id, metric, epoch, avg(value) AS value FROM scalars
+            WHERE list_contains($runs, run_id) AND list_contains($rated, metric) AND isfinite(value) GROUP BY ALL
+        ), rated AS (SELECT run_id{_best_and_last(known.rated)} FROM means GROUP BY run_id)
         SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS images,
-               rates.* EXCLUDE (run_id){loss_names(known, "ends")}, judged.* EXCLUDE (run_id)
+               rates.* EXCLUDE (run_id){names_of(known.losses, "ends")}, judged.* EXCLUDE (run_id), rated.* EXCLUDE (run_id)
         FROM wanted LEFT JOIN specs USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
-        LEFT JOIN judged USING (run_id) ORDER BY place
+        LEFT JOIN judged USING (run_id) LEFT JOIN rated USING (run_id) ORDER BY place
         """,
-        {"runs": run_ids},
+        {"runs": run_ids, "rated": [metric.name for metric in known.rated]},
     ).pipe(lambda frame: frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64")))
+
+
+def _best_and_last(rated: Iterable[Metric]) -> str:
+    """Columns _best, _best_epoch and _last of each of some metrics, over the means of its epochs."""
+    return "".join(
+        columns_of([metric], f"arg_min(value, ({far}, epoch))", "_best")
+        + columns_of([metric], f"arg_min(epoch, ({far}, epoch))", "_best_epoch")
+        + columns_of([metric], "arg_max(value, epoch)", "_last")
+        for metric in rated
+        for far in ["value" if metric.better == "lower" else "-value"]
+    )
 
 
 def _of_role(role: Role) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from gan_runtime.catalog import declared
@@ -34,16 +35,17 @@ def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:
     }
 
 
-def loss_columns(known: Declared, expression: str) -> str:
-    """Columns of a SELECT over `scalars`, one a declared loss and of its name, each after a comma: `expression` over its rows."""
+def columns_of(metrics: Iterable[Metric], expression: str, ending: str = "") -> str:
+    """Columns of a SELECT over `scalars`, one a metric, of its name and `ending`, each after a comma: `expression` of its rows."""
     return "".join(
-        f", {expression} FILTER (metric = {_text(loss.name)}) AS {_name(loss.name)}" for loss in known.losses
+        f", {expression} FILTER (metric = {_text(metric.name)}) AS {_name(metric.name + ending)}"
+        for metric in metrics
     )
 
 
-def loss_names(known: Declared, table: str) -> str:
-    """These columns of `table` by their names, each after a comma."""
-    return "".join(f", {table}.{_name(loss.name)}" for loss in known.losses)
+def names_of(metrics: Iterable[Metric], table: str) -> str:
+    """Columns of `table` with the names of metrics, each after a comma."""
+    return "".join(f", {table}.{_name(metric.name)}" for metric in metrics)
 
 
 def _text(name: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from gan_runtime.errors import UnknownRunError, quoted
 from gan_runtime.records.journal import ACTIVE
-from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
+from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
 
 
@@ -111,10 +111,10 @@ def run_table(store: Store) -> pd.DataFrame:
     return store.frame(
         f"""
         WITH ends AS (
-            SELECT run_id, max(wall_s) AS seconds{loss_columns(known, "arg_max(value, step)")} FROM scalars GROUP BY run_id
+            SELECT run_id, max(wall_s) AS seconds{columns_of(known.losses, "arg_max(value, step)")} FROM scalars GROUP BY run_id
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
-               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s{loss_names(known, "ends")},
+               r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s{names_of(known.losses, "ends")},
                ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pandas as pd
 
-from gan_runtime.store.queries.declaring import declared_of, loss_columns, loss_names
+from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.queries.speed import progress
 from gan_runtime.store.store import Store
@@ -94,8 +94,8 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
 
     Columns: run_id, variant, variant_index, repeat, status, color, epochs (as planned), seconds (of training), epoch_seconds
     (median of the epochs after the first of each attempt, which holds the compiling), images_per_s (likewise), steady_step,
-    trace, compile, first_call (seconds, newest attempt), memory_bytes (highest), one of each loss that the runs' workloads
-    declare (its name; mean over the last epoch), spread_ratio (spread of generated images over that of real ones after the last
+    trace, compile, first_call (seconds, newest attempt), memory_bytes (highest), one of each loss, and of each number with a better
+    way, that the runs' workloads declare (its name; mean over the last epoch), spread_ratio (spread of generated images over that of real ones after the last
     epoch, docs/metrics.md). What was not measured is NULL.
     """
     members = store.rows("SELECT run_id FROM ingest.created WHERE study->>'study_id' = ?", [study_id])
@@ -113,7 +113,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
         ), last AS (
             SELECT run_id, max(epoch) AS epoch, max(wall_s) AS seconds FROM scalars SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), ends AS (
-            SELECT run_id, any_value(last.seconds) AS seconds{loss_columns(known, "avg(value)")}
+            SELECT run_id, any_value(last.seconds) AS seconds{columns_of(known.compared, "avg(value)")}
             FROM scalars JOIN last USING (run_id, epoch) GROUP BY run_id
         ), spreads AS (
             SELECT run_id, avg(value) FILTER (role = 'spread_of_generated')
@@ -127,7 +127,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
             FROM phases SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory SEMI JOIN chosen USING (run_id) GROUP BY run_id)
         SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, ends.seconds, epoch_seconds, images_per_s,
-               steady_step, trace, compile, first_call, memory_bytes{loss_names(known, "ends")}, spread_ratio
+               steady_step, trace, compile, first_call, memory_bytes{names_of(known.compared, "ends")}, spread_ratio
         FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN spreads USING (run_id)
              LEFT JOIN times USING (run_id) LEFT JOIN peaks USING (run_id)
         ORDER BY variant_index, chosen.repeat
