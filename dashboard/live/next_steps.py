@@ -8,14 +8,15 @@ import streamlit as st
 
 from dashboard.frame import places
 from dashboard.launch import fields
+from gan_runtime import catalog
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
 
 def show(store: Store, row: RunRow) -> None:
-    """Two ways to go on."""
-    if st.button(
+    """Two ways to go on. A workload that this version does not have cannot be trained again."""
+    if row.workload in catalog.WORKLOADS and st.button(
         "Run again with changes", icon=":material/replay:", help="Opens Launch with the options of this run."
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])

@@ -71,6 +71,7 @@ def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
     assert titles(app)[0] == "How long does an epoch take?"
     assert {"Loss generator", "D fake", "Spread real"} <= set(titles(app))
     assert not [metric for metric in app.metric if metric.label.startswith("Loss")]
+    assert "Run again with changes" not in [button.label for button in app.button]
     for page in ("home", "runs"):
         assert not show(page).exception
     compare = show("compare", runs="quick-0001,quick-0002")
