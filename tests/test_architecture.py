@@ -189,12 +189,8 @@ def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
 
 # Where names of networks, losses and scores may stand as literals: the Paper page compares with one paper's pair of networks.
 NAMED_AS_IN_THE_PAPER = ("dashboard/paper",)
-# Words about options and pictures, which move into the catalog with these.
-STILL_TO_MOVE = (
-    "dashboard/option_words.py",
-    "dashboard/launch/shown_when.py",
-    "dashboard/samples/sample_images.py",
-)
+# Words about options, which move into the catalog with these.
+STILL_TO_MOVE = ("dashboard/option_words.py", "dashboard/launch/shown_when.py")
 
 
 def names_of_the_catalog() -> set[str]:
