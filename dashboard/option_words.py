@@ -34,7 +34,7 @@ CHOICES = {
     "non_saturating": "non-saturating",
     "together": "together, from one pass",
     "in_turn": "in turn: D, then G",
-    "live": "generator in training",
+    "live": "weights in training",
     "ema": "moving average",
     "per_replica": "each replica's share",
     "synchronised": "the whole batch",

@@ -18,7 +18,7 @@ SHOWN_WHEN: dict[str, OneOf | Above] = {
     "momentum": OneOf("optimizer", ("sgd",), "SGD"),
     "restart_epochs": OneOf("learning_rate_schedule", ("cosine_restarts",), "the cosine schedule"),
     "reference_batch": OneOf("learning_rate_scaling", ("linear", "sqrt"), "rates by batch"),
-    "samples_from": Above(("ema_decay",), 0, "a generator average"),
+    "samples_from": Above(("ema_decay",), 0, "a moving average"),
     "batch_norm": SEVERAL_REPLICAS,
     "all_reduce_type": SEVERAL_REPLICAS,
     "sync_every_steps": SEVERAL_REPLICAS,
