@@ -98,8 +98,8 @@ def _step_axis(group: Group) -> dict[str, Any]:
     """Scale and axis of numbers of the steps. Loss scales are powers of two."""
     if group.log:
         return {"scale": alt.Scale(type="log", base=2), "axis": alt.Axis(format="~s", tickCount=4)}
-    rates = {"format": "~g"} if group.format.endswith("e") else {}  # others as they are: 1,500 and 0.02
-    axis = {"axis": alt.Axis(tickCount=4, **rates)}
+    is_rate = group.format.endswith("e")  # others are written out: 1,500 and 0.02
+    axis = {"axis": alt.Axis(tickCount=4, format="~g") if is_rate else alt.Axis(tickCount=4)}
     return {"scale": alt.Scale(domain=list(group.panel.domain)), **axis} if group.panel.domain else axis
 
 
