@@ -36,6 +36,11 @@ def plain(text: str) -> str:
     return LOOKED_FOR.sub(rf"\g<0>{JOINER}", escaped)
 
 
+def capitalized(text: str) -> str:
+    """The reason of a state as a sentence of its own."""
+    return text[:1].upper() + text[1:]
+
+
 def duration(seconds: float | None) -> str:
     """41 ms · 3.4 s · 1 m 42 s · 2 h 05 m; a dash when unknown."""
     if seconds is None:

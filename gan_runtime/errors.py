@@ -19,6 +19,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
+├── JobError                    no such background job, or its state does not allow this
 ├── SurfaceError                a loss surface could not be computed
 ├── CheckpointError             no checkpoint can be read
 ├── NonFiniteError              a loss became NaN or infinite; names metric and step
@@ -148,6 +149,10 @@ class UnknownRunError(GanRuntimeError):
 
 class RunStateError(GanRuntimeError):
     """The run's state does not allow what was asked."""
+
+
+class JobError(GanRuntimeError):
+    """There is no such background job, or its state does not allow what was asked."""
 
 
 class SurfaceError(GanRuntimeError):

@@ -1,4 +1,4 @@
-"""Where everything of one installation lies: results.duckdb, runs/, and the lock of their owner."""
+"""Where everything of one installation lies: results.duckdb, runs/, jobs/, data/, and the lock of their owner."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gan_runtime.records.rundir import RunDir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
+LAST_NUMBER = ".last-number"
 # Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others, and
 # none whose number would use up those that are left for the home's own runs.
 SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
@@ -89,6 +90,11 @@ class Home:
         return self.path / "data"
 
     @property
+    def jobs(self) -> Path:
+        """One folder per background job; missing before the first."""
+        return self.path / "jobs"
+
+    @property
     def owner_lock(self) -> Path:
         """Held by the process that owns the store and supervises the runs."""
         return self.path / "runs" / ".owner.lock"
@@ -96,7 +102,7 @@ class Home:
     @property
     def last_number_file(self) -> Path:
         """The highest number that a run was ever given here, so that no number is given twice."""
-        return self.path / "runs" / ".last-number"
+        return self.runs / LAST_NUMBER
 
     def prepare(self) -> Home:
         """Makes the folders and proves that they can be written.

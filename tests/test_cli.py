@@ -397,7 +397,7 @@ def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
     path = write_idx(tmp_path / "data/mnist/train-images-idx3-ubyte", np.zeros((300, 28, 28), np.uint8))
     path.write_bytes(path.read_bytes()[:-1])
     monkeypatch.setattr(
-        loading, "ensure", lambda _: Availability(True, 300, "")
+        loading, "availability", lambda *_: Availability(True, 300, "")
     )  # so that only the trainer finds out
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
     result = command("train", *TINY, "--set", "dataset=mnist")
@@ -739,17 +739,20 @@ def test_an_empty_data_folder_is_refused(
 
 
 @pytest.mark.usefixtures("known_host")
-def test_a_dataset_that_cannot_be_downloaded_is_refused(
-    place: Path, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_whose_data_cannot_be_downloaded_fails_with_the_reason(
+    command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GAN_DATA_DIR", "KERAS_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody answers on the discard port
-    sentence = refused(command("train", "--preset", "paper"))
-    assert sentence.startswith("mnist is not on this machine and Keras could not download it")
-    assert not place.exists()
+    result = command("train", "--preset", "paper")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1].startswith(
+        "run paper-0001 is failed: data set mnist was not prepared (failed): mnist is not on this machine and Keras could not "
+        "download it"
+    )
 
 
 @pytest.mark.usefixtures("known_host")

@@ -24,7 +24,8 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.runtime.supervisor import INTRODUCTION_SECONDS, SILENCE_SECONDS, Supervisor
+from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS, SILENCE_SECONDS
+from gan_runtime.runtime.supervisor import Supervisor
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
@@ -408,7 +409,7 @@ def test_a_trainer_without_data_fails_with_the_reason(
 ) -> None:
     """The images were there when the run was queued, and gone when it started."""
     first = runtime.submit(RunSpec.parse(LONG))
-    monkeypatch.setattr("gan_runtime.data.loading.ensure", lambda *_: runtime_data(60_000))
+    monkeypatch.setattr("gan_runtime.data.loading.availability", lambda *_: runtime_data(60_000))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
     run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
     runtime.stop(first.run_id)

@@ -27,6 +27,7 @@ page = st.navigation(
         "Train": [
             st.Page(places.HOME, title="Home", icon=":material/home:", default=True),
             st.Page(places.LAUNCH, title="Launch", icon=":material/rocket_launch:", url_path="launch"),
+            st.Page(places.DATA, title="Data", icon=":material/photo_library:", url_path="data"),
             st.Page(places.LIVE, title="Live", icon=":material/monitoring:", url_path="live"),
         ],
         "Runs": [

@@ -7,6 +7,7 @@ from pathlib import Path
 _PAGES = Path(__file__).resolve().parents[2] / "pages"
 HOME = _PAGES / "home.py"
 LAUNCH = _PAGES / "launch.py"
+DATA = _PAGES / "data.py"
 LIVE = _PAGES / "live.py"
 RUNS = _PAGES / "runs.py"
 COMPARE = _PAGES / "compare.py"

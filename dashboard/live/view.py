@@ -16,6 +16,7 @@ from dashboard.samples import kinds, sample_images
 from gan_runtime.catalog import declared
 from gan_runtime.errors import UnknownRunError
 from gan_runtime.metrics import LOSSES, SCORES
+from gan_runtime.runtime import data_requests
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
@@ -91,8 +92,10 @@ def _in_words(row: RunRow, progress: Progress) -> str:
     if row.status == "running":
         return words.balance(declared.of(row.workload), progress.newest)
     if row.status == "queued":
+        if data_requests.WAITS in row.note:
+            return words.capitalized(row.note)
         return "Waiting: one run trains on an accelerator at a time."
-    return row.note[:1].upper() + row.note[1:]
+    return words.capitalized(row.note)
 
 
 def _losses(store: Store, row: RunRow) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gan_runtime import catalog
-from gan_runtime.data import digits, keras_sets, mnist, prepared, stacked_digits
+from gan_runtime.data import digits, mnist, prepared, stacked_digits
 from gan_runtime.data.contract import ArraySet, Availability, DataSet
 from gan_runtime.errors import DatasetError, GanRuntimeError, quoted
 from gan_runtime.fields import Fields
@@ -80,19 +80,6 @@ def known(home: Home) -> dict[str, KnownSet]:
         for name, entry in catalog.DATASETS.items()
     }
     return of_catalog | {name: _prepared(home, name) for name in prepared.names(home)}
-
-
-def ensure(name: str, home: Home | None = None) -> Availability:
-    """As `availability`, but lets Keras download what is missing, in a child process.
-
-    Raises:
-        DatasetError: the rows cannot be had; the message names the ways to get them.
-    """
-    at_hand = availability(name, home)
-    if at_hand.ready:
-        return at_hand
-    keras_sets.prepare(name, lambda *_: None)
-    return availability(name, home)
 
 
 def _prepared(home: Home, name: str) -> KnownSet:

@@ -77,12 +77,14 @@ class Created(_Record):
 
 
 class StatusChange(_Record):
-    """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs."""
+    """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs; `waits_for`: the job
+    that prepares the data set of a waiting run, empty when the data is at hand."""
 
     kind: Literal["status"] = "status"
     status: Status
     reason: str
     queue_rank: float | None = None
+    waits_for: str = ""
 
 
 class Changed(_Record):

@@ -145,12 +145,7 @@ class RunDir:
 
     def log_tail(self, lines: int = 200) -> str:
         """The last lines of the log; empty before the trainer has printed anything."""
-        if not self.log.exists():
-            return ""
-        with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - 64_000))
-            text = file.read().decode("utf-8", errors="replace")
-        return "\n".join(text.splitlines()[-lines:])
+        return log_tail(self.log, lines)
 
     def request_stop(self) -> None:
         """Asks the run to save and end; asking twice changes nothing."""
@@ -171,6 +166,16 @@ class RunDir:
             return introduction.read(self.process_file.read_bytes())
         except OSError:
             return None
+
+
+def log_tail(log: Path, lines: int) -> str:
+    """The last lines of what a process printed; empty before it has printed anything."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 64_000))
+        text = file.read().decode("utf-8", errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

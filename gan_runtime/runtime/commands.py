@@ -13,36 +13,58 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from gan_runtime import disk
 from gan_runtime.data import door, loading
 from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
-from gan_runtime.home import Home, command_line, run_number
+from gan_runtime.home import Home, command_line
 from gan_runtime.hosts import Host
+from gan_runtime.numbering import next_number
 from gan_runtime.records import journal
 from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
-from gan_runtime.records.rundir import RunDir, write_json, write_whole
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime import data_requests
+from gan_runtime.runtime.data_removal import remove_data
+from gan_runtime.runtime.data_requests import cancel_job, look_through, prepare_data
 from gan_runtime.runtime.other_rates import other_rates
+from gan_runtime.runtime.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
+
+__all__ = [
+    "cancel_job",
+    "check",
+    "delete",
+    "latest_status",
+    "look_through",
+    "prepare_data",
+    "remove_data",
+    "rename",
+    "resume",
+    "stop",
+    "submit",
+    "submit_study",
+    "swap_in_queue",
+    "why_not_resumed",
+    "with_engine",
+]
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
 
 
 def check(spec: RunSpec, host: Host, home: Home | None = None) -> str:
-    """The accelerator (cpu, gpu or tpu) on which this host can train `spec`, whose data are at hand and fit. Writes nothing.
+    """The accelerator (cpu, gpu or tpu) on which this host can train `spec`, whose data fit. Writes nothing, and fetches no data.
 
-    `home`: where prepared data sets are looked for.
+    `home`: where prepared data sets lie. One in the making cannot be looked at yet: then the trainer does it.
 
     Raises:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
         SpecError: see `with_engine`.
     """
-    door.check(spec, home)
     accelerator = host.resolve(spec)
     with_engine(spec, host)
-    spec.check_set(loading.ensure(spec.dataset, home).images)
+    if home is None or data_requests.preparing(home, spec.dataset) is None:
+        door.check(spec, home)
+        spec.check_set(loading.availability(spec.dataset, home).images)
     return accelerator
 
 
@@ -65,7 +87,8 @@ def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
     """
     accelerator = check(spec, host, home)
     _check_space(home.prepare())
-    return _queue(home, with_engine(spec, host), accelerator, preset, None)
+    waits_for = data_requests.job_for(home, spec.dataset)
+    return _queue(home, with_engine(spec, host), accelerator, preset, None, waits_for)
 
 
 def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
@@ -75,7 +98,7 @@ def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
     """
     accelerators = [check(planned.spec, host, home) for planned in design.runs]
     _check_space(home.prepare())
-    study_id = f"study-{_next_number(home):04d}"
+    study_id = f"study-{next_number(home.runs):04d}"
     queued: list[RunDir] = []
     try:
         for planned, accelerator in zip(design.runs, accelerators, strict=True):
@@ -94,6 +117,7 @@ def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
                     accelerator,
                     design.question.replace("_", "-"),
                     place,
+                    data_requests.job_for(home, planned.spec.dataset),
                 )
             )
     except HomeError:  # a full disk must not leave half a study
@@ -109,8 +133,11 @@ def _check_space(home: Home) -> None:
     disk.require(home.path, disk.LEAST_BYTES, "starting a run")
 
 
-def _queue(home: Home, spec: RunSpec, accelerator: str, preset: str, study: StudyPlace | None) -> RunDir:
+def _queue(
+    home: Home, spec: RunSpec, accelerator: str, preset: str, study: StudyPlace | None, waits_for: str
+) -> RunDir:
     """`preset`: the name before the number, and with a preset what the run was made from."""
+    reason = data_requests.waiting_for(spec.dataset) if waits_for else "waiting for the accelerator"
     with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
         new = RunDir(Path(aside) / "run")
         new.path.mkdir()
@@ -127,50 +154,14 @@ def _queue(home: Home, spec: RunSpec, accelerator: str, preset: str, study: Stud
                 study=study,
                 images_per_step=spec.images_per_step,
             ),
-            StatusChange(status="queued", reason="waiting for the accelerator", queue_rank=time.time()),
+            StatusChange(status="queued", reason=reason, queue_rank=time.time(), waits_for=waits_for),
         )
         return _place(home, new, preset or "run")
 
 
 def _place(home: Home, new: RunDir, stem: str) -> RunDir:
     """Gives the finished folder the next number, such as quick-0007."""
-    return RunDir(new.path.rename(home.runs / f"{stem}-{_next_number(home):04d}"))
-
-
-def _next_number(home: Home) -> int:
-    """No number is given twice, also when its run is deleted: whoever still holds rows of the old run would mix up the two."""
-    with FileLock(home.last_number_file.with_suffix(".lock")):
-        number = _highest_number(home) + 1
-        write_whole(home.last_number_file, f"{number}\n")
-        return number
-
-
-def _highest_number(home: Home) -> int:
-    """The remembered one or that of a folder: the file may be missing in a home that was copied or written by hand."""
-    try:
-        remembered = home.last_number_file.read_text(encoding="utf-8", errors="replace").strip()
-    except FileNotFoundError:
-        remembered = ""
-    numbers = [number for path in home.runs.iterdir() if (number := run_number(path.name)) is not None]
-    return max([*numbers, int(remembered) if remembered.isdecimal() else 0])
-
-
-def latest_status(run: RunDir) -> StatusChange:
-    """The newest state of a run, read from its journals without any store.
-
-    Raises:
-        RunStateError: no line of them says in what state it is.
-    """
-    changes = [
-        (journal.standing(change, path.name, place), change)
-        for path in run.journals()
-        for place, change in journal.statuses(path)
-    ]
-    if not changes:
-        raise RunStateError(
-            f"run {run.run_id} cannot be read: no line of its journals says in what state it is."
-        )
-    return max(changes, key=lambda item: item[0])[1]
+    return RunDir(new.path.rename(home.runs / f"{stem}-{next_number(home.runs):04d}"))
 
 
 def stop(run: RunDir) -> None:
@@ -206,10 +197,13 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
     if refusal := why_not_resumed(run):
         raise RunStateError(refusal)
     other = other_rates(run, changes or {})
-    _check_space(Home(run.path.parent.parent))
+    home = Home(run.path.parent.parent)
+    _check_space(home)
+    waits_for = data_requests.job_for(home, run.spec().dataset)
     run.stop_file.unlink(missing_ok=True)
-    reason = f"resumed{f' with {other.in_words}' if other else ''}: waiting for the accelerator"
-    queued = StatusChange(status="queued", reason=reason, queue_rank=time.time())
+    what = data_requests.waiting_for(run.spec().dataset) if waits_for else "waiting for the accelerator"
+    reason = f"resumed{f' with {other.in_words}' if other else ''}: {what}"
+    queued = StatusChange(status="queued", reason=reason, queue_rank=time.time(), waits_for=waits_for)
     if other:
         write_json(run.spec_path, other.spec)  # before the journal: the owner may start the trainer at once
         journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=other.spec), queued)
@@ -277,5 +271,7 @@ def swap_in_queue(earlier: list[RunDir], later: list[RunDir]) -> None:
         return
     ranks = sorted(state.queue_rank or 0.0 for state in states)
     for run, state, rank in zip(order, states, ranks, strict=True):
-        moved = StatusChange(status="queued", reason="moved in the queue", queue_rank=rank)
+        moved = state.model_copy(
+            update={"reason": "moved in the queue", "queue_rank": rank, "at": journal.now()}
+        )
         journal.append(run.supervisor_journal, state.attempt, moved)

@@ -9,7 +9,7 @@ from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.runtime.run_state import latest_status
 
 
 def remove_data(home: Home, name: str) -> None:
@@ -34,7 +34,7 @@ def remove_data(home: Home, name: str) -> None:
 def _live_on(run: RunDir, name: str) -> str:
     """The state of a run that waits or trains on this data set; empty for all others."""
     with contextlib.suppress(GanRuntimeError):
-        status = commands.latest_status(run).status
+        status = latest_status(run).status
         if status not in ENDED and run.spec().dataset == name:
             return status
     return ""

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from gan_runtime.home import Home
+from gan_runtime.jobs import uploads
 from gan_runtime.records.rundir import RunDir
 
 IDLE_SECONDS = (
@@ -27,8 +28,9 @@ def of_home(home: Home) -> None:
     """For the owner, when it begins: only an owner makes results.duckdb anew, and nobody needs what was deleted."""
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
+    uploads.forget_old(home)
     now = _now(home.runs)
-    for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*")]:
+    for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*"), *home.jobs.glob(".*-*")]:
         if path.name.startswith(".deleted-") or (
             path.name.startswith(_IN_THE_MAKING) and now - _changed(path) > IDLE_SECONDS
         ):

@@ -20,8 +20,10 @@ from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.host_look import HostLook
 from gan_runtime.hosts import Host
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, leftovers, owner
+from gan_runtime.runtime import commands, data_requests, leftovers, owner
 from gan_runtime.runtime.supervisor import GRACE_SECONDS, Supervisor
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -34,6 +36,7 @@ from gan_runtime.surface.progress import SurfaceProgress
 TICK_SECONDS = 0.25
 TROUBLED_TICK_SECONDS = 2.0  # after one that failed
 COMPLAINT_SECONDS = 60.0  # between two entries of the log about the same kind of error
+ASKER = "dashboard"  # of what its pages ask for
 log = logging.getLogger("gan_runtime")
 
 
@@ -159,6 +162,41 @@ class Runtime:
             *([self.home.run_dir(run_id) for run_id in run_ids] for run_ids in (earlier, later))
         )
         self.refresh()
+
+    def prepare_data(
+        self,
+        preparation: str,
+        name: str = "",
+        source: Path | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> JobDir:
+        """See `commands.prepare_data`."""
+        return commands.prepare_data(self.home, preparation, name, source, options, asker=ASKER)
+
+    def look_through(self, source: Path, options: Mapping[str, Any]) -> JobDir:
+        """See `commands.look_through`."""
+        return commands.look_through(self.home, source, options, ASKER)
+
+    def newest_look(self, source: Path, options: Mapping[str, Any]) -> JobLook | None:
+        """See `data_requests.newest_look`."""
+        return data_requests.newest_look(self.home, source, options)
+
+    def data_jobs(self) -> list[JobLook]:
+        """All jobs that prepare data sets, the newest first."""
+        return desk.looks(self.home, data_requests.PREPARE)
+
+    def job(self, job_id: str) -> JobLook | None:
+        """A job as it is now. Raises JobError when there is none."""
+        return desk.job_dir(self.home, job_id).look()
+
+    def cancel_job(self, job_id: str) -> None:
+        """See `commands.cancel_job`."""
+        commands.cancel_job(self.home, job_id, ASKER)
+        self.refresh()
+
+    def remove_data(self, name: str) -> None:
+        """See `commands.remove_data`."""
+        commands.remove_data(self.home, name)
 
     def draw_descent(self, run_id: str) -> None:
         """Starts computing the loss surfaces of an ended run, unless that is under way. Raises as `runner.start`."""

@@ -294,7 +294,7 @@ def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
     count, pixels = {"short": (3, 3 * 784 - 1), "long": (3, 3 * 784 + 1), "wrong count": (4, 3 * 784)}[damage]
     content = struct.pack(">HBB3I", 0, 8, 3, count, 28, 28) + bytes(pixels)
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    for look in (loading.availability, loading.ensure, loading.load):
+    for look in (loading.availability, loading.load):
         with pytest.raises(
             DatasetError, match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow"
         ):

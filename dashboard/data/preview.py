@@ -1,0 +1,100 @@
+"""What would be made of the pictures in the form, before anything is stored; then the job that makes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import actions, words
+from dashboard.data import form as data_form
+from dashboard.data import jobs_view, mosaic
+from dashboard.data import words as data_words
+from dashboard.data.form import Wanted
+from gan_runtime.jobs.data_work import GRID_FILE
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.runtime.runtime import Runtime
+
+GRID_WIDTH = 420
+
+
+def show(runtime: Runtime, wanted: Wanted) -> None:
+    """A button, then how far the look is, then its answer and the button that prepares the set."""
+    look = runtime.newest_look(wanted.source, wanted.options)
+    if look is not None and look.is_live:
+        jobs_view.progress(runtime, look)
+    elif look is not None and look.state == "finished" and look.end is not None:
+        _answer(look, look.end.result)
+        _prepare(runtime, wanted)
+    else:
+        if look is not None and look.state in ("failed", "lost") and look.end is not None:
+            st.error(words.plain(look.end.reason), icon=":material/error:")
+        _ask_for_a_look(runtime, wanted, "Preview" if look is None else "Preview again")
+
+
+def _ask_for_a_look(runtime: Runtime, wanted: Wanted, label: str) -> None:
+    pressed = st.button(label, type="primary", icon=":material/visibility:", key="data.preview")
+    st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
+    if pressed and actions.attempt(lambda: runtime.look_through(wanted.source, wanted.options)) is not None:
+        st.rerun()
+
+
+def _answer(look: JobLook, found: dict[str, Any]) -> None:
+    counts, skipped = found["counts"], found["skipped"]
+    grid, numbers = st.columns([3, 2], gap="large")
+    with grid:
+        rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
+        st.image(
+            mosaic.png(rows),
+            width=GRID_WIDTH,
+            alt=f"{len(rows)} pictures as they would be stored{', ordered by class' if counts else ''}.",
+        )
+        st.caption("As they would be stored" + (", ordered by class." if counts else "."))
+    with numbers:
+        with st.container(horizontal=True):
+            st.metric("Pictures", words.count(found["rows"]), help="Those that a run trains on.", width=120)
+            st.metric("Held out", words.count(found["held_out"]), width=120)
+            st.metric("On disk", words.size(found["bytes_on_disk"]), width=120)
+        _counts(counts)
+    _left_out(skipped)
+
+
+def _counts(counts: dict[str, int]) -> None:
+    if not counts:
+        st.caption("No labels: the pictures lie in one folder.")
+        return
+    frame = pd.DataFrame({"Class": list(counts), "Pictures": list(counts.values())})
+    st.dataframe(frame, hide_index=True, key="data.counts", height=min(250, 37 * (len(counts) + 1)))
+
+
+def _left_out(skipped: dict[str, Any]) -> None:
+    sentence = data_words.left_out(skipped["counts"], skipped["hidden"])
+    if not sentence:
+        st.caption("Every file can be used.")
+        return
+    st.markdown(sentence)
+    if skipped["first"]:
+        frame = pd.DataFrame(
+            [(file["name"], file["reason"]) for file in skipped["first"]],
+            columns=["File", "Why it is left out"],
+        )
+        st.dataframe(frame, hide_index=True, key="data.left_out", height=min(250, 37 * (len(frame) + 1)))
+
+
+def _prepare(runtime: Runtime, wanted: Wanted) -> None:
+    label = f"Prepare {wanted.name}"
+    if st.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
+        job = actions.attempt(
+            lambda: runtime.prepare_data("pictures", wanted.name, wanted.source, wanted.options)
+        )
+        if job is not None:
+            st.session_state[jobs_view.MAKING] = job.job_id
+            data_form.start_again()
+            st.rerun()
+
+
+def _by_class(rows: NDArray[np.uint8], labels: list[str]) -> NDArray[np.uint8]:
+    return rows[np.argsort(labels, kind="stable")] if labels else rows

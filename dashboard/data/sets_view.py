@@ -1,0 +1,125 @@
+"""The data sets that there are, a card each: picture, what a row is, how many, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from dashboard import actions, words
+from dashboard.data import mosaic
+from dashboard.data import words as data_words
+from dashboard.frame import places
+from dashboard.launch import fields as launch_fields
+from gan_runtime.data import loading, prepared
+from gan_runtime.data.contract import Availability
+from gan_runtime.data.loading import KnownSet
+from gan_runtime.data.preparing import PREPARATIONS
+from gan_runtime.errors import DatasetError
+from gan_runtime.fields import IMAGES
+from gan_runtime.home import Home
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import PRESETS
+
+COLUMNS = 3
+PICTURE_WIDTH = 240
+LOOK_AGAIN_SECONDS = 10  # MNIST's files may be put into their place while the page is open
+
+
+def show(runtime: Runtime) -> None:
+    """All sets; those that one has prepared oneself come first."""
+    known = sorted(loading.known(runtime.home).values(), key=lambda known_set: not known_set.is_prepared)
+    for begin in range(0, len(known), COLUMNS):
+        beside = known[begin : begin + COLUMNS]
+        for column, known_set in zip(st.columns(COLUMNS, gap="small"), beside, strict=False):
+            with column.container(border=True, height="stretch"):
+                _card(runtime, known_set)
+
+
+def _card(runtime: Runtime, known_set: KnownSet) -> None:
+    st.markdown(f"**{words.plain(known_set.title)}**")
+    if known_set.problem:
+        st.error(words.plain(known_set.problem), icon=":material/error:")
+        _remove(runtime, known_set.name)
+        return
+    _picture(runtime.home, known_set)
+    at_hand = _availability(runtime.home, known_set.name)
+    rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
+    st.markdown(
+        f"{words.things(rows, 'picture')} · {data_words.row(known_set.fields)} · {data_words.classes(known_set.fields)}"
+    )
+    st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
+    with st.container(horizontal=True, gap="small"):
+        if isinstance(at_hand, Availability):
+            _train(known_set.name)
+        if known_set.is_prepared:
+            _remove(runtime, known_set.name)
+        elif isinstance(at_hand, Availability) and not at_hand.ready and known_set.name in PREPARATIONS:
+            _download(runtime, known_set.name)
+
+
+def _picture(home: Home, known_set: KnownSet) -> None:
+    """The first rows, where they can be had in a moment."""
+    image: bytes | Path | None = mosaic.embedded(known_set.name)
+    if known_set.is_prepared:
+        image = actions.attempt(lambda: _first_rows(home, known_set.name, known_set.summary))
+    if image is not None:
+        st.image(image, width=PICTURE_WIDTH, alt=f"The first pictures of {words.plain(known_set.name)}.")
+
+
+def _train(name: str) -> None:
+    """Goes to Launch, where the first preset stands with this data set."""
+    if st.button("Train on it", key=f"data.train.{name}", icon=":material/rocket_launch:"):
+        preset = next(iter(PRESETS))
+        launch_fields.fill_again({**RunSpec.parse(PRESETS[preset].values).flat(), "dataset": name}, preset)
+        st.switch_page(places.LAUNCH)
+
+
+def _download(runtime: Runtime, name: str) -> None:
+    st.button(
+        "Download",
+        key=f"data.download.{name}",
+        icon=":material/download:",
+        help="Keras downloads it into its cache. A run that needs it does so by itself.",
+        on_click=_after_a_click(lambda: runtime.prepare_data(name)),
+    )
+
+
+def _remove(runtime: Runtime, name: str) -> None:
+    if st.button("Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"):
+        _confirm(runtime, name)
+
+
+@st.dialog("Remove this data set?")
+def _confirm(runtime: Runtime, name: str) -> None:
+    st.markdown(
+        f"The files of **{words.plain(name)}** are deleted. Runs that were trained on it stay, but cannot go on without it."
+    )
+    if st.button("Remove for good", type="primary", icon=":material/delete:") and actions.succeeded(
+        lambda: runtime.remove_data(name)
+    ):
+        st.rerun()
+
+
+def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
+    """A button's action whose refusal is shown on the page that is drawn next."""
+    return lambda: (actions.attempt(action), None)[1]
+
+
+@st.cache_data(show_spinner=False, max_entries=50)
+def _first_rows(_home: Home, name: str, content: str) -> bytes:  # noqa: ARG001  (of another content it is another picture)
+    known = prepared.opened(_home, name, resident_bytes=0)
+    rows = known.read(np.arange(min(mosaic.SHOWN, known.rows)))[IMAGES]
+    return mosaic.png(rows)
+
+
+@st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
+def _availability(_home: Home, name: str) -> Availability | str:
+    """As `loading.availability`, or why it cannot be used: MNIST's files are looked through for that."""
+    try:
+        return loading.availability(name, _home)
+    except DatasetError as error:
+        return str(error)

@@ -1,0 +1,47 @@
+"""The sentences of the Data page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dashboard import words
+from gan_runtime.fields import IMAGES, LABELS, Field, Fields
+
+MOST_CLASSES = 6  # named in a line
+MOST_LETTERS = 24  # of a class
+CHANNELS = {1: "grey", 3: "RGB"}
+
+
+def row(fields: Fields) -> str:
+    """What one row is: "64 × 64 RGB"."""
+    field = fields.get(IMAGES)
+    return picture(field) if field is not None else ", ".join(fields)
+
+
+def picture(field: Field) -> str:
+    """64 × 64 RGB."""
+    height, width, channels = field.shape
+    return f"{height} × {width} {CHANNELS.get(channels, f'× {channels}')}"
+
+
+def classes(fields: Fields) -> str:
+    """2 classes: cat, dog."""
+    names = fields[LABELS].classes if LABELS in fields else ()
+    if not names:
+        return "no labels"
+    return f"{words.count(len(names))} {'class' if len(names) == 1 else 'classes'}: {listed(names)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names of a list, with dots for the rest."""
+    shown = [words.plain(name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…") for name in names]
+    return ", ".join(shown[:MOST_CLASSES]) + (" …" if len(names) > MOST_CLASSES else "")
+
+
+def left_out(counts: Mapping[str, int], hidden: int) -> str:
+    """3 files left out: too small 2, damaged 1. Empty when nothing is."""
+    total = sum(counts.values())
+    kinds = ", ".join(f"{kind} {words.count(number)}" for kind, number in counts.items())
+    told = f"{words.things(total, 'file')} left out: {kinds}." if total else ""
+    aside = f"{words.things(hidden, 'hidden file')} not looked at." if hidden else ""
+    return " ".join(filter(None, (told, aside)))

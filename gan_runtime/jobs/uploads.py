@@ -1,0 +1,122 @@
+"""What people have dropped into the browser, until a job has made something of it: `<home>/jobs/.uploads/`.
+
+<file id>/content      a file as it came
+<file id>/<name>       the same file (a second name of it, no copy), as jobs and messages call it
+pictures-<hash>/       several pictures as one folder
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gan_runtime.errors import DatasetError, HomeError
+from gan_runtime.home import Home
+
+FOLDER = ".uploads"
+CONTENT = "content"
+OLD_SECONDS = 48 * 3_600.0  # of a browser that went away without a word
+_FILE_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_ODD = re.compile(r"[^\w.() -]+")
+MOST_LETTERS = 100
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A file of the browser. `name`: as the person's machine calls it, so it may be anything."""
+
+    file_id: str
+    name: str
+
+    @property
+    def is_zip(self) -> bool:
+        """By its name."""
+        return self.name.lower().endswith(".zip")
+
+    @property
+    def plain_name(self) -> str:
+        """Its last part, fit for a file of ours."""
+        last = self.name.replace("\\", "/").rpartition("/")[2]
+        return _ODD.sub("_", last).strip(". ")[-MOST_LETTERS:] or "file"
+
+
+def place(home: Home, file_id: str) -> Path:
+    """Where the content of a file lies, or would. Raises ValueError for what is no id."""
+    if _FILE_ID.fullmatch(file_id) is None:
+        raise ValueError(f"{file_id!r} is no id of a file")
+    return home.jobs / FOLDER / file_id / CONTENT
+
+
+def keep(home: Home, file_id: str, content: bytes) -> None:
+    """Writes a file that is at hand as a whole. Raises HomeError when the disk takes no more."""
+    path = place(home, file_id)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        forget(home, file_id)
+        raise HomeError.not_written(path, error) from None
+
+
+def forget(home: Home, file_id: str) -> None:
+    """Removes a file, if it is there."""
+    shutil.rmtree(place(home, file_id).parent, ignore_errors=True)
+
+
+def forget_old(home: Home) -> None:
+    """Removes what nobody has fetched for two days."""
+    with contextlib.suppress(OSError):
+        for path in (home.jobs / FOLDER).iterdir():
+            if time.time() - path.stat().st_mtime > OLD_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def as_source(home: Home, files: Sequence[Dropped]) -> Path:
+    """The one zip, or a folder with all pictures: what a data set can be prepared from.
+
+    Raises:
+        DatasetError: a zip and other files, several zips, or a file that is gone.
+        HomeError: the folder cannot be made.
+    """
+    zips = [file for file in files if file.is_zip]
+    if zips and len(files) > 1:
+        raise DatasetError(
+            "drop either one .zip or several pictures: a .zip and other files cannot be one data set."
+        )
+    try:
+        if zips:
+            return _named(home, zips[0], place(home, zips[0].file_id).parent / zips[0].plain_name)
+        folder = home.jobs / FOLDER / f"pictures-{_hash(files)}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, file in enumerate(files, 1):
+            _named(home, file, folder / f"{number:05d}-{file.plain_name}")
+        return folder
+    except OSError as error:
+        raise HomeError.not_written(home.jobs / FOLDER, error) from None
+
+
+def done_with(home: Home, source: Path) -> None:
+    """Removes what was dropped once a data set is made of it. Other sources belong to people and stay."""
+    top = home.jobs / FOLDER
+    if source.is_relative_to(top) and source != top:
+        shutil.rmtree(top / source.relative_to(top).parts[0], ignore_errors=True)
+
+
+def _named(home: Home, file: Dropped, path: Path) -> Path:
+    content = place(home, file.file_id)
+    if not content.exists():
+        raise DatasetError(f"{file.plain_name} is no longer here: drop it again.")
+    with contextlib.suppress(FileExistsError):
+        os.link(content, path)
+    return path
+
+
+def _hash(files: Sequence[Dropped]) -> str:
+    return hashlib.sha256("\n".join(file.file_id for file in files).encode()).hexdigest()[:16]

@@ -1,0 +1,78 @@
+"""Process entry of a job: job.json → the function of its kind → end.json.
+
+    python -m gan_runtime.jobs.worker JOB_DIR
+
+Everything printed goes to the job's log.txt. A cancel comes as SIGTERM, and as the file STOP.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from gan_runtime import disk
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home
+from gan_runtime.jobs.folder import CANCELLED, End, JobDir
+from gan_runtime.jobs.kinds import KINDS
+from gan_runtime.jobs.task import Cancelled, Task, Work
+
+
+def main(job: JobDir) -> int:
+    """Does one job and writes its end; returns the exit code (0 finished or cancelled, 1 not)."""
+    try:
+        with FileLock(job.lock).acquire(blocking=False):
+            if job.end() is not None:
+                return 1
+            end = _do(job)
+            # Before its end is known: who sees that finds nothing half-made.
+            job.clear(end.state == "finished")
+            job.write_end(end)
+            return 0 if end.state in ("finished", "cancelled") else 1
+    except Timeout:
+        print(f"another process works on {job.job_id} already; this one ends.")
+        return 1
+
+
+def _do(job: JobDir) -> End:
+    job.introduce(os.getpid())
+    asked = job.asked()
+    if asked is None or asked.kind not in KINDS:
+        return End(state="failed", reason="job.json names no job that this version knows: ask for it again.")
+    task = Task(Home(job.path.parent.parent), job, asked.options)
+    signal.signal(signal.SIGTERM, task.signalled)
+    try:
+        if job.stop_file.exists():
+            return End(state="cancelled", reason=CANCELLED)
+        for folder in (job.work, job.results):
+            folder.mkdir(exist_ok=True)
+        with disk.told_when_full(job.work):
+            result = _work(KINDS[asked.kind].entry)(task)
+        return End(state="finished", reason="done", result=result)
+    except Cancelled:
+        return End(state="cancelled", reason=CANCELLED)
+    except GanRuntimeError as error:
+        print(error)
+        return End(state="failed", reason=str(error))
+    except Exception as error:  # a person must read why on the page
+        traceback.print_exc()
+        first = (str(error).splitlines() or [""])[0][:300]
+        return End(state="failed", reason=f"{type(error).__name__}: {first} (the log has the details)")
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # its end is being written
+
+
+def _work(entry: str) -> Work:
+    module, _, name = entry.partition(":")
+    work: Work = getattr(importlib.import_module(module), name)
+    return work
+
+
+if __name__ == "__main__":
+    sys.exit(main(JobDir(Path(sys.argv[1]))))

@@ -1,0 +1,26 @@
+"""Jobs of kinds that only tests have, in real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.kinds import KINDS
+from tests.jobs.worker import TEST_KINDS
+
+
+@pytest.fixture
+def counting(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home whose jobs know the kinds of tests; what still works at the end of the test is ended."""
+    for name, kind in TEST_KINDS.items():
+        monkeypatch.setitem(KINDS, name, kind)
+    monkeypatch.setattr(desk, "WORKER", "tests.jobs.worker")
+    yield home
+    left = [process for job in desk.job_dirs(home) if (process := job.process()) is not None]
+    for process in left:
+        process.kill()
+    psutil.wait_procs(left, timeout=10)

@@ -1,0 +1,178 @@
+"""Background jobs with real processes: progress, cancel, kill, turns, and what is left of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.errors import HomeError, JobError
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import CANCELLED, LOST, Asked, JobDir, Progress
+from gan_runtime.jobs.keeper import GRACE_SECONDS, Keeper
+
+Wait = Callable[..., Any]
+
+
+def state(job: JobDir) -> str:
+    look = job.look()
+    assert look is not None
+    return look.state
+
+
+def ended(job: JobDir) -> tuple[str, str]:
+    end = job.end()
+    assert end is not None
+    return end.state, end.reason
+
+
+def ask(home: Home, kind: str, until: Path | None = None) -> JobDir:
+    return desk.ask(home, kind, {"until": str(until or home.path / "never")}, asker="a test")
+
+
+def test_a_job_tells_how_far_it_is_and_what_it_found(
+    counting: Home, tmp_path: Path, wait_until: Wait
+) -> None:
+    job = ask(counting, "count", tmp_path / "go on")
+    assert (job.job_id, state(job)) == ("count-0001", "running")
+    wait_until(lambda: job.progress().sentence == "counts", "the job tells how far it is")
+    assert (job.progress().done, job.progress().total, job.progress().share) == (1, 3, 1 / 3)
+    assert (job.work / "half-made.txt").exists()
+    (tmp_path / "go on").touch()
+    wait_until(job.end, "the job ends")
+    look = job.look()
+    assert look is not None
+    assert look.end is not None
+    assert (look.state, look.end.result, look.progress.sentence) == (
+        "finished",
+        {"counted": 3},
+        "has counted",
+    )
+    assert look.asked.asker == "a test"
+    assert not job.work.exists()
+
+
+def test_a_cancelled_job_leaves_nothing_half_made(counting: Home, wait_until: Wait) -> None:
+    job = ask(counting, "count")
+    wait_until((job.work / "half-made.txt").exists, "the job has begun")
+    desk.cancel(job, "a test")
+    wait_until(job.end, "the job ends")
+    assert ended(job) == ("cancelled", CANCELLED)
+    assert not job.work.exists()
+    with pytest.raises(JobError, match="job count-0001 is cancelled already"):
+        desk.cancel(job, "a test")
+
+
+def test_a_killed_job_is_told_as_lost_and_its_half_made_folder_is_gone(
+    counting: Home, wait_until: Wait
+) -> None:
+    job = ask(counting, "count")
+    wait_until((job.work / "half-made.txt").exists, "the job has begun")
+    process = job.process()
+    assert process is not None
+    process.kill()
+    wait_until(lambda: state(job) == "lost", "everybody sees it")
+    assert job.end() is None  # nobody has written that down yet
+    Keeper(counting).tick(set())
+    assert ended(job) == ("lost", LOST)
+    assert not job.work.exists()
+
+
+def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: Wait) -> None:
+    job = ask(counting, "deaf")
+    wait_until(job.work.exists, "the job has begun")
+    now_s = 0.0
+    keeper = Keeper(counting, clock=lambda: now_s)
+    desk.cancel(job, "a test")
+    keeper.tick(set())
+    assert state(job) == "running"
+    now_s = GRACE_SECONDS + 1
+    keeper.tick(set())
+    wait_until(lambda: state(job) == "cancelled", "it is killed")
+    keeper.tick(set())
+    assert ended(job) == ("cancelled", CANCELLED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("refuse", "there is nothing to count: give it something."),
+        ("break", "RuntimeError: a screw is loose (the log has the details)"),
+    ],
+)
+def test_a_job_that_fails_says_why(counting: Home, wait_until: Wait, kind: str, reason: str) -> None:
+    job = ask(counting, kind)
+    wait_until(job.end, "the job ends")
+    assert ended(job) == ("failed", reason)
+    assert reason.split(": ")[-1].removesuffix(" (the log has the details)") in job.log_tail()
+
+
+def test_jobs_of_one_turn_work_one_after_another(counting: Home, tmp_path: Path, wait_until: Wait) -> None:
+    first, second = (ask(counting, "count_in_turn", tmp_path / name) for name in ("one", "two"))
+    keeper = Keeper(counting)
+    assert (state(first), keeper.tick({"counter"})) == ("waiting", set())
+    assert keeper.tick(set()) == {"counter"}
+    assert keeper.tick(set()) == {"counter"}
+    assert (state(first), state(second)) == ("running", "waiting")
+    (tmp_path / "one").touch()
+    wait_until(lambda: keeper.tick(set()) and state(second) == "running", "the second job has its turn")
+    assert state(first) == "finished"
+    desk.cancel(second, "a test")
+    wait_until(lambda: not keeper.tick(set()), "the turn is free")
+
+
+def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home) -> None:
+    job = ask(counting, "count_in_turn")
+    desk.cancel(job, "a test")
+    assert state(job) == "cancelled"
+    Keeper(counting).tick(set())
+    assert ended(job) == ("cancelled", CANCELLED)
+    assert not job.log.exists()
+
+
+def test_a_job_is_started_once(counting: Home, tmp_path: Path) -> None:
+    job = ask(counting, "count", tmp_path / "go on")
+    process = job.process()
+    desk.start(job)
+    Keeper(counting).tick(set())
+    assert process is not None
+    assert job.process() == process
+
+
+def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
+    assert desk.job_dirs(home) == []
+    job = JobDir(home.jobs / "count-0003")
+    job.path.mkdir(parents=True)
+    (home.jobs / ".new-abc").mkdir()
+    assert job.look() is None
+    job.write_asked(Asked(kind="count", options={}, asker="a test"))
+    job.add_progress(Progress(done=1, total=2, sentence="half"))
+    with job.progress_file.open("a", encoding="utf-8") as file:
+        file.write('{"done": 2, "tot')
+    assert [look.progress.done for look in desk.looks(home)] == [1]
+    (job.path / "process.json").write_text("{torn", encoding="utf-8")
+    (job.path / "end.json").write_text("", encoding="utf-8")
+    assert state(job) == "waiting"
+    with pytest.raises(JobError, match=r"job 'count-9' is not stored in .*: there are count-0003\."):
+        desk.job_dir(home, "count-9")
+
+
+def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
+    counting: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    monkeypatch.setattr(desk, "KEPT", 1)
+    for _ in range(2):
+        wait_until(ask(counting, "refuse").end, "the job ends")
+    assert [job.job_id for job in desk.job_dirs(counting)] == ["refuse-0002"]
+    shutil.rmtree(counting.jobs / "refuse-0002")
+    assert ask(counting, "refuse").job_id == "refuse-0003"
+
+
+def test_a_full_disk_leaves_no_half_made_job(home: Home, files_end_at: Callable[[int], Any]) -> None:
+    with files_end_at(0), pytest.raises(HomeError, match="cannot be written"):
+        ask(home, "count_in_turn")
+    assert desk.job_dirs(home) == []

@@ -1,0 +1,101 @@
+"""A run whose data set is still being prepared: it waits, starts when the job is done, and fails when the job does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.errors import DatasetError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.jobs import desk
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.runtime.supervisor import Supervisor
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+
+Wait = Callable[..., Any]
+SPEC = RunSpec.parse({"workload": "mlp_gan", "dataset": "mnist", "batch_size_global": 64})
+
+
+@pytest.fixture
+def started(
+    counting: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Runtime, list[str]]]:
+    """The owner of a home on a machine without MNIST, and the runs that it has started: trainers themselves are not needed here."""
+    runs: list[str] = []
+    monkeypatch.setattr(Supervisor, "_start", lambda _, live: runs.append(live.run.run_id))
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    monkeypatch.delenv("GAN_DATA_DIR", raising=False)
+    runtime = Runtime.open(counting)
+    yield runtime, runs
+    runtime.close()
+
+
+def note(runtime: Runtime, run: RunDir) -> tuple[str, str]:
+    row = queries.run(runtime.store, run.run_id)
+    return row.status, row.note
+
+
+def prepare(home: Home) -> str:
+    (home.path / "counts").touch()
+    return commands.prepare_data(home, "mnist", asker="a test").job_id
+
+
+def test_a_run_waits_for_its_data_and_holds_up_nobody(
+    started: tuple[Runtime, list[str]], wait_until: Wait
+) -> None:
+    runtime, runs = started
+    job_id = prepare(runtime.home)
+    waits = runtime.submit(SPEC)
+    assert commands.latest_status(waits).waits_for == job_id
+    goes = runtime.submit(RunSpec.parse({"workload": "mlp_gan"}))
+    wait_until(lambda: goes.run_id in runs, "a run with data of its own starts")
+    told = "waits for data set mnist (30 %)"
+    wait_until(lambda: note(runtime, waits) == ("queued", told), "the run says how far its data is")
+    assert waits.run_id not in runs
+    with pytest.raises(DatasetError, match=f"data set mnist is being prepared already by job {job_id}"):
+        prepare(runtime.home)
+    (runtime.home.path / "go on").touch()
+    wait_until(lambda: waits.run_id in runs, "the run starts")
+
+
+def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
+    started: tuple[Runtime, list[str]], wait_until: Wait
+) -> None:
+    runtime, runs = started
+    job_id = prepare(runtime.home)
+    run = runtime.submit(SPEC)
+    commands.cancel_job(runtime.home, job_id, asker="a test")
+    wait_until(lambda: note(runtime, run)[0] == "failed", "the run fails")
+    assert note(runtime, run)[1] == (
+        "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was kept."
+    )
+    assert runs == []
+
+
+def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
+    started: tuple[Runtime, list[str]], wait_until: Wait
+) -> None:
+    runtime, _ = started
+    first, second = runtime.submit(SPEC), runtime.submit(SPEC)
+    (job,) = desk.looks(runtime.home)
+    assert (job.asked.options, job.asked.asker) == (
+        {"preparation": "mnist", "name": "mnist", "source": "", "options": {}},
+        "a run that needs it",
+    )
+    for run in (first, second):
+        wait_until(lambda run=run: note(runtime, run)[0] == "failed", "the run fails")
+    runtime.resume(first.run_id)
+    assert [look.job.job_id for look in desk.looks(runtime.home)] == [
+        "prepare-data-0002",
+        "prepare-data-0001",
+    ]
+    assert commands.latest_status(first).waits_for == "prepare-data-0002"
+    assert desk.job_dir(runtime.home, "prepare-data-0001").end() is not None

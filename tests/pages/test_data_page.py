@@ -1,0 +1,172 @@
+"""The Data page: which sets there are, and from one's own pictures to a data set, by real jobs."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from dashboard.data import mosaic
+from dashboard.frame import session
+from gan_runtime.data import loading, prepared
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk, uploads
+from tests.own_pictures import encoded, picture, zipped
+
+Show = Callable[..., AppTest]
+Wait = Callable[..., Any]
+
+
+def said(app: AppTest) -> str:
+    kinds = (app.markdown, app.caption, app.error, app.success, app.info)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def drop(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    return app.file_uploader[0].set_value([(name, content, "") for name, content in files]).run()
+
+
+def previewed(app: AppTest, home: Home, wait_until: Wait) -> AppTest:
+    before = len(desk.looks(home))
+    app.button(key="data.preview").click().run()
+    wait_until(
+        lambda: len(desk.looks(home)) > before and desk.looks(home)[0].end, "the pictures are looked through"
+    )
+    return app.run()
+
+
+@pytest.fixture(autouse=True)
+def _no_files_of_the_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GAN_DATA_DIR", raising=False)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+
+
+def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Show) -> None:
+    app = show("data")
+    assert not app.exception
+    assert "**Digits (embedded)**" in said(app)
+    assert "1\u2009797 pictures · 28 × 28 grey · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
+    assert app.button(key="data.download.mnist").label == "Download"
+    assert "A preview appears here as soon as there are pictures" in said(app)
+
+
+@pytest.mark.parametrize("name", ["digits", "stacked_digits"])
+def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
+    kept = mosaic.embedded(name)
+    assert kept is not None
+    rows = loading.load(name).read(np.arange(mosaic.SHOWN))["images"]
+    shown = np.asarray(Image.open(kept))
+    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(mosaic.png(rows)))))
+    assert mosaic.embedded("mnist") is None
+
+
+def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
+    app = show("data")
+    app.button(key="data.train.fashion_mnist").click().run()
+    assert not app.exception
+    assert app.title[0].value == "Launch a run"
+    assert app.session_state["spec.dataset"] == "fashion_mnist"
+
+
+def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wait_until: Wait) -> None:
+    tiny = encoded(picture(0, red=True, side=20), "PNG")
+    app = drop(
+        show("data"),
+        ("My shapes.zip", zipped(20, {"shapes/disks/tiny.png": tiny, "shapes/notes.txt": b"hi"})),
+    )
+    app = previewed(app, home, wait_until)
+    assert [(metric.label, metric.value) for metric in app.metric][:2] == [
+        ("Pictures", "40"),
+        ("Held out", "0"),
+    ]
+    assert list(app.dataframe[0].value.itertuples(index=False, name=None)) == [
+        ("disks", 20),
+        ("squares", 20),
+    ]
+    assert "2 files left out: " in said(app)
+    assert "too small 1" in said(app)
+    assert "no picture 1" in said(app)
+    assert not home.data.exists()  # nothing is stored yet
+
+    app.button(key="data.prepare").click().run()
+    wait_until(lambda: desk.looks(home)[0].end, "the set is prepared")
+    app.run()
+    assert "Data set my-shapes is ready: 40 pictures." in said(app)
+    assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
+    assert loading.load("my-shapes", home).rows == 40
+    assert list((home.jobs / uploads.FOLDER).iterdir()) == []
+
+    app.button(key="data.remove.my-shapes").click().run()
+    assert "The files of **my-shapes** are deleted." in said(app)
+    session.runtime().remove_data("my-shapes")
+    assert "my-shapes" not in said(app.run())
+    assert prepared.names(home) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (
+            b"no zip at all",
+            "is no zip file, or damaged: give a folder, or a .zip that opens on this machine.",
+        ),
+        (zipped(1, {"../outside.png": b"x"}), "which leads out of the folder, so nothing of it is read"),
+        (zipped(0, {"a.txt": b"x"}), "none of the 1 files can be used"),
+    ],
+)
+def test_a_zip_that_cannot_be_used_gets_one_sentence(
+    show: Show, home: Home, wait_until: Wait, content: bytes, sentence: str
+) -> None:
+    app = previewed(drop(show("data"), ("bad.zip", content)), home, wait_until)
+    assert len(app.error) == 1
+    assert sentence in app.error[0].value.replace("\u2060", "")
+    assert app.button(key="data.preview").label == "Preview again"
+
+
+def test_several_pictures_make_a_set_and_a_zip_among_them_is_refused(show: Show) -> None:
+    files = [(f"{number}.png", encoded(picture(number, red=True), "PNG")) for number in range(3)]
+    app = drop(show("data"), *files)
+    assert app.button(key="data.preview").label == "Preview"
+    app = drop(app, *files, ("more.zip", zipped(1)))
+    assert [error.value for error in app.error] == [
+        "drop either one .zip or several pictures: a .zip and other files cannot be one data set."
+    ]
+
+
+def test_what_is_wrong_in_the_form_is_told_beside_its_field(show: Show) -> None:
+    app = drop(show("data"), ("photos.zip", zipped(1)))
+    app.text_input(key="data.option.held_out_percent").set_value("90").run()
+    assert "allowed is at least 0 and at most 50" in said(app)
+    app.text_input(key="data.option.held_out_percent").set_value("0").run()
+    (name,) = [field for field in app.text_input if field.label == "Name"]
+    name.set_value("Über uns").run()
+    assert "is no name for a data set" in said(app)
+    assert "data.preview" not in [button.key for button in app.button]
+
+
+def test_a_folder_of_the_host_can_be_picked(
+    show: Show, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    for number in range(3):
+        path = tmp_path / "data" / "cats" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encoded(picture(number, red=True), "PNG"))
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
+    app = show("data")
+    app.selectbox(key="data.host.0").set_value("cats").run()
+    app = previewed(app, home, wait_until)
+    assert app.metric[0].value == "3"
+
+
+def test_a_damaged_set_can_be_removed(show: Show, home: Home) -> None:
+    (home.data / "photos").mkdir(parents=True)
+    (home.data / "photos" / "manifest.json").write_text("{}", encoding="utf-8")
+    app = show("data")
+    assert "is no manifest of a data set, or damaged" in app.error[0].value.replace("\u2060", "")
+    assert app.button(key="data.remove.photos").label == "Remove"

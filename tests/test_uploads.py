@@ -1,0 +1,178 @@
+"""What is dropped into the browser: on the disk while it arrives, gone when it is taken back or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dashboard.frame import upload_body
+from dashboard.frame.upload_spool import UploadSpool
+from gan_runtime.errors import DatasetError
+from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.jobs import uploads
+from gan_runtime.jobs.uploads import Dropped
+
+FILE_ID = "0b0e9a3c-1111-4222-8333-444455556666"
+CONTENT = b"\r\n--not-the-boundary " * 10_000
+BODY = b'--xyz\r\nContent-Disposition: form-data; name="%s"; filename="photos.zip"\r\nContent-Type: application/zip\r\n\r\n%s\r\n--xyz--\r\n'
+
+
+async def _put(request: Request) -> Response:
+    """Stands for Streamlit's handler: checks first, then asks for the body."""
+    if request.headers.get("X-Xsrftoken") != "right":
+        raise HTTPException(403, "XSRF token missing")
+    form = await request.form()
+    (file,) = form.values()
+    assert isinstance(file, UploadFile)
+    return Response(f"{file.filename} {len(await file.read())} {file.content_type}")
+
+
+async def _delete(_: Request) -> Response:
+    return Response(status_code=204)
+
+
+ROUTE = "/_stcore/upload_file/{session_id}/{file_id}"
+STREAMLIT = Starlette(routes=[Route(ROUTE, _put, methods=["PUT"]), Route(ROUTE, _delete, methods=["DELETE"])])
+
+
+@pytest.fixture
+def ask(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """`ask("PUT", body)`: status and text of the answer; the body comes in pieces of 1,000 bytes."""
+    monkeypatch.setenv(HOME_VARIABLE, str(home.path))
+
+    def request(
+        method: str, body: bytes = b"", token: str = "right", complete: bool = True
+    ) -> tuple[int, str]:
+        pieces = [body[begin : begin + 1_000] for begin in range(0, len(body), 1_000)] or [b""]
+        messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+        messages.append(
+            {"type": "http.request", "body": b"", "more_body": False}
+            if complete
+            else {"type": "http.disconnect"}
+        )
+        sent: list[Any] = []
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": f"/_stcore/upload_file/session/{FILE_ID}",
+            "query_string": b"",
+            "headers": [
+                (b"content-type", b"multipart/form-data; boundary=xyz"),
+                (b"x-xsrftoken", token.encode()),
+            ],
+        }
+
+        async def receive() -> Any:
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(asyncio.run, UploadSpool(STREAMLIT)(scope, receive, send)).result()
+        return sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:]).decode()
+
+    return request
+
+
+def test_a_file_goes_to_the_disk_and_streamlit_gets_its_name_only(
+    home: Home, ask: Callable[..., tuple[int, str]]
+) -> None:
+    assert ask("PUT", BODY % (b"file", CONTENT)) == (200, "photos.zip 0 application/zip")
+    assert uploads.place(home, FILE_ID).read_bytes() == CONTENT
+    assert ask("DELETE") == (204, "")
+    assert not uploads.place(home, FILE_ID).parent.exists()
+
+
+def test_a_request_that_streamlit_refuses_writes_nothing(
+    home: Home, ask: Callable[..., tuple[int, str]]
+) -> None:
+    assert ask("PUT", BODY % (b"file", CONTENT), token="wrong")[0] == 403
+    assert not (home.jobs / uploads.FOLDER).exists()
+
+
+@pytest.mark.parametrize("body", [b"--xyz\r\nno form at all", BODY[:40]])
+def test_a_torn_body_leaves_nothing(home: Home, ask: Callable[..., tuple[int, str]], body: bytes) -> None:
+    assert ask("PUT", body)[0] == 400
+    assert list((home.jobs / uploads.FOLDER).iterdir()) == []
+
+
+def test_more_than_the_limit_is_refused_while_it_comes(
+    home: Home, ask: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_body, "MEGABYTE", 40)  # so that 2,048 of them are less than the body
+    assert ask("PUT", BODY % (b"file", CONTENT)) == (413, "File too large")
+    assert list((home.jobs / uploads.FOLDER).iterdir()) == []
+
+
+def test_a_full_disk_is_told(
+    home: Home, ask: Callable[..., tuple[int, str]], files_end_at: Callable[[int], Any]
+) -> None:
+    with files_end_at(5_000):
+        status, text = ask("PUT", BODY % (b"file", CONTENT))
+    assert (status, "cannot be written (File too large)" in text) == (507, True)
+    assert list((home.jobs / uploads.FOLDER).iterdir()) == []
+
+
+# ---- from files to a source --------------------------------------------------------------------------------------------------
+
+
+def dropped(home: Home, file_id: str, name: str, content: bytes = b"x") -> Dropped:
+    uploads.keep(home, file_id, content)
+    return Dropped(file_id, name)
+
+
+def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
+    zipped = uploads.as_source(home, [dropped(home, "a", "holiday photos.zip")])
+    assert (zipped.name, zipped.read_bytes()) == ("holiday photos.zip", b"x")
+    pictures = [dropped(home, "b", "../../etc/cat.png", b"1"), dropped(home, "c", "C:\\tmp\\cat.png", b"2")]
+    folder = uploads.as_source(home, pictures)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        "00001-cat.png": b"1",
+        "00002-cat.png": b"2",
+    }
+    assert uploads.as_source(home, pictures) == folder
+    uploads.done_with(home, zipped)
+    assert not uploads.place(home, "a").exists()
+
+
+@pytest.mark.parametrize("name", ["..", "/", ".hidden", "a/b\\..", "", "…", "name\n.png", "x" * 500])
+def test_any_name_of_a_file_stays_inside_its_folder(home: Home, name: str) -> None:
+    folder = uploads.as_source(home, [dropped(home, "a", name)])
+    (path,) = folder.iterdir()
+    assert path.read_bytes() == b"x"
+    assert path.parent == folder
+    assert len(path.name) <= 110
+
+
+def test_a_zip_among_pictures_and_a_file_that_is_gone_are_told(home: Home) -> None:
+    with pytest.raises(DatasetError, match=r"drop either one \.zip or several pictures"):
+        uploads.as_source(home, [dropped(home, "a", "a.zip"), dropped(home, "b", "b.png")])
+    with pytest.raises(DatasetError, match=r"gone\.zip is no longer here: drop it again\."):
+        uploads.as_source(home, [Dropped("c", "gone.zip")])
+
+
+def test_what_nobody_fetched_for_two_days_is_forgotten_and_folders_of_people_stay(
+    home: Home, tmp_path: Path
+) -> None:
+    for file_id in ("old", "new"):
+        uploads.keep(home, file_id, b"x")
+    os.utime(uploads.place(home, "old").parent, (0, 0))
+    uploads.forget_old(home)
+    assert [path.name for path in (home.jobs / uploads.FOLDER).iterdir()] == ["new"]
+    uploads.done_with(home, tmp_path)
+    assert tmp_path.exists()
+    with pytest.raises(ValueError, match="is no id of a file"):
+        uploads.place(home, "../runs")
