@@ -105,7 +105,7 @@ class Manifest(BaseModel):
     @property
     def origin(self) -> str:
         """What a run says of where its rows came from."""
-        return f"prepared from {self.source}, content {self.content[:16]}"
+        return f"{self.source}, content {self.content[:16]}"
 
     @property
     def offered(self) -> Fields:

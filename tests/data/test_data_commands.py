@@ -47,7 +47,7 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
     shown = run("show", "photos").stdout
     for part in (
         "32 × 32 × 3 images, labels",
-        "prepared from photos.zip, content ",
+        "photos.zip, content ",
         "cats   3",
         "dogs/torn.png  it is damaged",
     ):

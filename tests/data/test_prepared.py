@@ -128,7 +128,7 @@ def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> N
 
 def test_a_run_is_told_the_content_of_its_data(home: Home) -> None:
     stored(home)
-    assert loading.load("showers", home).origin == "prepared from showers.h5, content 0123456789abcdef"
+    assert loading.load("showers", home).origin == "showers.h5, content 0123456789abcdef"
     assert loading.availability("showers", home).images == 8
 
 
