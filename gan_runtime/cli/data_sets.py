@@ -20,7 +20,7 @@ from gan_runtime.data.prepared import Manifest, Skipped
 from gan_runtime.data.preparing import PREPARATIONS, Asked
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
-from gan_runtime.runtime import data_removal
+from gan_runtime.runtime import commands
 from gan_runtime.spec import presets
 
 CANCELLED = 1  # exit code
@@ -113,7 +113,7 @@ def prepare(
 @app.command()
 def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Remove a prepared data set for good. Refused while a run that waits or trains uses it."""
-    data_removal.remove_data(Home.choose(home), name)
+    commands.remove_data(Home.choose(home), name)
     if as_json:
         return output.print_json({"removed": name})
     return output.say(f"data set {name} is removed.")

@@ -15,7 +15,7 @@ from gan_runtime.fields import IMAGES, LABELS, labels, needed, pictures
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, data_removal
+from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as planning
 from tests.data.conftest import RED, Pack, encoded
@@ -100,8 +100,8 @@ def test_a_set_that_a_waiting_run_needs_is_not_removed(
     run = new_run("quick-0001", dataset="photos")
     new_run("quick-0002", dataset="digits")
     with pytest.raises(RunStateError) as refused:
-        data_removal.remove_data(home, "photos")
+        commands.remove_data(home, "photos")
     assert str(refused.value) == "data set photos is used by run quick-0001, which is queued: stop it first."
     commands.delete(run)
-    data_removal.remove_data(home, "photos")
+    commands.remove_data(home, "photos")
     assert prepared.names(home) == []
