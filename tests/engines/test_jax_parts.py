@@ -31,8 +31,11 @@ def test_every_seed_step_phase_and_draw_has_latents_of_its_own(jax: JaxProcess) 
     assert len(np.unique(np.concatenate(draws))) == 8 * 8 * 5
 
 
-def test_the_gradient_comes_back_through_the_mask_of_the_way_there(jax: JaxProcess) -> None:
-    values, upstream = np.random.default_rng(1).uniform(1.0, 2.0, (2, 30, 40)).astype(np.float32)
+@pytest.mark.parametrize("shape", [(30, 40), (30, 20, 2), (8, 5, 5, 3, 2)])
+def test_the_gradient_comes_back_through_the_mask_of_the_way_there(
+    shape: tuple[int, ...], jax: JaxProcess
+) -> None:
+    values, upstream = np.random.default_rng(1).uniform(1.0, 2.0, (2, *shape)).astype(np.float32)
     outputs, gradient = jax("thinned", values, upstream, 0.3)
     factor = outputs / values
     assert np.isclose(np.unique(factor.round(4)), [0.0, 256 / 179], atol=1e-4).all()

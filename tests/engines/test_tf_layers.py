@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -12,9 +13,11 @@ import tensorflow as tf
 
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
+from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution3D
+from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution3D, ReplicaDropout
+from gan_runtime.workloads.step_context import step_scope
 from tests.engines import layers_beside_keras as beside_keras
 from tests.engines.small_engines import kept
 
@@ -119,3 +122,15 @@ def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str)
         narrow = differentiated(layer, [beside_keras.random(2, 6, 5, 4, 2)], np.ones((2, 3, 3, 2, 3), "f2"))
     assert [value.dtype.name for value in narrow[2:]] == ["float32", "float32"]
     assert all(np.isfinite(value.astype(np.float32)).all() for value in narrow)
+
+
+@pytest.mark.parametrize("shape", [(500,), (50, 10), (10, 25, 2), (5, 5, 10, 2)])
+def test_dropout_decides_over_every_unit_of_values_of_any_shape(shape: tuple[int, ...]) -> None:
+    noise = StepNoise(1, tf.constant(0), tf.constant(0), 1)
+    with step_scope(SimpleNamespace(noise=noise)):  # type: ignore[arg-type]
+        found = ReplicaDropout(0.3)(tf.ones((8, *shape)), training=True).numpy()
+    assert found.shape == (8, *shape)
+    assert np.unique(found).tolist() == pytest.approx([0.0, 256 / 179])
+    assert len({row.tobytes() for row in found}) == 8
+    assert not np.array_equal(found[..., 0], found[..., 1])
+    assert abs((found > 0).mean() - 179 / 256) < 0.03
