@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gan_runtime import catalog, metrics
 from gan_runtime.catalog.entries import Judgement
@@ -85,8 +86,9 @@ def together(workloads: Iterable[str]) -> Declared:
     all_of_them = [of(workload) for workload in dict.fromkeys(workloads)]
     merged = Declared()
     for part in ("networks", "metrics", "judgements", "panels"):
-        rows = {
-            row.name: row for declared in reversed(all_of_them) for row in reversed(getattr(declared, part))
-        }
-        merged = replace(merged, **{part: tuple(reversed(rows.values()))})
+        rows: dict[str, Any] = {}
+        for known in all_of_them:
+            for row in getattr(known, part):
+                rows.setdefault(row.name, row)
+        merged = replace(merged, **{part: tuple(rows.values())})
     return merged

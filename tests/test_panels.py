@@ -1,0 +1,125 @@
+"""Which numbers a chart draws together, under which names and in which colors, as workloads declare it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from dashboard import charts, palette, panels, words
+from dashboard.live import health_charts
+from gan_runtime import catalog
+from gan_runtime.catalog import declared
+from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.entries import Judgement
+from gan_runtime.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network
+
+PAIR = declared.of("dcgan_mnist")
+CRITIC_LOSS = Metric("loss_critic", "Critic loss", "Loss", LOSSES, "loss", network="critic", label="Critic")
+SCORE_OF_REAL = Metric(
+    "c_real", "Value of real rows", "Critic's value", SCORES, "score_of_real", network="critic"
+)
+
+
+@pytest.fixture
+def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
+    """A workload whose pictures come from its second network, and whose critic gives no probability."""
+    entry = replace(
+        catalog.WORKLOADS["dcgan_mnist"],
+        networks=(
+            Network("critic", "Critic", "C"),
+            Network("painter", "Painter"),
+            Network("encoder", "Encoder"),
+        ),
+        metrics=(
+            CRITIC_LOSS,
+            SCORE_OF_REAL,
+            replace(SCORE_OF_REAL, name="c_painted", role="score_of_generated"),
+            Metric("slope", "Slope", "Norm", OTHERS),
+            Metric("hidden", "Hidden", "Norm", NOT_DRAWN),
+        ),
+        judgements=(Judgement("real", "Values of real rows", "Critic's value", side="real"),),
+        panels=(),
+        averaged="painter",
+    )
+    monkeypatch.setitem(catalog.WORKLOADS, "stranger", entry)
+    return declared.of("stranger")
+
+
+def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(stranger: Declared) -> None:
+    names = ("painter", "critic", "encoder", "unheard_of")
+    colors = [panels.network_color(stranger, name) for name in names]
+    assert colors == [palette.GENERATOR, palette.DISCRIMINATOR, palette.NETWORKS[2], palette.NEUTRAL]
+    assert [panels.network_color(PAIR, network.name) for network in PAIR.networks] == colors[:2]
+
+
+def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their_own(
+    stranger: Declared,
+) -> None:
+    groups = panels.groups(stranger, stranger.table(["slope", "cell_energy"]).values())
+    drawn = {group.panel.heading: group.names for group in groups}
+    assert drawn[LOSSES] == ("loss_critic",)
+    assert drawn[SCORES] == ("c_real", "c_painted")
+    assert drawn["How large are the gradients?"] == tuple(
+        f"gradient_norm_{name}" for name in ("painter", "critic", "encoder")
+    )
+    assert (drawn["Slope"], drawn["Cell energy"]) == (("slope",), ("cell_energy",))
+    assert "hidden" not in [name for names in drawn.values() for name in names]
+
+
+def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Declared) -> None:
+    table = stranger.table(["cell_energy"])
+    colors = [
+        panels.color(stranger, table[name]) for name in ("c_real", "c_painted", "loss_critic", "cell_energy")
+    ]
+    assert colors == [palette.REAL, palette.GENERATOR, palette.DISCRIMINATOR, palette.NEUTRAL]
+
+
+def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger: Declared) -> None:
+    judged = panels.judged(stranger)
+    assert judged is not None
+    frame = pd.DataFrame({"name": ["score/real"], "left": [-3.0], "right": [4.0], "share": [1.0]})
+    x = charts.score_histogram(frame, judged).to_dict()["encoding"]["x"]
+    assert (x["title"], x["scale"]) == ("Critic's value", {"zero": False})
+    pair = panels.judged(PAIR)
+    assert pair is not None
+    assert pair.panel.domain == (0.0, 1.0)
+
+
+def test_equal_colors_are_told_apart_by_dashes() -> None:
+    names = ["gradient_norm_generator@g_1", "gradient_norm_generator@g_2"]
+    table = PAIR.table(names)
+    [group] = panels.groups(PAIR, [table[name] for name in names])
+    assert list(group.colors) == ["Generator, phase g_1", "Generator, phase g_2"]
+    frame = pd.DataFrame({"metric": names, "epoch": 1, "step": 4, "value": [0.5, 0.25]})
+    line = health_charts.over_epochs(frame, group).to_dict()["layer"][0]
+    assert line["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [6, 4]]
+
+
+def test_the_sentence_names_the_networks_and_is_absent_without_scores(stranger: Declared) -> None:
+    assert words.balance(PAIR, {"d_real": 0.99, "d_fake": 0.01}) == (
+        "The discriminator is winning: D scores real 0.99, generated 0.01. The generator gets hardly any signal; "
+        "lower the discriminator's rate."
+    )
+    assert (
+        words.balance(PAIR, {"d_real": 0.7, "d_fake": 0.4}) == "Healthy: D scores real 0.70, generated 0.40."
+    )
+    assert words.balance(stranger, {"c_real": 0.5, "c_painted": 0.95}).startswith(
+        "The critic is fooled: C scores"
+    )
+    assert words.balance(PAIR, {}) == "No scores yet."
+    assert words.balance(declared.of("removed_gan"), {"d_real": 0.5}) == ""
+
+
+def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) -> None:
+    both = declared.together(["dcgan_mnist", "stranger", "mlp_gan", "removed_gan"])
+    assert [network.name for network in both.networks] == [
+        "generator",
+        "discriminator",
+        "painter",
+        "critic",
+        "encoder",
+    ]
+    assert [both.loss_title(loss) for loss in both.losses] == ["Loss G", "Loss D", "Loss C"]
+    assert stranger.of_role("judged_real") is None
