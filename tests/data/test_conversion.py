@@ -110,6 +110,15 @@ def test_print_colors_become_rgb() -> None:
     assert made[..., 1:].max() < 60
 
 
+@pytest.mark.parametrize("form", ["PNG", "WEBP"])
+def test_of_an_animation_the_first_picture_is_taken(form: str) -> None:
+    kept = io.BytesIO()
+    first, second = (Image.new("RGB", (40, 40), color) for color in (RED, BLUE))
+    first.save(kept, form, save_all=True, append_images=[second])
+    made = row(kept.getvalue()).astype(int)
+    assert abs(made - RED).max() <= 4
+
+
 def test_a_large_jpeg_keeps_its_place_though_it_is_decoded_small() -> None:
     picture = Image.new("RGB", (640, 640), RED)
     picture.paste(BLUE, (320, 0, 640, 640))
