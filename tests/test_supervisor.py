@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -405,19 +406,18 @@ def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile()
 
 
 def test_a_trainer_without_data_fails_with_the_reason(
-    runtime: Runtime, wait_until: Wait, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    runtime: Runtime,
+    wait_until: Wait,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    write_idx: Callable[[Path, np.ndarray], Path],
 ) -> None:
     """The images were there when the run was queued, and gone when it started."""
     first = runtime.submit(RunSpec.parse(LONG))
-    monkeypatch.setattr("gan_runtime.data.loading.availability", lambda *_: runtime_data(60_000))
+    images = write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
     run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
+    images.unlink()
     runtime.stop(first.run_id)
     wait_until(lambda: status(runtime, run) == "failed", "the run fails")
     assert "no mnist images are there" in queries.run(runtime.store, run.run_id).note
-
-
-def runtime_data(images: int) -> Any:
-    from gan_runtime.data.contract import Availability
-
-    return Availability(ready=True, images=images, origin="test")

@@ -67,7 +67,7 @@ def _counts(counts: dict[str, int]) -> None:
         st.caption("No labels: the pictures lie in one folder.")
         return
     frame = pd.DataFrame({"Class": list(counts), "Pictures": list(counts.values())})
-    st.dataframe(frame, hide_index=True, key="data.counts", height=min(250, 37 * (len(counts) + 1)))
+    st.dataframe(frame, hide_index=True, key="data.counts")
 
 
 def _left_out(skipped: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def _left_out(skipped: dict[str, Any]) -> None:
             [(file["name"], file["reason"]) for file in skipped["first"]],
             columns=["File", "Why it is left out"],
         )
-        st.dataframe(frame, hide_index=True, key="data.left_out", height=min(250, 37 * (len(frame) + 1)))
+        st.dataframe(frame, hide_index=True, key="data.left_out")
 
 
 def _prepare(runtime: Runtime, wanted: Wanted) -> None:

@@ -46,7 +46,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
         _remove(runtime, known_set.name)
         return
     _picture(runtime.home, known_set)
-    at_hand = _availability(runtime.home, known_set.name)
+    at_hand = _availability(runtime.home.path, known_set.name)
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
         f"{words.things(rows, 'picture')} · {data_words.row(known_set.fields)} · {data_words.classes(known_set.fields)}"
@@ -65,7 +65,7 @@ def _picture(home: Home, known_set: KnownSet) -> None:
     """The first rows, where they can be had in a moment."""
     image: bytes | Path | None = mosaic.embedded(known_set.name)
     if known_set.is_prepared:
-        image = actions.attempt(lambda: _first_rows(home, known_set.name, known_set.summary))
+        image = actions.attempt(lambda: _first_rows(home.path, known_set.name, known_set.summary))
     if image is not None:
         st.image(image, width=PICTURE_WIDTH, alt=f"The first pictures of {words.plain(known_set.name)}.")
 
@@ -110,16 +110,16 @@ def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
 
 
 @st.cache_data(show_spinner=False, max_entries=50)
-def _first_rows(_home: Home, name: str, content: str) -> bytes:  # noqa: ARG001  (of another content it is another picture)
-    known = prepared.opened(_home, name, resident_bytes=0)
+def _first_rows(home: Path, name: str, content: str) -> bytes:  # noqa: ARG001  (of another content it is another picture)
+    known = prepared.opened(Home(home), name, resident_bytes=0)
     rows = known.read(np.arange(min(mosaic.SHOWN, known.rows)))[IMAGES]
     return mosaic.png(rows)
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
-def _availability(_home: Home, name: str) -> Availability | str:
+def _availability(home: Path, name: str) -> Availability | str:
     """As `loading.availability`, or why it cannot be used: MNIST's files are looked through for that."""
     try:
-        return loading.availability(name, _home)
+        return loading.availability(name, Home(home))
     except DatasetError as error:
         return str(error)

@@ -48,7 +48,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     found = asked_of_others(page, dashboard.address)
     visited(page, lambda: page.goto(dashboard.address))
-    assert page.get_by_test_id("stSidebarNavLink").count() == 12
+    assert page.get_by_test_id("stSidebarNavLink").count() == 13
     for link in page.get_by_test_id("stSidebarNavLink").all():
         visited(page, link.click)
     visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))

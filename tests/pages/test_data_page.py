@@ -13,8 +13,10 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard.data import mosaic
+from dashboard.data import words as data_words
 from dashboard.frame import session
 from gan_runtime.data import loading, prepared
+from gan_runtime.fields import labels
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
 from tests.own_pictures import encoded, picture, zipped
@@ -162,6 +164,15 @@ def test_a_folder_of_the_host_can_be_picked(
     app.selectbox(key="data.host.0").set_value("cats").run()
     app = previewed(app, home, wait_until)
     assert app.metric[0].value == "3"
+
+
+def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:
+    names = ("![x](http://evil.example)", "a" * 100, *"bcdefg")
+    told = data_words.classes({"labels": labels(names)})
+    assert told.startswith("8 classes: ")
+    assert told.endswith(", e …")
+    assert "![x](" not in told
+    assert "a" * 25 not in told
 
 
 def test_a_damaged_set_can_be_removed(show: Show, home: Home) -> None:

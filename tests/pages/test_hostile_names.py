@@ -30,6 +30,7 @@ PAGES = {
     "precision": {},
     "paper": {},
     "launch": {},
+    "data": {},
     "tpu": {},
 }
 NAMES = (
