@@ -50,7 +50,7 @@ PHRASES = {
     "restart_epochs": "cycle {} epochs",
     "learning_rate_scaling": "rates {}",
     "reference_batch": "reference batch {}",
-    "ema_decay": "average of G {}",
+    "ema_decay": "moving average {}",
     "samples_from": "samples from {}",
     "batch_norm": "batch norm over {}",
     "all_reduce_type": "gradients in {}",

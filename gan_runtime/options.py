@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from gan_runtime.errors import QUOTED_CHARACTERS, FieldError, quoted
 
 Built = TypeVar("Built")
-OF_WORKLOAD = "Workload"  # the group of the options that a workload has for itself; the form calls it by the workload's title
+OF_WORKLOAD = "Workload"  # the group of a workload's own options; the form calls it by the workload's title
 GROUPS = (  # in the order of the form
     "Model and data",
     "Accelerator",

@@ -1,4 +1,4 @@
-"""Options that a workload has for itself: where they stand, who may be asked for them, and what is said when they are wrong."""
+"""Options that a workload has for itself: where they stand, and what is said when they are wrong."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def messages(values: dict[str, Any]) -> dict[str, str]:
     return refused.value.by_field()
 
 
-# ---- where they stand -----------------------------------------------------------------------------------------------------
+# ---- where they stand ---------------------------------------------------------------------------------
 
 
 def test_own_options_stand_under_the_name_of_their_workload() -> None:
@@ -133,7 +133,7 @@ def test_the_rates_of_a_study_are_those_of_the_networks_there_are(stranger: str)
     assert [run.variant for run in design.runs] == ["rate 0.1", "rate 0.2"]
 
 
-# ---- what is wrong --------------------------------------------------------------------------------------------------------
+# ---- what is wrong ------------------------------------------------------------------------------------
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
@@ -168,17 +168,19 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
             {"dcgan_mnist": 3},
             "dcgan_mnist",
             "dcgan_mnist is 3, but it holds the workload's own options by name: set one of them, such as "
-            "dcgan_mnist.generator_loss.",
+            "dcgan_mnist.learning_rate_generator.",
         ),
         (
             {"mlp_gan": {"label_smoothing": 0.1}},
             "mlp_gan",
-            "mlp_gan belongs to workload mlp_gan, but workload is dcgan_mnist: leave it out, or use workload=mlp_gan.",
+            "mlp_gan belongs to workload mlp_gan, but workload is dcgan_mnist: "
+            "leave it out, or use workload=mlp_gan.",
         ),
         (
             {"mlp_gan.label_smoothing": 0.1},
             "mlp_gan.label_smoothing",
-            "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: leave it out, or use workload=mlp_gan.",
+            "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: "
+            "leave it out, or use workload=mlp_gan.",
         ),
         (
             {"of_workload": {}},
@@ -203,11 +205,12 @@ def test_a_wrong_place_is_named_with_what_to_do(given: dict[str, Any], field: st
 
 def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str) -> None:
     assert messages({"critic_steps": 3}) == {
-        "critic_steps": "critic_steps belongs to workload stranger, but workload is dcgan_mnist: leave it out, or use workload=stranger."
+        "critic_steps": "critic_steps belongs to workload stranger, but workload is dcgan_mnist: "
+        "leave it out, or use workload=stranger."
     }
     assert messages({"workload": stranger, "r1_weight": 1}) == {
-        "r1_weight": "r1_weight belongs to workload dcgan_mnist and mlp_gan, but workload is stranger: leave it out, "
-        "or use workload=dcgan_mnist."
+        "r1_weight": "r1_weight belongs to workload dcgan_mnist and mlp_gan, but workload is stranger: "
+        "leave it out, or use workload=dcgan_mnist."
     }
 
 
@@ -219,7 +222,7 @@ def test_own_options_are_checked_as_shared_ones(value: Any) -> None:
     )
 
 
-# ---- one on top of the other ----------------------------------------------------------------------------------------------
+# ---- one on top of the other --------------------------------------------------------------------------
 
 
 def test_what_is_set_wins_over_a_file_and_a_file_over_a_preset() -> None:
@@ -271,7 +274,8 @@ def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(
     with pytest.raises(DatasetError) as refused:
         door.check(RunSpec.parse({"workload": stranger}))
     assert str(refused.value) == (
-        "data set digits does not fit workload stranger: it reads spectra, and the data set has none: choose another."
+        "data set digits does not fit workload stranger: it reads spectra, and the data set has none: "
+        "choose another."
     )
     with pytest.raises(
         DatasetError, match=r"^no data set is called 'minst', there are .*: did you mean mnist\?$"

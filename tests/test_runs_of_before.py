@@ -1,7 +1,7 @@
-"""Runs of version 0.2, whose options stand beside each other, open unchanged: queries, pages' words, resume, bundles.
+"""Runs of version 0.2, whose options stand beside each other, open unchanged: queries, words, resume, bundles.
 
-tests/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of D in each step. It was given away
-as a bundle, which leaves out hosts and folders; its histograms and pictures are left out too.
+tests/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of D in each step. It
+was given away as a bundle, which leaves out hosts and folders; its histograms and pictures are left out too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stands in the fields of the Launch form: filling them from presets and stored runs, reading them, keeping them."""
+"""What stands in the fields of the Launch form: filled from presets and stored runs, read, and kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 def keep_values() -> None:
-    """Keeps what was typed while the person looks at other pages: Streamlit drops the values of widgets it does not draw."""
+    """Keeps what was typed while other pages are read: Streamlit drops the values of widgets it does not draw."""
     for key in [key for key in st.session_state if str(key).startswith(PREFIX)]:
         st.session_state[key] = st.session_state[key]
 
@@ -60,9 +60,9 @@ def put(chosen: Mapping[str, Any]) -> None:
 
 
 def fit_to_workload() -> None:
-    """Another workload was picked: its own options take what was typed for options of the same name, as far as it allows that.
+    """Another workload was picked: its options take what was typed for the earlier one's of the same name.
 
-    What stood at the default of the earlier workload, and all others, stand at the default of this one.
+    What stood at the earlier workload's default, or is no choice of this one, is at the default of this one.
     """
     before, now = (nesting.own_options(st.session_state[key]) for key in (OF, f"{PREFIX}workload"))
     for name, option in now.items():

@@ -12,8 +12,10 @@ from gan_runtime.spec import RunSpec
 
 
 def show(spec: RunSpec, rows: int) -> None:
-    """The rates of all networks over the epochs, on a data set of so many rows; nothing for constant rates, and none can be drawn
-    for a run without a step."""
+    """The rates of all networks over the epochs, on a data set of so many rows.
+
+    Nothing for constant rates, and none can be drawn for a run without a step.
+    """
     steps_per_epoch = spec.steps_per_epoch(rows)
     known = declared.of(spec.workload)
     # Warm-up and schedule are the same for all networks.

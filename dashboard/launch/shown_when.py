@@ -1,4 +1,4 @@
-"""Which shared options have an effect in the present setting: one literal table. Options of a workload say it themselves.
+"""Which shared options have an effect in the present setting: one literal table. Those of workloads say it.
 
 An option that is missing here always has one. Values are read as they stand in the form, so numbers may be text.
 """

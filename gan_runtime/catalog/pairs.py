@@ -21,6 +21,26 @@ NETWORKS = (Network(G, "Generator", "G"), Network(D, "Discriminator", "D"))
 class PairOptions(OptionRecord):
     """What the two networks are trained towards, and how fast."""
 
+    learning_rate_generator: float = option(
+        1e-4,
+        label="Learning rate, generator",
+        gt=0,
+        le=1.0,
+        help="Step size of the generator's optimizer, before schedule and scaling.",
+        source=TABLE_1_RATE,
+        error="use a positive rate, such as 1e-4.",
+        phrase="rate of G {}",
+    )
+    learning_rate_discriminator: float = option(
+        1e-4,
+        label="Learning rate, discriminator",
+        gt=0,
+        le=1.0,
+        help="Step size of the discriminator's optimizer, before schedule and scaling.",
+        source=TABLE_1_RATE,
+        error="use a positive rate, such as 1e-4.",
+        phrase="rate of D {}",
+    )
     generator_loss: GeneratorLoss = option(
         "non_saturating",
         label="Generator loss",
@@ -68,26 +88,6 @@ class PairOptions(OptionRecord):
         help="Weight gamma of the penalty on D's slope at real images. 0 leaves it out; it costs about half a step more.",
         source="Mescheder et al. 2018, equation 9: 10",
         error="use 0, or about 1 to 10.",
-    )
-    learning_rate_generator: float = option(
-        1e-4,
-        label="Learning rate, generator",
-        gt=0,
-        le=1.0,
-        help="Step size of the generator's optimizer, before schedule and scaling.",
-        source=TABLE_1_RATE,
-        error="use a positive rate, such as 1e-4.",
-        phrase="rate of G {}",
-    )
-    learning_rate_discriminator: float = option(
-        1e-4,
-        label="Learning rate, discriminator",
-        gt=0,
-        le=1.0,
-        help="Step size of the discriminator's optimizer, before schedule and scaling.",
-        source=TABLE_1_RATE,
-        error="use a positive rate, such as 1e-4.",
-        phrase="rate of D {}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a run can have the data set that it names: known here, and with the fields that its workload reads."""
+"""Whether a run can have the data set that it names: known here, with the fields that its workload reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from gan_runtime.spec import RunSpec
 
 
 def check(spec: RunSpec, home: Home | None = None) -> Fields:
-    """The fields of a batch that the run's workload reads from its data set; prepared sets are looked for in `home`.
+    """The fields of a batch that the run's workload reads from its data set.
+
+    `home`: where prepared sets are looked for.
 
     Raises:
         DatasetError: no such data set, or it does not fit the workload; the message says why, and what does.
@@ -26,7 +28,7 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
 
 
 def rows(name: str, home: Home | None = None) -> int:
-    """Rows of a whole data set to train on, also of one of the catalog that is not at hand. Raises DatasetError as `check`."""
+    """Rows to train on of a whole data set, at hand or not. Raises DatasetError as `check`."""
     return (
         catalog.DATASETS[name].rows if name in catalog.DATASETS else loading.availability(name, home).images
     )

@@ -23,7 +23,7 @@ class OtherRates:
 
 
 def changeable(workload: str) -> tuple[str, ...]:
-    """What a resume may change: it steers the updates from there on, and a checkpoint holds the same arrays whatever it is."""
+    """What a resume may change: it steers the updates to come, and no array of a checkpoint depends on it."""
     rates = catalog.WORKLOADS[workload].rates if workload in catalog.WORKLOADS else ()
     return (*rates, "clip_norm")
 

@@ -16,12 +16,12 @@ class AveragingOptions(BaseModel):
 
     ema_decay: float = option(
         0.0,
-        label="Generator average (EMA)",
+        label="Moving average (EMA)",
         group="Moving average",
         unit="decay per step",
         ge=0,
         lt=1,
-        help="Keeps a moving average of G's weights, which makes steadier images. 0 keeps none.",
+        help="Keeps a moving average of the weights that make the images, for steadier ones. 0 keeps none.",
         source="Yazici et al. 2019: 0.999",
         error="use 0, or about 0.99 to 0.9999.",
     )
@@ -30,7 +30,7 @@ class AveragingOptions(BaseModel):
         label="Sample grids from",
         group="Moving average",
         choices=get_args(SamplesFrom),
-        help="The generator whose images are shown: the one in training, or its moving average.",
+        help="Whose images are shown: those of the network in training, or of its moving average.",
         source="",
-        error="pick one of the listed generators.",
+        error="pick one of the listed networks.",
     )

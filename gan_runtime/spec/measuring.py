@@ -28,7 +28,7 @@ class MeasuringOptions(BaseModel):
         label="Weight snapshots",
         group="Run",
         choices=("no", "yes"),
-        help="Keeps the weights of both networks after each epoch, in half precision, so that the descent on the loss surface can be drawn: about 5 MB an epoch for the DCGAN.",
+        help="Keeps the weights of all networks after each epoch, in half precision, so that the descent on the loss surface can be drawn: about 5 MB an epoch for the DCGAN.",
         source="paper, Fig. 11",
         error="use no or yes.",
     )

@@ -1,9 +1,11 @@
 """The options of a run in two forms, and the way from one to the other.
 
-Nested, as in spec.json and the journals: {"workload": "dcgan_mnist", "epochs": 30, "dcgan_mnist": {"label_smoothing": 0.1}}.
-Flat, as in the store, in forms and in files from before the nesting: {"workload": "dcgan_mnist", …, "label_smoothing": 0.1}.
-A person may mix both, and write "dcgan_mnist.label_smoothing". No option of a workload has the name of a shared one, so that
-a flat form says the same as a nested one.
+Nested, as in spec.json and the journals:
+    {"workload": "dcgan_mnist", "epochs": 30, "dcgan_mnist": {"label_smoothing": 0.1}}
+Flat, as in the store, in forms and in files from before the nesting:
+    {"workload": "dcgan_mnist", "epochs": 30, "label_smoothing": 0.1}
+A person may mix both, and write "dcgan_mnist.label_smoothing". No option of a workload has the name of a shared
+one, so that a flat form says the same as a nested one.
 """
 
 from __future__ import annotations
@@ -46,14 +48,15 @@ def own_options(workload: str) -> Mapping[str, Option]:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """All options by plain name, the record of the workload spread out. What stands later in `values` wins."""
+    """All options by plain name, the record of the workload spread out. What stands later wins."""
     return dict(_spread(values, workload_of(values)))
 
 
 def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `changes` on top, flat.
 
-    Where they choose another workload, the options of the earlier one stay as far as the other has options of that name.
+    Where they choose another workload, the options of the earlier one stay as far as the other has options of
+    that name.
     """
     before = flat(base)
     workload = workload_of({**before, **changes})
@@ -82,7 +85,7 @@ def sort_out(values: Mapping[str, Any], shared: Mapping[str, Option]) -> Given:
 
 
 def _why_wrong(name: str, value: Any, workload: str, shared: Mapping[str, Option]) -> FieldError | None:
-    """What is wrong with a key that is no option; None where the sentence about an unknown workload says enough."""
+    """What is wrong with a key that is no option; None where the sentence about an unknown workload is enough."""
     own, owners = own_options(workload), _owners(name)
     if workload not in catalog.WORKLOADS and (owners or name.partition(".")[0] == workload):
         return None
@@ -95,7 +98,7 @@ def _why_wrong(name: str, value: Any, workload: str, shared: Mapping[str, Option
 
 
 def _spread(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any]]:
-    """Options of the workload's record by plain name; a key of it that is none of its own keeps the workload before it."""
+    """Options of the workload's record by plain name; a key of it that is no own option keeps the workload."""
     own, known = own_options(workload), workload in catalog.WORKLOADS
     for name, value in values.items():
         place, _, plain = name.partition(".")
@@ -107,7 +110,7 @@ def _spread(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any
 
 
 def _owners(name: str) -> list[str]:
-    """The workloads that have an option of this name, flat or with theirs before it, or are called so themselves."""
+    """The workloads that have an option of this name, with or without theirs before it, or are called so."""
     place, _, plain = name.partition(".")
     if place in catalog.WORKLOADS:
         return [place] if not plain or plain in own_options(place) else []
@@ -118,7 +121,8 @@ def _of_another(name: str, owners: list[str], workload: str) -> FieldError:
     theirs = " and ".join(owners)
     return FieldError(
         name,
-        f"{name} belongs to workload {theirs}, but workload is {workload}: leave it out, or use workload={owners[0]}.",
+        f"{name} belongs to workload {theirs}, but workload is {workload}: "
+        f"leave it out, or use workload={owners[0]}.",
     )
 
 
@@ -126,14 +130,15 @@ def _no_record(workload: str, own: Mapping[str, Option], value: Any) -> FieldErr
     example = next(iter(own))
     return FieldError(
         workload,
-        f"{workload} is {quoted(value)}, but it holds the workload's own options by name: set one of them, such as {workload}.{example}.",
+        f"{workload} is {quoted(value)}, but it holds the workload's own options by name: "
+        f"set one of them, such as {workload}.{example}.",
     )
 
 
 def images_per_step(values: Mapping[str, Any]) -> int:
     """Real images of one step of a stored run: a batch for each that its workload's program takes.
 
-    A workload that the catalog does not know takes one. Options that the run does not have are at their default.
+    A workload that the catalog does not know takes one. Options that the run lacks are at their default.
     """
     entry, given = entry_of(values), flat(values)
     if entry is None:

@@ -98,7 +98,7 @@ class RunSpec(
 
     @classmethod
     def options(cls, workload: str = "") -> dict[str, Option]:
-        """The options that all runs share, and those of a workload (none for one that is not known), in the order of the form."""
+        """The options that all runs share, and those of a workload (none for an unknown one), as in the form."""
         return _options(workload, tuple(catalog.WORKLOADS))
 
     @classmethod
@@ -108,7 +108,7 @@ class RunSpec(
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> RunSpec:
-        """A spec from plain values (numbers may be text, as a form or `--set` gives them), nested or flat (see `nesting`).
+        """A spec from plain values, nested or flat (see `nesting`); numbers may be text, as a form gives them.
 
         Raises:
             SpecError: one message per wrong option: what was given, what is allowed, what to do.
@@ -131,7 +131,7 @@ class RunSpec(
         return {**shared, **dict(self.of_workload or ())}
 
     def value(self, name: str) -> Any:
-        """An option by its plain name, or with its workload's before it: "dcgan_mnist.label_smoothing". Raises KeyError."""
+        """An option by its name, plain or as in "dcgan_mnist.label_smoothing". Raises KeyError."""
         return self.flat()[name.removeprefix(f"{self.workload}.")]
 
     @property
@@ -179,8 +179,8 @@ class RunSpec(
         if self.batch_size_global > images:
             raise DatasetError(f"{batch}, but {has}: use a smaller batch.")
         raise DatasetError(
-            f"{batch} and a step takes {self.batches_per_step} batches, {self.images_per_step} images in all, but {has}: "
-            "use a smaller batch, or fewer batches in a step."
+            f"{batch} and a step takes {self.batches_per_step} batches, {self.images_per_step} images in all, "
+            f"but {has}: use a smaller batch, or fewer batches in a step."
         )
 
     def changed_from_default(self) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
         ("Optimizer", {"restart_epochs": 5}, "Adam"),
         ("Numbers", {"precision": "float32"}, "float32 · XLA off"),
         ("Moving average", {}, "none"),
-        ("Moving average", {"ema_decay": "0.99"}, "average of G 0.99"),
+        ("Moving average", {"ema_decay": "0.99"}, "moving average 0.99"),
         ("Distribution", {}, "default"),
         ("Distribution", {"replicas": 2, "sync_every_steps": 5}, "local SGD, weights averaged every 5 steps"),
         ("Run", {"name": "mine"}, "mine"),
