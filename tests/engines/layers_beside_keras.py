@@ -91,7 +91,7 @@ def _difference(
         "strides": case.strides,
         "padding": case.padding,
         "activation": "tanh",
-        "bias_initializer": "normal",
+        "kernel_initializer": "zeros",
         **options,
     }
     inputs = [random(ROWS, *case.sizes, CHANNELS)]
@@ -120,8 +120,13 @@ class ByLookUp(keras.layers.Layer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scales, self.offsets = (keras.layers.Embedding(CLASSES, CHANNELS) for _ in range(2))
+        self.scales, self.offsets = (keras.layers.Embedding(CLASSES, CHANNELS, "zeros") for _ in range(2))
         self.norm = keras.layers.BatchNormalization(momentum=0.9, center=False, scale=False)
+
+    def build(self, shapes: list[tuple[int, ...]]) -> None:
+        self.norm.build(shapes[0])
+        for table in (self.scales, self.offsets):
+            table.build(shapes[1])
 
     def call(self, inputs: list[Any], training: bool = False) -> Any:
         values, labels = inputs
@@ -134,13 +139,13 @@ def beside(
     mine: Any, plain: Any, inputs: list[np.ndarray], kernels: AllKernels, differentiated: Differentiated
 ) -> Differences:
     """Of outcome, gradients, and what is stored afterwards, with each of the kernels."""
-    given = inputs if len(inputs) > 1 else inputs[0]
-    shape = mine(given).shape  # which builds it
-    plain(given)
+    shapes = [array.shape for array in inputs] if len(inputs) > 1 else inputs[0].shape
+    for layer in (mine, plain):
+        layer.build(shapes)  # no call: on JAX each would be compiled
     for seed, pair in enumerate(zip(mine.trainable_variables, plain.trainable_variables, strict=True)):
         for variable in pair:
             variable.assign(random(*variable.shape, seed=seed))
-    begin, upstream = mine.get_weights(), random(*shape, seed=9)
+    begin, upstream = mine.get_weights(), random(*mine.compute_output_shape(shapes), seed=9)
     expected = differentiated(plain, inputs, upstream)
     names = ["values", "by input", *(variable.name for variable in mine.trainable_variables)]
     names += [variable.name for variable in mine.non_trainable_variables]
