@@ -25,7 +25,7 @@ def estimate(side: str, topology: str, batch_size_global: int, precision: str) -
     values = {**preset("paper").values, "batch_size_global": batch_size_global, "precision": precision}
     plan = planning.make(values, topology, sweep=False)
     if side == "ours":
-        compiled = compiling.compile_call(plan.spec, plan.point)
+        compiled = compiling.compile_call(plan.spec, plan.reading, plan.point)
     else:
         from benchmarks import keras_on_jax
 

@@ -25,6 +25,7 @@ from benchmarks.trial import random_mnist
 from benchmarks.turns import Turn, serve
 from gan_runtime import catalog
 from gan_runtime.data import loading
+from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.spec import RunSpec
 
@@ -33,8 +34,8 @@ def build(spec: RunSpec) -> Any:
     """The engine of a run, built and traced as a trainer does it."""
     tf_flags.set_flags(spec, "cpu")
     engine_class = importlib.import_module(catalog.engine(spec.engine).module).ENGINE
-    workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
-    engine = engine_class(spec, workload, loading.load(spec.dataset), "cpu")
+    data = read_by_workload(spec, loading.load(spec.dataset))
+    engine = engine_class(spec, workload_of(spec), data, "cpu")
     engine.trace()
     return engine
 

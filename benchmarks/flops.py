@@ -19,7 +19,6 @@ python -m benchmarks.flops dcgan_mnist        prints {"flop_per_image": …}
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import sys
@@ -27,7 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gan_runtime import catalog
+from gan_runtime.engines.task import workload_of
+from gan_runtime.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ def step_flop_per_image(generator: Sequence[LayerShape], discriminator: Sequence
 
 def of_workload(name: str) -> int:
     """FLOP per image and step of a workload of the catalog. Loads Keras."""
-    networks = importlib.import_module(catalog.WORKLOADS[name].module).WORKLOAD.networks()
+    spec = RunSpec.parse({"workload": name})
+    networks = workload_of(spec).networks(spec.of_workload, {})
     return step_flop_per_image(layer_shapes(networks["generator"]), layer_shapes(networks["discriminator"]))
 
 

@@ -23,7 +23,7 @@ from gan_runtime.errors import AcceleratorError
 from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.rules import no_tpu_workers, one_replica_per_cpu_worker
-from gan_runtime.tpu.advice import advice
+from gan_runtime.tpu_advice import advice
 
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))

@@ -27,6 +27,8 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, disk, fields, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
+from gan_runtime.engines.step_plan import check_batches
+from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
@@ -131,8 +133,8 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     begin = time.perf_counter()
     keep_scikit_learn_out()
     spec = run.spec()
-    entry = catalog.engine(spec.engine)
-    importlib.import_module(entry.flags).set_flags(
+    engine_entry = catalog.engine(spec.engine)
+    importlib.import_module(engine_entry.flags).set_flags(
         spec, accelerator
     )  # first of all: reading MNIST loads Keras
     data = loading.load(spec.dataset, Home(run.path.parent.parent))
@@ -143,8 +145,9 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     writer.write(
         StatusChange(status="compiling", reason="building the networks and tracing the training step")
     )
-    engine_module = importlib.import_module(entry.module)
-    workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
+    engine_module = importlib.import_module(engine_entry.module)
+    workload, data = workload_of(spec), read_by_workload(spec, data)
+    check_batches(spec, workload.program(spec.of_workload, data.fields))
     from gan_runtime.training import loop
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)

@@ -81,22 +81,22 @@ NAMED = (
     Named(
         "JAX: the averaged generator keeps the first batch-norm statistics",
         "engines/jax/spmd.py",
-        "return state | {name: array for name, array in kept.items() if name in state}",
-        "return state | {name: array for name, array in kept.items() if name not in state}",
+        "return state | {average: state[name] for name, average in kept.items()}",
+        "return state | {average: state[average] for average in kept.values()}",
         (f"{SPMD}::test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one",),
     ),
     Named(
         "TensorFlow: histograms of scores are mirrored",
         "engines/tf/probes.py",
-        "histograms.fixed(value, *SCORE_RANGE, SCORE_BINS)",
-        "histograms.fixed(1.0 - value, *SCORE_RANGE, SCORE_BINS)",
+        "histograms.fixed(values, *ends, SCORE_BINS)",
+        "histograms.fixed(1.0 - values, *ends, SCORE_BINS)",
         ("engines/test_tf_probes.py::test_scores_are_counted_where_they_lie_between_zero_and_one",),
     ),
     Named(
         "JAX: histograms of scores are mirrored",
         "engines/jax/probes.py",
-        "np.nan_to_num((values - low) / (high - low))",
-        "np.nan_to_num((high - values) / (high - low))",
+        "(values - low) / (high - low)",
+        "(high - values) / (high - low)",
         (f"{PARTS}::test_scores_are_counted_in_forty_bins_from_zero_to_one",),
     ),
     Named(
@@ -109,8 +109,8 @@ NAMED = (
     Named(
         "TensorFlow: the replicas' gradients are a sum, not a mean",
         "engines/tf/step.py",
-        "1.0 if spec.sync_every_steps > 1 else 1.0 / replicas",
-        "1.0 if spec.sync_every_steps > 1 else 1.0",
+        "1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas",
+        "1.0 if task.spec.sync_every_steps > 1 else 1.0",
         (
             "engines/test_tf_distribute.py::test_replicas_compute_what_one_replica_computes_on_the_whole_batch",
         ),
@@ -144,10 +144,24 @@ NAMED = (
         (f"{PRECISION}::{OVERFLOW}_skips_the_step_on_all",),
     ),
     Named(
+        "TensorFlow: all phases draw the noise of the first",
+        "engines/tf/step.py",
+        "self._replicas * self._parts, place)",
+        "self._replicas * self._parts, 0)",
+        ("engines/test_tf_batches.py::test_two_equal_phases_draw_different_noise",),
+    ),
+    Named(
+        "JAX: all phases draw the noise of the first",
+        "engines/jax/step.py",
+        "step, share, place)",
+        "step, share, 0)",
+        (f"{SPMD}::test_phases_that_do_the_same_draw_noise_of_their_own",),
+    ),
+    Named(
         "TensorFlow: every worker reads the first worker's share of the images",
         "engines/tf/input.py",
-        "[:, :, pipeline_id]",
-        "[:, :, 0]",
+        "rows[begin:, :, pipeline_id]",
+        "rows[begin:, :, 0]",
         ("engines/test_tf_input.py",),
     ),
 )

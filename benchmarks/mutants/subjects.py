@@ -18,7 +18,8 @@ PRECISION, RATES, COUNTS = (
     "engines/test_bin_counts.py",
 )
 PROBES, STATE, RESUME = "engines/test_tf_probes.py", "engines/test_tf_state.py", "engines/test_tf_resume.py"
-REPLICAS, LATENTS = "engines/test_tf_distribution.py", "test_sample_latents.py"
+BATCHES, PROGRAM = "engines/test_tf_batches.py", "workloads/test_program.py"
+REPLICAS, LATENTS = "engines/test_tf_distribution.py", "test_fixed_inputs.py"
 JAX_PARTS, JAX = "engines/test_jax_parts.py", "engines/test_jax_spmd.py"
 JAX_KERNELS = f"{JAX}::test_kernels_compute_what_the_layers_of_keras_compute"
 LAYERS = ("workloads/test_layers.py", "engines/test_tf_layers.py")
@@ -52,8 +53,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engines/schedules.py": (SCHEDULES,),
     "training/calls.py": ("training/test_calls.py",),
     "engines/image_order.py": (ORDER,),
-    "engines/sample_latents.py": (LATENTS,),
+    "engines/fixed_inputs.py": (LATENTS,),
     "workloads/losses.py": (LOSSES,),
+    "workloads/contract.py": (PROGRAM,),
     "workloads/pair.py": (NETWORKS,),
     "workloads/layers.py": (NETWORKS, *LAYERS),
     "workloads/dcgan_mnist.py": (NETWORKS,),
@@ -61,13 +63,15 @@ TESTS: dict[str, tuple[str, ...]] = {
     "workloads/step_context.py": (NETWORKS,),
     "engines/tf/kernels.py": (KERNELS, *LAYERS[1:]),
     "engines/tf/histograms.py": (COUNTS,),
-    "engines/tf/input.py": (INPUT,),
+    "engines/tf/input.py": (INPUT, BATCHES),
     "engines/tf/noise.py": (NOISE,),
     "engines/probing.py": (COUNTS, PROBES),
     "engines/checkpoint_fit.py": (STATE,),
-    "engines/objective.py": (OBJECTIVES, PRECISION),
+    "engines/step_plan.py": (ORDER, BATCHES),
     "engines/tf/optimizers.py": (OPTIMIZERS, PRECISION),
-    "engines/tf/probes.py": (PROBES,),
+    "engines/tf/probes.py": (PROBES, BATCHES),
+    "engines/tf/sampler.py": (PROBES, BATCHES),
+    "engines/tf/values.py": (BATCHES,),
     "engines/tf/state.py": (STATE, RESUME, REPLICAS),
     "engines/tf/step.py": (PRECISION, OBJECTIVES, REPLICAS),
     "engines/jax/noise.py": (JAX_PARTS, JAX_CALLS),

@@ -32,7 +32,7 @@ class Asked:
     sets: str
 
     def plan(self, home: Home) -> Plan:
-        """The check of it. Raises as `plan.make`."""
+        """The check of it. Raises as `planning.make`."""
         typed = parse_assignments(self.sets.split())
         fields = {
             "workload": self.workload,
@@ -52,7 +52,7 @@ class Asked:
 
 
 def ask(home: Home) -> tuple[Asked, Plan]:
-    """The fields, and the plan they make. Ends the page after saying what is wrong with them."""
+    """The fields, and the plan they make; `home`: where prepared data sets lie. Ends the page after saying what is wrong with them."""
     asked = _fields()
     plan = actions.attempt(lambda: asked.plan(home))
     if plan is None:

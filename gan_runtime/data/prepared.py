@@ -160,6 +160,11 @@ def write_manifest(folder: Path, known: Manifest) -> None:
     write_whole(folder / MANIFEST, known.model_dump_json(indent=1) + "\n")
 
 
+def is_streamed(home: Home, name: str) -> bool:
+    """Whether its rows are read as they are needed, since they are more than memory should hold."""
+    return manifest(home, name).bytes > RESIDENT_BYTES
+
+
 def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataSet:
     """In memory where it has at most `resident_bytes`, else streamed.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[np.generic]]
+SHARED = "shared"  # how the record of a picture says that its inputs are the same in all runs
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,10 @@ class Engine(Protocol):
         """The lowest and the highest of the numbers that all workers tell each other; each must ask at the same time."""
         ...
 
+    def updates(self) -> dict[str, int]:
+        """How often one step changes each network that it changes at all."""
+        ...
+
     def trace(self) -> None:
         """Builds the graph of the training call without running it."""
         ...
@@ -154,12 +159,16 @@ class Engine(Protocol):
         """Histograms and scores on a fixed batch; changes nothing."""
         ...
 
-    def sample(self) -> NDArray[np.float32]:
-        """Images of `sample_latents`, the same in all runs of a workload: (64, height, width, channels) in [-1, 1]."""
+    def sample(self) -> dict[str, NDArray[Any]]:
+        """What the workload shows for its fixed inputs, the same in all runs of it: named arrays (64, …)."""
+        ...
+
+    def generate(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """What the workload shows for any number of inputs, by the names of `Workload.fixed_inputs`: named arrays (rows, …)."""
         ...
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies both learning rates by `factor` from now on; the state keeps it."""
+        """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
         ...
 
     def state(self) -> Arrays:

@@ -1,4 +1,4 @@
-"""The order of the images of each epoch, without TensorFlow: the same as its `stateless_shuffle` gives, so that a run sees the same
+"""The order of the rows of each epoch, without TensorFlow: the same as its `stateless_shuffle` gives, so that a run sees the same
 batches on every engine.
 
 Random words are Philox4x32-10 (Salmon et al. 2011), the shuffle is that of Fisher and Yates, forwards; the key is made of
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.spec import RunSpec
+from gan_runtime.engines.step_plan import StepPlan
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
@@ -52,17 +52,16 @@ def _product(factor: int, words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64]
     return product >> np.uint64(32), product & np.uint64(LOW)
 
 
-class ImageOrder:
-    """Which images each step sees. Keeps the order of one epoch."""
+class RowOrder:
+    """Which rows of the training set each step sees. Keeps the order of one epoch."""
 
-    def __init__(self, spec: RunSpec, images: int) -> None:
-        self._spec, self._images = spec, images
-        self._steps = spec.steps_per_epoch(images)
+    def __init__(self, seed: int, plan: StepPlan) -> None:
+        self._seed, self._plan = seed, plan
         self._epoch = -1
         self._rows: NDArray[np.int32] = np.zeros((0,), np.int32)
 
     def rows(self, first_step: int, steps: int) -> NDArray[np.int32]:
-        """int32 (steps, batches of real images per step, batch_size_global) of the steps from `first_step`, 0-based."""
+        """int32 (steps, batches of real rows per step, batch_size_global) of the steps from `first_step`, 0-based."""
         return np.stack([self._step(first_step + index) for index in range(steps)])
 
     def prepare(self, step: int) -> None:
@@ -70,11 +69,10 @@ class ImageOrder:
         self._step(step)
 
     def _step(self, number: int) -> NDArray[np.int32]:
-        epoch, step = divmod(number, self._steps)
+        plan, steps = self._plan, self._plan.steps_per_epoch
+        epoch, step = divmod(number, steps)
         if epoch != self._epoch:
-            order = epoch_order(self._spec.seed, epoch, self._images)[
-                : self._steps * self._spec.images_per_step
-            ]
-            self._rows = order.reshape(self._steps, self._spec.batches_per_step, self._spec.batch_size_global)
+            order = epoch_order(self._seed, epoch, plan.rows)[: steps * plan.rows_per_step]
+            self._rows = order.reshape(steps, plan.batches, plan.batch_size_global)
             self._epoch = epoch
         return self._rows[step]

@@ -7,30 +7,52 @@ from typing import Any
 
 import numpy as np
 
+from gan_runtime import metrics
+from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.workloads.contract import Phase, Program
 
-PROBE_IMAGES = 256
+PROBE_ROWS = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
-SCORE_RANGE = (0.0, 1.0)
-UNDECIDED = 0.5  # D's score between "fake" and "real"
-NORM = "gradient_norm_"  # of a network, by its name
-Counts = Mapping[
-    str, tuple[np.ndarray, np.ndarray]
-]  # by name: int (bins,), and the lowest and highest value, float (2,)
+# By name: int (bins,), and the lowest and highest value, float (2,); these are not finite where a value is none.
+Counts = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def gradient_names(program: Program, phase: Phase, network: str) -> tuple[str, str]:
+    """What the gradient of a network in a phase is called: the kind of its histograms, and the metric of its norm.
+
+    ("gradient", "gradient_norm_critic") where one phase changes the network, ("gradient@first", "gradient_norm_critic@first")
+    where several do.
+    """
+    at = f"{metrics.OF_PHASE}{phase.name}" if program.updates_of(network) > 1 else ""
+    return f"{metrics.GRADIENT}{at}", f"{metrics.of_network(metrics.GRADIENT_NORM, network)}{at}"
+
+
+def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
+    """Lowest and highest value that a judged number can have; None where its bins follow the values."""
+    for judgement in entry.judgements:
+        if judgement.name == name and judgement.low is not None and judgement.high is not None:
+            return judgement.low, judgement.high
+    return None
+
+
+def probe_share(rows: int, replicas: int) -> int:
+    """Rows of the probe batch on each replica: of a set of `rows` rows, at most PROBE_ROWS in all."""
+    return max(1, min(PROBE_ROWS, rows) // replicas)
 
 
 def parts(name: str, network: Any) -> dict[str, list[int]]:
-    """Where the variables of a network and of each of its layers stand among its trainable ones: "generator/dense" → [0].
+    """Where the variables of a network and of each of its layers stand among its trainable ones: "critic/dense" → [0].
 
-    Layers without any are left out.
+    What has none is left out.
     """
     order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
-    layers = {
-        f"{name}/{layer.name}": [order[id(one)] for one in layer.trainable_variables]
+    places = {name: list(order.values())} | {
+        f"{name}/{layer.name}": [order[id(variable)] for variable in layer.trainable_variables]
         for layer in network.layers
     }
-    return {name: list(order.values()), **{layer: places for layer, places in layers.items() if places}}
+    return {part: own for part, own in places.items() if own}
 
 
 def probed(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:
@@ -43,20 +65,15 @@ def probed(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> 
     drawn = [
         _bin_counts(name, *histograms[name])
         for name in sorted(histograms)
-        if _has_bins(name, histograms, numbers)
+        if np.isfinite(histograms[name][1]).all()
     ]
+    norm = metrics.of_network(metrics.GRADIENT_NORM, "")
     told = {
         name: value
         for name, value in numbers.items()
-        if np.isfinite(value) or not (loss_scaled and name.startswith(NORM))
+        if np.isfinite(value) or not (loss_scaled and name.startswith(norm))
     }
     return ProbeResult(drawn, told)
-
-
-def _has_bins(name: str, histograms: Counts, numbers: Mapping[str, float]) -> bool:
-    """Scores have fixed bins, in the first of which a NaN would be counted; their mean tells of it."""
-    mean = numbers.get(f"probe_{name.replace('/', '_')}", 0.0)
-    return bool(np.isfinite(histograms[name][1]).all() and np.isfinite(mean))
 
 
 def _bin_counts(name: str, counts: np.ndarray, low_high: np.ndarray) -> BinCounts:

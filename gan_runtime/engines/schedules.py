@@ -17,7 +17,7 @@ Tensor = Any
 
 
 class StepRate(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A plan as a Keras schedule. `updates_per_step`: updates of this network in one step, k for D; `factor()`: see above."""
+    """A plan as a Keras schedule. `updates_per_step`: updates of this network in one step; `factor()`: see above."""
 
     def __init__(self, plan: RatePlan, updates_per_step: int, factor: Callable[[], Tensor]) -> None:
         self._plan, self._updates_per_step, self._factor = plan, updates_per_step, factor

@@ -66,12 +66,12 @@ _RULES: tuple[tuple[str, str, Category], ...] = (
     ("", r"/all_reduce_({network}|weights)", "gradient_all_reduce"),
     (_EXCHANGES, r"/[a-z_]*_{network}/", "gradient_all_reduce"),
     (_EXCHANGES, r"/{network}/", "batch_norm_all_reduce"),
-    (_EXCHANGES, r"/gradients/", "batch_norm_all_reduce"),  # the way back through it
+    (_EXCHANGES, r"/gradients(?:_\d+)*/", "batch_norm_all_reduce"),  # the way back through it
     (_EXCHANGES, "", "gradient_all_reduce"),
     ("", r"/(optimizer|loss_scale|adam|sgd|rmsprop)_{network}/", "optimizer"),
-    ("", r"/(gradient_tape|gradients)/", "backward"),
+    ("", r"/(gradient_tape|gradients)(?:_\d+)*/", "backward"),
     ("", r"/{network}/", "forward"),
-    ("", r"/forward/", "forward"),
+    ("", r"/forward(?:_\d+)*/", "forward"),
 )
 # They wait for what they called, which has events of its own.
 _CALLS = re.compile(

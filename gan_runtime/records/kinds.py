@@ -116,12 +116,17 @@ class AttemptStart(_Record):
 
 
 class Plan(_Record):
-    """What the attempt will do: images in the set, steps in an epoch, epochs."""
+    """What the attempt will do: images in the set, steps in an epoch, epochs.
+
+    `images_per_step`: real ones that a step takes; `updates`: how often it changes each network. Old journals do not say: 0, {}.
+    """
 
     kind: Literal["plan"] = "plan"
     images: Count
     steps_per_epoch: Step
     epochs: Step
+    images_per_step: Count = 0
+    updates: dict[Name, Count] = Field(default_factory=dict)
 
 
 class Scalars(_Record):

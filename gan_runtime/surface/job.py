@@ -7,7 +7,6 @@ Always on the CPU, beside whatever trains. How far it is stands in surface.json.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import sys
@@ -21,8 +20,8 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from gan_runtime import catalog, fields
 from gan_runtime.data import loading
+from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
@@ -62,15 +61,11 @@ def _compute(run: RunDir, size: int) -> int:
     try:
         states = snapshots.load(run.snapshots)
         spec = run.spec()
-        data = loading.load(spec.dataset, Home(run.path.parent.parent))
-        from gan_runtime.surface.landscape import IMAGES, Landscape
+        data = read_by_workload(spec, loading.load(spec.dataset, Home(run.path.parent.parent)))
+        from gan_runtime.surface.landscape import Landscape
 
-        images = data.read(np.arange(min(IMAGES, data.rows)))[fields.IMAGES]
-
-        landscape = Landscape(
-            importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD, images
-        )
-        progress.total = len(landscape.networks) * (size * size + len(states))
+        landscape = Landscape(spec, workload_of(spec), data)
+        progress.total = len(landscape.trained) * (size * size + len(states))
         last_note = 0.0
 
         def advance() -> None:
@@ -80,9 +75,7 @@ def _compute(run: RunDir, size: int) -> int:
                 progress.write(run)
                 last_note = time.monotonic()
 
-        surfaces = [
-            surface(landscape, network, states, size, len(images), advance) for network in landscape.networks
-        ]
+        surfaces = [surface(landscape, network, states, size, advance) for network in landscape.trained]
         journal.append(run.surface_journal, 1, *surfaces)
         run.announce()
         progress.end(run)
@@ -96,21 +89,21 @@ def _compute(run: RunDir, size: int) -> int:
 
 
 def surface(
-    landscape: Landscape, network: str, states: dict[int, Weights], size: int, images: int, advance: Advance
+    landscape: Landscape, network: str, states: dict[int, Weights], size: int, advance: Advance
 ) -> Surface:
     """The loss of one network on the plane of its own path, all other networks as they were at the end."""
     epochs, arrays = list(states), list(states.values())
-    found = plane.through(arrays, landscape.filter_axes(network))
+    seen = plane.through(arrays, landscape.filter_axes(network))
     landscape.place(arrays[-1])
 
     def loss_at(x: float, y: float) -> float:
-        landscape.place(found.at(x, y))
+        landscape.place(seen.at(x, y))
         advance()
         return landscape.loss(network)
 
-    xs, ys = _grid(found.path, size)
+    xs, ys = _grid(seen.path, size)
     losses = [loss_at(x, y) for y, x in itertools.product(ys, xs)]
-    along = [loss_at(x, y) for x, y in found.path]
+    along = [loss_at(x, y) for x, y in seen.path]
     landscape.place(arrays[-1])
     return Surface(
         network=network,
@@ -118,12 +111,12 @@ def surface(
         y=list(ys),
         loss=losses,
         path_epoch=epochs,
-        path_x=list(found.path[:, 0]),
-        path_y=list(found.path[:, 1]),
+        path_x=list(seen.path[:, 0]),
+        path_y=list(seen.path[:, 1]),
         path_loss=along,
-        share_x=found.shares[0],
-        share_y=found.shares[1],
-        images=images,
+        share_x=seen.shares[0],
+        share_y=seen.shares[1],
+        images=landscape.rows,
     )
 
 

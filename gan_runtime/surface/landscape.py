@@ -1,12 +1,13 @@
-"""The losses of a GAN as functions of its weights, on fixed real images and fixed latents, in float32.
+"""The losses of a GAN as functions of its weights, on fixed real rows and fixed draws, in float32.
 
-G runs with the batch statistics of these latents, so that a point off the path needs no stored ones; D without dropout.
-Loads Keras.
+Each is the loss that the network follows in a step. Batch norm takes the statistics of these rows, so that a point off the path
+needs no stored ones; nothing is dropped out. Loads Keras.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -14,36 +15,102 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from gan_runtime.engines.sample_latents import sample_latents
-from gan_runtime.workloads.contract import Workload
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.task import task_of
+from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
+from gan_runtime.engines.values import host_values
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Phase, Tensor, Workload
+from gan_runtime.workloads.step_context import StepContext, step_scope
 
 IMAGES = 256
-_SURE = 1e-7  # how near to 0 or 1 a float32 probability can be told from it
+_REMEMBERED = (
+    4  # passes of a network: those over fixed rows come again at every point of another one's surface
+)
+
+
+class FixedNoise:
+    """See `workloads.contract.Noise`: the same draws at every point, and no unit dropped."""
+
+    def __init__(self) -> None:
+        self._drawn: list[Tensor] = []
+        self._next = 0
+
+    def begin(self) -> None:
+        """The next call gives the first draw again."""
+        self._next = 0
+
+    def normal(self, rows: int, *shape: int) -> Tensor:
+        """float32 (rows, *shape), standard normal."""
+        return self._draw(lambda random: random.standard_normal((rows, *shape)))
+
+    def uniform(self, rows: int, *shape: int) -> Tensor:
+        """float32 (rows, *shape), from 0 to below 1."""
+        return self._draw(lambda random: random.random_sample((rows, *shape)))
+
+    def dropout(self, values: Tensor, rate: float) -> Tensor:  # noqa: ARG002
+        """`values` as they are."""
+        return values
+
+    def _draw(self, numbers_of: Callable[[np.random.RandomState], NDArray[np.float64]]) -> Tensor:
+        if self._next == len(self._drawn):
+            numbers = numbers_of(np.random.RandomState(self._next)).astype(np.float32)
+            self._drawn.append(ops.convert_to_tensor(numbers))
+        self._next += 1
+        return self._drawn[self._next - 1]
+
+
+class Remembering:
+    """A network that passes over the same tensors once, until it is moved."""
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+        self._passes: OrderedDict[tuple[int, ...], tuple[Any, Tensor]] = OrderedDict()
+
+    def __call__(self, inputs: Any, training: bool = False) -> Tensor:
+        """As the network itself."""
+        key = (int(training), *(id(tensor) for tensor in keras.tree.flatten(inputs)))
+        if key not in self._passes:
+            # The inputs are kept too, so that no other tensor takes over their identity.
+            self._passes[key] = inputs, self._network(inputs, training=training)
+            if len(self._passes) > _REMEMBERED:
+                self._passes.popitem(last=False)
+        self._passes.move_to_end(key)
+        return self._passes[key][1]
+
+    def moved(self) -> None:
+        """Its weights are others now."""
+        self._passes.clear()
 
 
 class Landscape:
     """The networks of a workload, movable to any weights."""
 
-    def __init__(self, workload: Workload, images: NDArray[np.uint8]) -> None:
-        """`images`: the data set; its first 256 are looked at."""
-        self._workload, self.networks = workload, workload.networks()
-        real = images[:IMAGES].astype(np.float32) / 127.5 - 1.0
-        self._batch = {"images": ops.convert_to_tensor(real)}
-        self._latents = ops.convert_to_tensor(sample_latents(workload.latent_size, len(real)))
-        self._generated: Any = (
-            None  # what G makes of them where it stands now; on D's surface it is the same everywhere
-        )
+    def __init__(self, spec: RunSpec, workload: Workload, data: DataSet) -> None:
+        """`data`: with the fields that the workload reads; its first 256 rows are looked at."""
+        self._task = task_of(spec, workload, data.fields, data.rows)
+        self.networks = self._task.networks()
+        self._remembering = {name: Remembering(network) for name, network in self.networks.items()}
+        self.rows = min(IMAGES, data.rows)
+        values = host_values(data.read(np.arange(self.rows)), data.fields)
+        self._batch = {name: ops.convert_to_tensor(value) for name, value in values.items()}
+        self._noise = FixedNoise()
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The networks that a step changes, in the workload's order."""
+        return tuple(name for name in self.networks if name in self._task.plan.updates)
 
     def filter_axes(self, network: str) -> dict[str, int]:
         """Name of each kernel of a network → its axis of output channels."""
-        found: dict[str, int] = {}
+        axes: dict[str, int] = {}
         for layer in self.networks[network].layers:
             kernels = [variable for variable in layer.trainable_variables if len(variable.shape) > 1]
             axis = (
                 -2 if isinstance(layer, (keras.layers.Conv2DTranspose, keras.layers.Conv3DTranspose)) else -1
             )
-            found |= {f"{network}/{kernel.path}": axis for kernel in kernels}
-        return found
+            axes |= {f"{network}/{kernel.path}": axis for kernel in kernels}
+        return axes
 
     def place(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         """Moves the networks to these weights; those that are not named stay."""
@@ -51,19 +118,21 @@ class Landscape:
             for variable in network.variables:
                 if (array := arrays.get(f"{name}/{variable.path}")) is not None:
                     variable.assign(array)
-                    if name == "generator":
-                        self._generated = None
+                    self._remembering[name].moved()
 
     def loss(self, network: str) -> float:
-        """Mean binary cross-entropy in nats, 0 to 16: D's over real and generated images; G's non-saturating one."""
-        if self._generated is None:
-            self._generated = self.networks["generator"](self._latents, training=True)
-        networks = {**self.networks, "generator": lambda *_, **__: self._generated}
-        scores = self._workload.scores(networks, self._batch, self._latents)
-        real, fake = (
-            np.clip(ops.convert_to_numpy(scores[kind]).astype(np.float64), _SURE, 1.0 - _SURE)
-            for kind in ("real", "fake")
-        )
-        if network == "generator":
-            return float(-np.log(fake).mean())
-        return float(-np.log(real).mean() - np.log(1.0 - fake).mean())
+        """The loss that a network follows; the mean of them, where it follows several in a step."""
+        phases = {
+            update.followed(loss_scaling=True): phase
+            for phase in reversed(self._task.program.phases_of(network))
+            for update in phase.updates
+            if update.network == network
+        }
+        return float(np.mean([self._loss_in(phase, loss) for loss, phase in phases.items()]))
+
+    def _loss_in(self, phase: Phase, loss: str) -> float:
+        self._noise.begin()
+        context = StepContext(self._noise, None, input_gradient, weighted_gradient, lambda tensor: tensor)
+        with step_scope(context):
+            forward = phase.forward(self._remembering, self._batch, self._noise)
+        return float(ops.convert_to_numpy(forward.losses[loss]))

@@ -21,9 +21,9 @@ from gan_runtime.home import Home
 from gan_runtime.records.rundir import write_json
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
-from gan_runtime.tpu.advice import advice
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
+from gan_runtime.tpu_advice import advice
 
 FOLDER = "tpu-checks"
 # Keeps libtpu from asking the cloud for the machine it thinks it runs on. JAX itself stays on the CPU: only the compiler is used.
@@ -60,7 +60,7 @@ class Check:
     def __init__(self, home: Home, plan: Plan) -> None:
         self.plan = plan
         self._folder = home.path / FOLDER
-        self._keys = {point: planning.key(plan.spec, point) for point in plan.points}
+        self._keys = {point: planning.key(plan, point) for point in plan.points}
         self._child: subprocess.Popen[bytes] | None = None
         self._log: Path | None = None
         self._trouble = ""
@@ -83,8 +83,9 @@ class Check:
         except OSError as error:
             raise HomeError.not_written(self._folder, error) from None
         self._log = Path(name)
-        asked = {self._keys[one]: vars(one) for one in self._unknown()}
-        request = json.dumps({"spec": self.plan.spec.model_dump(), "points": asked})
+        asked = {self._keys[point]: vars(point) for point in self._unknown()}
+        spec, reading = self.plan.spec.model_dump(), self.plan.reading.to_json()
+        request = json.dumps({"spec": spec, "reading": reading, "points": asked})
         command = [sys.executable, "-m", "gan_runtime.tpu.child", str(self._folder), request]
         with os.fdopen(handle, "wb") as log:
             self._child = subprocess.Popen(

@@ -1,6 +1,8 @@
 """Process entry of a compile check: compiles the points of a request one after another and keeps each answer.
 
-    python -m gan_runtime.tpu.child FOLDER REQUEST      REQUEST: {"spec": {…}, "points": {name of the answer: {…}, …}}
+    python -m gan_runtime.tpu.child FOLDER REQUEST
+
+REQUEST: {"spec": {…}, "reading": {…}, "points": {name of the answer: {…}, …}}
 
 A process of its own, since the dashboard never loads JAX, and TensorFlow never shares a process with it.
 """
@@ -21,10 +23,10 @@ def main(folder: Path, request: str) -> int:
     from gan_runtime.tpu import compiling
 
     asked = json.loads(request)
-    spec = RunSpec.parse(asked["spec"])
+    spec, reading = RunSpec.parse(asked["spec"]), plan.Reading.from_json(asked["reading"])
     for name, values in asked["points"].items():
         point = Point(**values)
-        check.keep(folder, name, compiling.estimate(plan.at(spec, point), point))
+        check.keep(folder, name, compiling.estimate(plan.at(spec, point), reading, point))
     return 0
 
 

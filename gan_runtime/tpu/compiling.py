@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from typing import Any
 
@@ -14,25 +13,26 @@ import numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh
 
-from gan_runtime import catalog
+from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.call import most_steps, training_call
-from gan_runtime.engines.jax.step import AXIS
+from gan_runtime.engines.task import task_of, workload_of
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import hlo_cost
+from gan_runtime.tpu.plan import Reading
 from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
 
 LONGEST_REASON = 600
 
 
-def estimate(spec: RunSpec, point: Point) -> StepEstimate:
+def estimate(spec: RunSpec, reading: Reading, point: Point) -> StepEstimate:
     """What the compiler makes of `spec` at this point. A refusal is an answer too, and raises nothing.
 
     Raises:
-        RuntimeError: the compiler itself does not start; advice.py knows the usual messages.
+        RuntimeError: the compiler itself does not start; tpu_advice.py knows the usual messages.
     """
     begin, devices = time.monotonic(), described(point)
     try:
-        compiled = compile_call(spec, point, devices)
+        compiled = compile_call(spec, reading, point, devices)
     except Exception as error:  # whatever the compiler or the tracing raises is the answer
         return StepEstimate(point, refused=_reason(error), compile_seconds=time.monotonic() - begin)
     return read(compiled, spec, point, time.monotonic() - begin)
@@ -45,12 +45,11 @@ def described(point: Point) -> list[Any]:
     )
 
 
-def compile_call(spec: RunSpec, point: Point, devices: list[Any] | None = None) -> Any:
+def compile_call(spec: RunSpec, reading: Reading, point: Point, devices: list[Any] | None = None) -> Any:
     """The program of a host call of `spec` on `devices` (None: those of the point)."""
     mesh = Mesh(np.array(devices or described(point)), (AXIS,))
-    workload = importlib.import_module(catalog.WORKLOADS[spec.workload].module).WORKLOAD
-    images_shape = (catalog.DATASETS[spec.dataset].rows, *workload.image_shape)
-    call = training_call(spec, workload, mesh, images_shape)
+    task = task_of(spec, workload_of(spec), reading.fields, reading.rows)
+    call = training_call(task, mesh, reading.streamed)
     return jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
 
 
@@ -58,6 +57,7 @@ def read(compiled: Any, spec: RunSpec, point: Point, seconds: float) -> StepEsti
     """The numbers of a compiled program."""
     cost = hlo_cost.cost(compiled.as_text(), most_steps(spec), spec.accumulation_steps)
     counted, memory = compiled.cost_analysis(), compiled.memory_analysis()
+    networks = [network.name for network in spec.entry.networks]
     exchanges = cost.exchanges if point.devices > 1 else ()
     return StepEstimate(
         point=point,
@@ -84,8 +84,13 @@ def read(compiled: Any, spec: RunSpec, point: Point, seconds: float) -> StepEsti
         ),
         without_estimate=cost.silent,
         dearest=tuple(
-            DearOperation(one.name, one.opcode, hlo_cost.source_layer(one.source), one.cycles or 0.0)
-            for one in cost.dearest()
+            DearOperation(
+                operation.name,
+                operation.opcode,
+                hlo_cost.source_layer(operation.source, networks),
+                operation.cycles or 0.0,
+            )
+            for operation in cost.dearest()
         ),
     )
 

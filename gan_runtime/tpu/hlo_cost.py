@@ -9,7 +9,7 @@ no estimate and are listed apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
@@ -191,8 +191,8 @@ def _leaves_device(line: _Line) -> bool:
 # ---- where an operation comes from ----------------------------------------------------------------------------------
 
 
-def source_layer(op_name: str, networks: Iterable[str] = ("generator", "discriminator")) -> str:
-    """The layer behind an operation, from JAX's path to it: "discriminator conv_1, backward"; "" where it names none."""
+def source_layer(op_name: str, networks: Sequence[str]) -> str:
+    """The layer behind an operation, from JAX's path to it: "critic conv_1, backward"; "" where it names none of `networks`."""
     parts = op_name.split("/")
     for network in networks:
         if f"optimizer_{network}" in op_name:

@@ -10,8 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.data import door
+from gan_runtime import catalog
+from gan_runtime.data import door, prepared
 from gan_runtime.errors import AcceleratorError, quoted
+from gan_runtime.fields import Field, Fields
 from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
@@ -55,12 +57,34 @@ WITHOUT_EFFECT = frozenset(
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What the steps of a run read: the fields of a batch, of how many rows, and whether these are streamed or lie on the device."""
+
+    fields: Fields
+    rows: int
+    streamed: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, which `from_json` reads again."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Reading:
+        """The record that `to_json` made."""
+        fields = {
+            name: Field(**{**field, "shape": tuple(field["shape"]), "classes": tuple(field["classes"])})
+            for name, field in values["fields"].items()
+        }
+        return cls(fields, values["rows"], values["streamed"])
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A check: options of a run, and the points to compile, the run itself first. `images`: of one epoch."""
+    """A check: options of a run, what its steps read, and the points to compile, the run itself first."""
 
     spec: RunSpec
+    reading: Reading
     points: tuple[Point, ...]
-    images: int
 
     @property
     def point(self) -> Point:
@@ -72,9 +96,25 @@ class Plan:
         """The TPU that is asked about."""
         return TOPOLOGIES[self.point.topology]
 
+    @property
+    def images(self) -> int:
+        """Rows of one epoch."""
+        return self.reading.rows
+
     def steps_per_epoch(self, point: Point) -> int:
         """Steps of one epoch with the batch of a point."""
         return at(self.spec, point).steps_per_epoch(self.images)
+
+
+def reading(spec: RunSpec, home: Home | None = None) -> Reading:
+    """What the steps of a run read; a prepared data set is looked for in `home`.
+
+    Raises:
+        DatasetError: no such data set, or one that does not fit the workload.
+    """
+    name = spec.dataset
+    streamed = home is not None and name not in catalog.DATASETS and prepared.is_streamed(home, name)
+    return Reading(door.check(spec, home), door.rows(name, home), streamed)
 
 
 def at(spec: RunSpec, point: Point) -> RunSpec:
@@ -90,13 +130,13 @@ def at(spec: RunSpec, point: Point) -> RunSpec:
 def make(values: dict[str, Any], topology: str, sweep: bool = True, home: Home | None = None) -> Plan:
     """The check of a run with these options on all devices of a topology.
 
-    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch. `home`: where prepared data
-    sets are looked for.
+    `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch. `home`: where prepared
+    data sets lie.
 
     Raises:
         AcceleratorError: no such topology; the message lists those there are.
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
-        DatasetError: there is no such data set, or it does not fit the workload.
+        DatasetError: the data set does not fit the workload, or fills no step, as when a run is submitted.
     """
     if topology not in TOPOLOGIES:
         raise AcceleratorError(
@@ -104,10 +144,11 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True, home: Home |
         )
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**values, "replicas": devices, **THERE})
-    door.check(spec, home)
+    read = reading(spec, home)
+    spec.check_set(read.rows)
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     others = [other for other in _sweep(point) if other != point] if sweep else []
-    return Plan(spec, (point, *others), door.rows(spec.dataset, home))
+    return Plan(spec, read, (point, *others))
 
 
 def _sweep(point: Point) -> list[Point]:
@@ -153,11 +194,13 @@ def _version(name: str) -> str:
         return ""
 
 
-def key(spec: RunSpec, point: Point) -> str:
-    """The same for the same program: options that matter, point, versions of the libraries and of our own code."""
-    matters = {name: value for name, value in at(spec, point).flat().items() if name not in WITHOUT_EFFECT}
-    text = json.dumps([matters, asdict(point), versions(), code_version()], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+def key(plan: Plan, point: Point) -> str:
+    """The same for the same program: options that matter, what is read, point, versions of the libraries and of our own code."""
+    matters = {
+        name: value for name, value in at(plan.spec, point).flat().items() if name not in WITHOUT_EFFECT
+    }
+    made_of = [matters, plan.reading.to_json(), asdict(point), versions(), code_version()]
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
 @cache

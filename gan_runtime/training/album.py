@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog, pictures
 from gan_runtime.catalog.entries import Picture
-from gan_runtime.engines.sample_latents import SHARED
+from gan_runtime.engines.contract import SHARED
 from gan_runtime.records.journal import Sample
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 
-Shown = NDArray[np.float32] | Mapping[str, NDArray[np.generic]]
+Shown = Mapping[str, NDArray[np.generic]]  # what the engine gives, by name
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,11 @@ class Album:
         Raises:
             ValueError: kinds are declared, but none can be drawn.
         """
-        arrays = self._named(shown)
-        kinds = [kind for kind in self.kinds if all(name in arrays for name in kind.arrays)]
+        kinds = [kind for kind in self.kinds if all(name in shown for name in kind.arrays)]
         if self.kinds and not kinds:
             wanted = "; ".join(f"{kind.name}: {', '.join(kind.arrays)}" for kind in self.kinds)
             raise ValueError(
-                f"the workload shows {', '.join(arrays) or 'nothing'}, but its pictures are drawn from ({wanted}): "
+                f"the workload shows {', '.join(shown) or 'nothing'}, but its pictures are drawn from ({wanted}): "
                 "let `show` give the arrays that its catalog entry names."
             )
         return kinds
@@ -52,9 +51,8 @@ class Album:
         Raises:
             ValueError: arrays of another shape than their renderer draws.
         """
-        arrays = self._named(shown)
         for kind in self.drawn(shown):
-            drawn = pictures.render(kind.renderer, tuple(arrays[name] for name in kind.arrays), self.classes)
+            drawn = pictures.render(kind.renderer, tuple(shown[name] for name in kind.arrays), self.classes)
             pictures.save(drawn, run.sample_file(kind.name, epoch))
 
     def records(self, shown: Shown, run: RunDir, epoch: int, step: int) -> list[Sample]:
@@ -69,7 +67,3 @@ class Album:
             )
             for kind in self.drawn(shown)
         ]
-
-    def _named(self, shown: Shown) -> Mapping[str, NDArray[np.generic]]:
-        """An engine that gives one array alone gives that of the first kind."""
-        return shown if isinstance(shown, Mapping) else {self.kinds[0].arrays[0]: shown}

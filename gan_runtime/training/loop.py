@@ -64,7 +64,13 @@ def train(
         )  # to roll back to, and where the descent begins
     writer.write(
         journal.AttemptStart(resume_step=step),
-        journal.Plan(images=images, steps_per_epoch=steps_per_epoch, epochs=spec.epochs),
+        journal.Plan(
+            images=images,
+            steps_per_epoch=steps_per_epoch,
+            epochs=spec.epochs,
+            images_per_step=spec.images_per_step,
+            updates=engine.updates(),
+        ),
     )
     if step >= last_step:
         return Outcome("finished", step, f"all {spec.epochs} epochs were done already")

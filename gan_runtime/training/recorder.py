@@ -144,27 +144,27 @@ class Recorder:
     def _probe(self, engine: Engine, run: RunDir) -> dict[str, float]:
         begin = time.perf_counter()
         epoch = self.epochs_done
-        found = engine.probe()
+        looked = engine.probe()
         histograms = [
             journal.Histogram(
                 epoch=epoch,
                 step=self.step,
-                name=item.name,
-                bin_left=item.edges[:-1].tolist(),
-                bin_right=float(item.edges[-1]),
-                count=item.counts.tolist(),
+                name=histogram.name,
+                bin_left=histogram.edges[:-1].tolist(),
+                bin_right=float(histogram.edges[-1]),
+                count=histogram.counts.tolist(),
             )
-            for item in found.histograms
+            for histogram in looked.histograms
         ]
         shown = engine.sample()
         if self._rank == 0:
             self._album.write(shown, run, epoch)
         samples = self._album.records(shown, run, epoch, self.step)
-        scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=found.scores)
+        scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=looked.scores)
         self._writer.write(
             scores, *histograms, *samples, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
         )
-        return found.scores
+        return looked.scores
 
     def summary(self) -> None:
         """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""

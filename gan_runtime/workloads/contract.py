@@ -1,11 +1,11 @@
 """What a GAN system must say about itself, so that any engine can train it.
 
-A training step is a sequence of phases. A phase makes ONE forward pass, which gives named losses, and then changes one
-or more networks, each following one of these losses. That covers:
+A step is one round of a program: phases in their order. A phase makes ONE forward pass, which gives named losses, and then
+changes one or more networks, each following one of these losses. That covers:
 
 * DCGAN: one phase, generator and discriminator updated from the same forward pass;
-* equations 4 and 5 of the paper: k discriminator phases, each on real images of its own, then one generator phase;
-* 3DGAN: four phases; Pix2Pix: two.
+* equations 4 and 5 of the paper: k discriminator phases, each on a batch of real rows of its own, then one generator phase;
+* WGAN-GP: five critic phases on batches of their own, then the generator's; Pix2Pix: two.
 
 The engine turns each update into gradients, all-reduce and apply, and scales the losses for the replicas, once.
 """
@@ -14,18 +14,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.fields import Fields
 
 Tensor = Any
-Networks = Mapping[str, Any]
-Batch = Mapping[str, Tensor]
+Networks = Mapping[str, Any]  # keras models by name
+Batch = Mapping[str, Tensor]  # values (rows, *shape) by field
+Arrays = Mapping[str, NDArray[Any]]  # the same on the host
+Options = Any  # an instance of the record that the workload's entry in the catalog names
 
 
 class Noise(Protocol):
-    """Random numbers of one step on one replica, keyed by (seed, step, replica). The engine provides it."""
+    """Random numbers of one forward pass on one replica. The engine provides it.
 
-    def normal(self, rows: int, columns: int) -> Tensor:
-        """This replica's `rows` of the global batch's standard normal draw: float32 (rows, columns)."""
+    Keyed by (seed, step, the phase's place in the program, row of the global batch): the same draws for a row whatever the
+    number of replicas, and after a resume. Every call opens a new stream, in the order of the calls.
+    """
+
+    def normal(self, rows: int, *shape: int) -> Tensor:
+        """This replica's `rows` of the global batch's standard normal draw: float32 (rows, *shape)."""
+        ...
+
+    def uniform(self, rows: int, *shape: int) -> Tensor:
+        """This replica's `rows` of the global batch's even draw from [0, 1): float32 (rows, *shape)."""
         ...
 
     def dropout(self, values: Tensor, rate: float) -> Tensor:
@@ -34,26 +49,10 @@ class Noise(Protocol):
 
 
 @dataclass(frozen=True)
-class Objective:
-    """What the networks are trained towards, as the options of the run say (gan_runtime/spec/objective.py).
-
-    `real_target`: D's target for real images, 1 minus the label smoothing. `r1_weight`: gamma of the R1 penalty, 0 for none.
-    `loss_scaling`: the engine multiplies each network's loss by a factor of its own, as float16 needs.
-    """
-
-    generator_loss: Literal["non_saturating", "minimax"] = "non_saturating"
-    updates: Literal["together", "in_turn"] = "together"
-    discriminator_steps: int = 1
-    real_target: float = 1.0
-    r1_weight: float = 0.0
-    loss_scaling: bool = False
-
-
-@dataclass(frozen=True)
 class Forward:
     """The outcome of one forward pass.
 
-    `losses`: named float32 scalars, each a plain mean over this replica's batch. `scalars`: further per-step numbers.
+    `losses`: named float32 scalars, each a plain mean over this replica's rows. `scalars`: further per-step numbers.
     """
 
     losses: Mapping[str, Tensor]
@@ -61,44 +60,128 @@ class Forward:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What a workload says of its networks once an epoch.
+
+    `values`: a number for each row, float32 (rows,), drawn as histograms called score/<name>. `scalars`: single numbers, of
+    which the mean over the replicas is stored.
+    """
+
+    values: Mapping[str, Tensor] = field(default_factory=dict)
+    scalars: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Update:
-    """Changes the weights of `network` along the gradient of `loss`."""
+    """Changes the weights of `network` along the gradient of `loss`.
+
+    `loss_when_scaled`: the loss to follow instead where each loss has a scale of its own (float16). For a network that else
+    shares another one's backward pass.
+    """
 
     network: str
     loss: str
+    loss_when_scaled: str = ""
+
+    def followed(self, loss_scaling: bool) -> str:
+        """The name of the loss whose gradient the network takes."""
+        return self.loss_when_scaled if loss_scaling and self.loss_when_scaled else self.loss
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One forward pass and the updates that share it. `real_batch`: which of the step's batches of real images it sees.
+    """One forward pass and the updates that share it. Updates of one loss share its backward pass too, and its loss scale.
 
-    Updates of one loss share its backward pass too, and its loss scale.
+    `name`: unique in the program. `batch`: which of the step's batches of real rows the phase sees.
     """
 
+    name: str
     forward: Callable[[Networks, Batch, Noise], Forward]
     updates: tuple[Update, ...]
-    real_batch: int = 0
+    batch: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """The phases of one step. How many rows a step takes, and how often it changes each network, is known from here alone.
+
+    Raises:
+        ValueError: no phase; two of the same name; a batch that no phase sees; or a phase that changes a network twice.
+    """
+
+    phases: tuple[Phase, ...]
+
+    def __post_init__(self) -> None:
+        names = [phase.name for phase in self.phases]
+        if not names:
+            raise ValueError("a program without phases trains nothing: give it one.")
+        if again := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"several phases are called {', '.join(again)}: give each a name of its own.")
+        seen = {phase.batch for phase in self.phases}
+        if unseen := sorted(set(range(max(seen) + 1)) - seen):
+            raise ValueError(
+                f"no phase sees batch {unseen[0]}, but one sees batch {max(seen)}: number them 0, 1, 2, … without gaps."
+            )
+        for phase in self.phases:
+            changed = [update.network for update in phase.updates]
+            if len(set(changed)) < len(changed):
+                raise ValueError(f"phase {phase.name} changes a network twice: make two phases of it.")
+
+    @property
+    def batches(self) -> int:
+        """Batches of real rows that one step takes."""
+        return 1 + max(phase.batch for phase in self.phases)
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The networks that a step changes, in the order of their first update."""
+        return tuple(dict.fromkeys(update.network for phase in self.phases for update in phase.updates))
+
+    def updates_of(self, network: str) -> int:
+        """How often one step changes a network; learning rates count by it. 0 for one that stays as it is."""
+        return len(self.phases_of(network))
+
+    def phases_of(self, network: str) -> tuple[Phase, ...]:
+        """The phases that change a network, in their order."""
+        return tuple(
+            phase for phase in self.phases if any(update.network == network for update in phase.updates)
+        )
 
 
 class Workload(Protocol):
-    """One GAN system. Plain members, no base class."""
+    """One GAN system. No base class is needed.
 
-    name: str
-    image_shape: tuple[int, int, int]  # (height, width, channels), values in [-1, 1]
-    latent_size: int
+    `options`: the run's options of this workload. `fields`: the fields of a batch, as the workload's entry in the catalog read
+    them from the data set. Rows come as values (see `Field`), in every batch equally many.
+    """
 
-    def phases(self, objective: Objective) -> tuple[Phase, ...]:
-        """The phases of one step, in their order."""
-        ...
-
-    def networks(self) -> dict[str, Any]:
+    def networks(self, options: Options, fields: Fields) -> dict[str, Any]:
         """New, untrained keras models by name; their weights come from the framework's seed."""
         ...
 
-    def scores(self, networks: Networks, batch: Batch, latents: Tensor) -> dict[str, Tensor]:
-        """D's probability of "real", in [0, 1], per image: {"real": (B,), "fake": (B,)}; inference mode."""
+    def program(self, options: Options, fields: Fields) -> Program:
+        """What one step does."""
         ...
 
-    def preview(self, networks: Networks, latents: Tensor, training: bool = False) -> Tensor:
-        """Images for given latents: float32 (N, height, width, channels) in [-1, 1]; `training`: batch norm over this batch."""
+    def inputs(self, options: Options, fields: Fields, rows: Batch, noise: Noise) -> Batch:
+        """What a generator is asked with, as many rows as `rows` has: latents, labels, frames. For the look after an epoch."""
+        ...
+
+    def fixed_inputs(
+        self, options: Options, fields: Fields, rows: Arrays, random: np.random.RandomState, count: int
+    ) -> dict[str, NDArray[Any]]:
+        """`count` rows to ask a generator with, on the host: of the sample grids, so the same in all runs.
+
+        `rows`: held-out rows as values, perhaps fewer than `count`. More rows begin with the same ones.
+        """
+        ...
+
+    def show(
+        self, options: Options, networks: Networks, inputs: Batch, training: bool = False
+    ) -> Mapping[str, Tensor]:
+        """What comes out for given inputs, as named arrays (rows, …); `training`: batch norm over these rows."""
+        ...
+
+    def judge(self, options: Options, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
+        """What the networks make of real rows, and of what they generate for `inputs`; inference mode."""
         ...

@@ -10,9 +10,8 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from gan_runtime.workloads.contract import Objective, Phase
 from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
-from gan_runtime.workloads.pair import pair_phases, pair_preview, pair_scores
+from gan_runtime.workloads.pair import UnconditionalPair
 
 LATENT_SIZE = 100
 KERNEL = 5
@@ -21,22 +20,9 @@ DROPOUT = 0.3
 MOMENTUM = 0.9  # of the stored batch-norm statistics, as in Radford et al.'s code; Keras' 0.99 lags a hundred steps behind
 
 
-class DcganMnist:
-    """See `contract.Workload`."""
-
-    name = "dcgan_mnist"
-    image_shape = (28, 28, 1)
-    latent_size = LATENT_SIZE
-    scores = staticmethod(pair_scores)
-    preview = staticmethod(pair_preview)
-
-    def phases(self, objective: Objective) -> tuple[Phase, ...]:
-        """One phase from one forward pass, or discriminator and generator in turn."""
-        return pair_phases(LATENT_SIZE, objective, each_image_alone=True)
-
-    def networks(self) -> dict[str, keras.Model]:
-        """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
-        return {"generator": _generator(), "discriminator": _discriminator()}
+def networks() -> dict[str, keras.Model]:
+    """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
+    return {"generator": _generator(), "discriminator": _discriminator()}
 
 
 def _generator() -> keras.Model:
@@ -77,4 +63,4 @@ def _discriminator() -> keras.Model:
     )
 
 
-WORKLOAD = DcganMnist()
+WORKLOAD = UnconditionalPair(LATENT_SIZE, networks, each_image_alone=True)

@@ -10,51 +10,37 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from gan_runtime.workloads.contract import Objective, Phase
-from gan_runtime.workloads.pair import pair_phases, pair_preview, pair_scores
+from gan_runtime.workloads.pair import UnconditionalPair
 
 LATENT_SIZE = 32
 WIDTH = 128
 LEAK = 0.2
 
 
-class MlpGan:
-    """See `contract.Workload`."""
-
-    name = "mlp_gan"
-    image_shape = (28, 28, 1)
-    latent_size = LATENT_SIZE
-    scores = staticmethod(pair_scores)
-    preview = staticmethod(pair_preview)
-
-    def phases(self, objective: Objective) -> tuple[Phase, ...]:
-        """One phase from one forward pass, or discriminator and generator in turn."""
-        return pair_phases(LATENT_SIZE, objective, each_image_alone=True)
-
-    def networks(self) -> dict[str, keras.Model]:
-        """Generator (B, 32) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
-        generator = keras.Sequential(
-            [
-                keras.Input((LATENT_SIZE,)),
-                layers.Dense(WIDTH, name="hidden"),
-                layers.LeakyReLU(LEAK, name="leaky"),
-                layers.Dense(28 * 28, name="pixels"),
-                layers.Reshape((28, 28, 1), name="reshape"),
-                layers.Activation("tanh", dtype="float32", name="tanh"),
-            ],
-            name="generator",
-        )
-        discriminator = keras.Sequential(
-            [
-                keras.Input((28, 28, 1)),
-                layers.Flatten(name="flatten"),
-                layers.Dense(WIDTH, name="hidden"),
-                layers.LeakyReLU(LEAK, name="leaky"),
-                layers.Dense(1, dtype="float32", name="logit"),
-            ],
-            name="discriminator",
-        )
-        return {"generator": generator, "discriminator": discriminator}
+def networks() -> dict[str, keras.Model]:
+    """Generator (B, 32) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1)."""
+    generator = keras.Sequential(
+        [
+            keras.Input((LATENT_SIZE,)),
+            layers.Dense(WIDTH, name="hidden"),
+            layers.LeakyReLU(LEAK, name="leaky"),
+            layers.Dense(28 * 28, name="pixels"),
+            layers.Reshape((28, 28, 1), name="reshape"),
+            layers.Activation("tanh", dtype="float32", name="tanh"),
+        ],
+        name="generator",
+    )
+    discriminator = keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            layers.Flatten(name="flatten"),
+            layers.Dense(WIDTH, name="hidden"),
+            layers.LeakyReLU(LEAK, name="leaky"),
+            layers.Dense(1, dtype="float32", name="logit"),
+        ],
+        name="discriminator",
+    )
+    return {"generator": generator, "discriminator": discriminator}
 
 
-WORKLOAD = MlpGan()
+WORKLOAD = UnconditionalPair(LATENT_SIZE, networks, each_image_alone=True)

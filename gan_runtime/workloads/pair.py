@@ -1,13 +1,34 @@
-"""The step of unconditional GANs: generator and discriminator together from ONE forward pass, or in turn."""
+"""Unconditional GANs of two networks, a generator and a discriminator of pictures: their step, and what is looked at.
+
+A step trains both together from ONE forward pass, or in turn. Latents z: float32 (B, latent size), standard normal.
+Generator z → pictures (B, height, width, channels) in [-1, 1]; discriminator pictures → logits (B, 1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from keras import ops
+from numpy.typing import NDArray
 
+from gan_runtime.catalog.pairs import PairOptions
+from gan_runtime.fields import IMAGES, Fields
 from gan_runtime.workloads import step_context
-from gan_runtime.workloads.contract import Batch, Forward, Networks, Noise, Objective, Phase, Tensor, Update
+from gan_runtime.workloads.contract import (
+    Arrays,
+    Batch,
+    Forward,
+    Judged,
+    Networks,
+    Noise,
+    Phase,
+    Program,
+    Tensor,
+    Update,
+)
 from gan_runtime.workloads.losses import (
     bce_fake,
     bce_fake_for_both,
@@ -18,114 +39,162 @@ from gan_runtime.workloads.losses import (
     r1_penalty,
 )
 
-GENERATOR = Update("generator", "loss_generator")
-DISCRIMINATOR = Update("discriminator", "loss_discriminator")
-OPPONENT = Update(
-    "generator", "loss_discriminator"
-)  # whose gradient has become that of the generator's loss on its way back
+GENERATOR, DISCRIMINATOR = "generator", "discriminator"
+LOSS_GENERATOR, LOSS_DISCRIMINATOR = "loss_generator", "loss_discriminator"
+LATENTS = "latents"
+UNDECIDED = 0.5  # D's score between "fake" and "real"
+
+FOLLOW_G = Update(GENERATOR, LOSS_GENERATOR)
+FOLLOW_D = Update(DISCRIMINATOR, LOSS_DISCRIMINATOR)
+# Follows D's loss, whose gradient has become that of the generator's loss on its way back. Not in float16: where D is sure,
+# its gradient vanishes in half precision, and nothing can be made of it.
+OPPOSE_D = Update(GENERATOR, LOSS_DISCRIMINATOR, loss_when_scaled=LOSS_GENERATOR)
 
 
-def pair_phases(latent_size: int, objective: Objective, each_image_alone: bool = False) -> tuple[Phase, ...]:
-    """The phases of a step: one that updates both networks, or k for the discriminator and one for the generator.
+@dataclass(frozen=True)
+class UnconditionalPair:
+    """See `contract.Workload`.
 
-    `each_image_alone`: D's logit depends on that image only (no batch norm in D). Then both losses can share one backward
-    pass through D: their gradients differ by a factor for each image.
+    `each_image_alone`: D's logit depends on that picture only (no batch norm in D). Then both losses can share one backward
+    pass through D: their gradients differ by a factor for each picture.
     """
-    if objective.updates == "together":
-        one_way_back = each_image_alone and not objective.loss_scaling
-        return (
-            _opposed_phase(latent_size, objective) if one_way_back else _joint_phase(latent_size, objective),
+
+    latent_size: int
+    make_networks: Callable[[], dict[str, Any]]
+    each_image_alone: bool = False
+
+    def networks(self, options: PairOptions, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
+        """{"generator": …, "discriminator": …}, new and untrained."""
+        return self.make_networks()
+
+    def program(self, options: PairOptions, fields: Fields) -> Program:  # noqa: ARG002
+        """One phase that updates both networks, or k for the discriminator and one for the generator."""
+        if options.updates == "together":
+            return Program((self._both(options),))
+        steps = range(options.discriminator_steps)
+        return Program((*(self._discriminator(options, batch) for batch in steps), self._generator(options)))
+
+    def inputs(self, options: PairOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
+        """{"latents": float32 (B, latent size)}."""
+        return {LATENTS: noise.normal(rows[IMAGES].shape[0], self.latent_size)}
+
+    def fixed_inputs(
+        self,
+        options: PairOptions,  # noqa: ARG002
+        fields: Fields,  # noqa: ARG002
+        rows: Arrays,  # noqa: ARG002
+        random: np.random.RandomState,
+        count: int,
+    ) -> dict[str, NDArray[Any]]:
+        """{"latents": float32 (count, latent size)}: the same place in the grids of two runs shows the same latent."""
+        return {LATENTS: random.standard_normal((count, self.latent_size)).astype(np.float32)}
+
+    def show(
+        self,
+        options: PairOptions,  # noqa: ARG002
+        networks: Networks,
+        inputs: Batch,
+        training: bool = False,
+    ) -> Mapping[str, Tensor]:
+        """{"images": float32 (B, height, width, channels) in [-1, 1]}."""
+        return {IMAGES: ops.cast(networks[GENERATOR](inputs[LATENTS], training=training), "float32")}
+
+    def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
+        """D's scores, the share that it judges rightly, and how far pictures differ from each other.
+
+        The spread of generated pictures is taken in training mode: stored batch-norm statistics lag behind at first and
+        flatten every picture.
+        """
+        fake = self.show(options, networks, inputs)[IMAGES]
+        varied = self.show(options, networks, inputs, training=True)[IMAGES]
+        scores = {
+            "real": probability_real(networks[DISCRIMINATOR](rows[IMAGES], training=False)),
+            "fake": probability_real(networks[DISCRIMINATOR](fake, training=False)),
+        }
+        right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
+        return Judged(
+            scores,
+            {f"d_accuracy_{kind}": ops.mean(ops.cast(hits, "float32")) for kind, hits in right.items()}
+            | {f"probe_score_{kind}": ops.mean(score) for kind, score in scores.items()}
+            | {"spread_real": spread(rows[IMAGES]), "spread_fake": spread(varied)},
         )
-    steps = range(objective.discriminator_steps)
-    return (
-        *(_discriminator_phase(latent_size, objective, batch) for batch in steps),
-        _generator_phase(latent_size, objective),
-    )
+
+    # ---- the phases -----------------------------------------------------------------------------------------------
+
+    def _both(self, options: PairOptions) -> Phase:
+        def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
+            generated = self._generated(networks, batch, noise)
+            context, fake_loss = step_context.current(), bce_fake
+            if self.each_image_alone and not context.loss_scaling:
+                fake_loss = bce_fake_for_both
+                logits = context.weighted_gradient(
+                    lambda images: networks[DISCRIMINATOR](images, training=True),
+                    generated,
+                    lambda logits: generator_over_discriminator(logits, options.generator_loss),
+                )
+            else:
+                logits = networks[DISCRIMINATOR](generated, training=True)
+            critic = _critic(networks, batch[IMAGES], logits, options, fake_loss)
+            return Forward(
+                {LOSS_GENERATOR: _generator_loss(logits, options), **critic.losses}, critic.scalars
+            )
+
+        return Phase("both", forward, (OPPOSE_D if self.each_image_alone else FOLLOW_G, FOLLOW_D))
+
+    def _discriminator(self, options: PairOptions, batch_number: int) -> Phase:
+        def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
+            generated = ops.stop_gradient(self._generated(networks, batch, noise))
+            return _critic(
+                networks, batch[IMAGES], networks[DISCRIMINATOR](generated, training=True), options
+            )
+
+        return Phase(f"discriminator_{batch_number + 1}", forward, (FOLLOW_D,), batch_number)
+
+    def _generator(self, options: PairOptions) -> Phase:
+        def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
+            logits = networks[DISCRIMINATOR](self._generated(networks, batch, noise), training=True)
+            return Forward({LOSS_GENERATOR: _generator_loss(logits, options)})
+
+        return Phase("generator", forward, (FOLLOW_G,))
+
+    def _generated(self, networks: Networks, batch: Batch, noise: Noise) -> Tensor:
+        return networks[GENERATOR](noise.normal(batch[IMAGES].shape[0], self.latent_size), training=True)
 
 
-def _joint_phase(latent_size: int, objective: Objective) -> Phase:
-    def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-        fake = networks["discriminator"](_generated(networks, batch, noise, latent_size), training=True)
-        critic = _critic(networks, batch["images"], fake, objective)
-        return Forward({"loss_generator": _generator_loss(fake, objective), **critic.losses}, critic.scalars)
+def spread(images: Tensor) -> Tensor:
+    """Mean over the pixels of their variance over the pictures of all replicas: float32 scalar. (B, …), float.
 
-    return Phase(forward, (GENERATOR, DISCRIMINATOR))
-
-
-def _opposed_phase(latent_size: int, objective: Objective) -> Phase:
-    def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-        fake = step_context.current().weighted_gradient(
-            lambda images: networks["discriminator"](images, training=True),
-            _generated(networks, batch, noise, latent_size),
-            lambda logits: generator_over_discriminator(logits, objective.generator_loss),
-        )
-        critic = _critic(networks, batch["images"], fake, objective, bce_fake_for_both)
-        return Forward({"loss_generator": _generator_loss(fake, objective), **critic.losses}, critic.scalars)
-
-    return Phase(forward, (OPPONENT, DISCRIMINATOR))
-
-
-def _discriminator_phase(latent_size: int, objective: Objective, real_batch: int) -> Phase:
-    def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-        fake_images = ops.stop_gradient(_generated(networks, batch, noise, latent_size))
-        return _critic(
-            networks, batch["images"], networks["discriminator"](fake_images, training=True), objective
-        )
-
-    return Phase(forward, (DISCRIMINATOR,), real_batch)
-
-
-def _generator_phase(latent_size: int, objective: Objective) -> Phase:
-    def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-        fake = networks["discriminator"](_generated(networks, batch, noise, latent_size), training=True)
-        return Forward({"loss_generator": _generator_loss(fake, objective)})
-
-    return Phase(forward, (GENERATOR,))
+    Var x = E[x²] - E[x]², with both means taken over all replicas first.
+    """
+    mean_over_replicas = step_context.current().mean_over_replicas
+    mean = mean_over_replicas(ops.mean(images, axis=0))  # (height, width, channels)
+    mean_square = mean_over_replicas(ops.mean(ops.square(images), axis=0))
+    return ops.mean(mean_square - ops.square(mean))
 
 
 def _critic(
     networks: Networks,
     images: Tensor,
     fake: Tensor,
-    objective: Objective,
+    options: PairOptions,
     fake_loss: Callable[[Tensor], Tensor] = bce_fake,
 ) -> Forward:
-    """D's loss and mean scores, from its logits of the generated images and a pass over the real ones."""
-    discriminator = networks["discriminator"]
+    """D's loss and mean scores, from its logits of the generated pictures and a pass over the real ones."""
+    discriminator = networks[DISCRIMINATOR]
     real = discriminator(images, training=True)
-    loss = bce_real(real, objective.real_target) + fake_loss(fake)
+    loss = bce_real(real, 1.0 - options.label_smoothing) + fake_loss(fake)
     scalars = {"d_real": ops.mean(probability_real(real)), "d_fake": ops.mean(probability_real(fake))}
-    if objective.r1_weight > 0.0:
+    if options.r1_weight > 0.0:
         # Without dropout: the penalty is about the slope of D itself, not of one random thinning of it.
         slope = step_context.current().input_gradient(
             lambda inputs: discriminator(inputs, training=False), images
         )
         scalars["r1_penalty"] = r1_penalty(slope)
-        loss = loss + objective.r1_weight * scalars["r1_penalty"]
-    return Forward({"loss_discriminator": loss}, scalars)
+        loss = loss + options.r1_weight * scalars["r1_penalty"]
+    return Forward({LOSS_DISCRIMINATOR: loss}, scalars)
 
 
-def _generated(networks: Networks, batch: Batch, noise: Noise, latent_size: int) -> Tensor:
-    return networks["generator"](noise.normal(batch["images"].shape[0], latent_size), training=True)
-
-
-def _generator_loss(logits_fake: Tensor, objective: Objective) -> Tensor:
-    return (
-        bce_real(logits_fake)
-        if objective.generator_loss == "non_saturating"
-        else minimax_generator(logits_fake)
-    )
-
-
-def pair_scores(networks: Networks, batch: Batch, latents: Tensor) -> dict[str, Tensor]:
-    """D's probability of "real" for real and for generated images: two float32 (B,), 0 to 1; inference mode."""
-    fake_images = networks["generator"](latents, training=False)
-    return {
-        "real": probability_real(networks["discriminator"](batch["images"], training=False)),
-        "fake": probability_real(networks["discriminator"](fake_images, training=False)),
-    }
-
-
-def pair_preview(networks: Networks, latents: Tensor, training: bool = False) -> Tensor:
-    """See `contract.Workload.preview`."""
-    return ops.cast(networks["generator"](latents, training=training), "float32")
+def _generator_loss(logits_fake: Tensor, options: PairOptions) -> Tensor:
+    if options.generator_loss == "non_saturating":
+        return bce_real(logits_fake)
+    return minimax_generator(logits_fake)

@@ -45,12 +45,17 @@ class StepContext:
 
     `weighted_gradient(function, inputs, weight_of)`: outputs = function(inputs), (B, 1). On the way back, the gradient that
     reaches `inputs` is multiplied row by row with weight_of(outputs), (B, 1); that of the function's own weights is not.
+
+    `mean_over_replicas(tensor)`: of all workers, same shape, the same on each; not for the way back. `loss_scaling`: the engine
+    multiplies each loss by a factor of its own, as float16 needs.
     """
 
     noise: Noise
     kernels: Kernels | None
     input_gradient: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
     weighted_gradient: Callable[[Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Tensor]], Tensor]
+    mean_over_replicas: Callable[[Tensor], Tensor]
+    loss_scaling: bool = False
 
 
 _current: ContextVar[StepContext] = ContextVar(

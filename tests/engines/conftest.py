@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gan_runtime.data.contract import picture_set
+from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images
+from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images, side_of
 
 if TYPE_CHECKING:
     from gan_runtime.engines.tf.distribute import TfEngine
@@ -52,22 +52,24 @@ def exchange(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def make(new_group: Callable[[], None]) -> MakeEngine:
-    """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch."""
+    """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch. Or on other `data`."""
     from gan_runtime.engines.tf.distribute import TfEngine
-    from gan_runtime.workloads.mlp_gan import MlpGan
+    from gan_runtime.workloads import mlp_gan
 
     def call(
-        replicas: int, workload: Workload | None = None, images: np.ndarray | None = None, **options: Any
+        replicas: int,
+        workload: Workload | None = None,
+        images: np.ndarray | None = None,
+        data: DataSet | None = None,
+        **options: Any,
     ) -> TfEngine:
         new_group()
         spec = RunSpec.parse(
             {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options}
         )
-        chosen = workload or MlpGan()
-        data = picture_set(
-            "random", random_images(40, chosen.image_shape[0]) if images is None else images, "test"
-        )
-        return kept(TfEngine(spec, chosen, data, "cpu"))
+        chosen = workload or mlp_gan.WORKLOAD
+        given = random_images(40, side_of(chosen)) if images is None else images
+        return kept(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
 
     return call
 

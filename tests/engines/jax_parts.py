@@ -12,8 +12,10 @@ import numpy as np
 
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
+from gan_runtime.engines.jax import rows
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.fields import Field
 from gan_runtime.workloads.layers import ConditionalBatchNorm
 from tests.engines import layers_beside_keras as beside_keras
 
@@ -33,16 +35,31 @@ def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.n
     return np.asarray(outputs), np.asarray(gradient)
 
 
-def draws(seed: int, step: int, phase: int) -> tuple[np.ndarray, np.ndarray]:
+def draws(seed: int, step: int, place: int) -> tuple[np.ndarray, np.ndarray]:
     """Two draws of latents (8, 5), one after another."""
-    noise = StepNoise(seed, jnp.int32(step), jnp.int32(0), phase)
+    noise = StepNoise(seed, jnp.int32(step), jnp.int32(0), place)
     return np.asarray(noise.normal(8, 5)), np.asarray(noise.normal(8, 5))
+
+
+def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
+    """(rows, *shape) as so many replicas draw them together."""
+    parts = [
+        StepNoise(1, jnp.int32(5), jnp.int32(share)).uniform(rows // shares, *shape)
+        for share in range(shares)
+    ]
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts between 0 and 1, and counts and range from the lowest to the highest value."""
     counts, low_high = jax_probes._ranged([jnp.asarray(half) for half in np.split(values, 2)])
-    return jax_probes._fixed(values), np.asarray(counts), np.asarray(low_high)
+    return jax_probes._fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
+
+
+def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
+    """Shape of rows as they lie in a device's memory, and the rows that come back from there."""
+    lying = jnp.asarray(rows.laid(field, stored))
+    return lying.shape, np.asarray(rows.lifted(field, lying))
 
 
 def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:

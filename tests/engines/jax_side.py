@@ -13,8 +13,9 @@ import keras
 import numpy as np
 
 from gan_runtime import catalog
-from gan_runtime.data.contract import picture_set
+from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.contract import Arrays, ProbeResult
+from gan_runtime.engines.fixed_inputs import fixed_inputs
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import step as jax_step
 from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
@@ -22,8 +23,9 @@ from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.engines import same_noise
-from tests.engines.overflowing import Overflowing
-from tests.engines.tiny_gan import TinyGan
+from tests.engines.conditional_gan import CONDITIONAL_GAN
+from tests.engines.overflowing import OVERFLOWING
+from tests.engines.tiny_gan import TINY_GAN
 
 OWN_NOISE = StepNoise
 RATES = ("learning_rate_generator", "learning_rate_discriminator")
@@ -33,13 +35,19 @@ Numbers = dict[str, np.ndarray]
 class SameNoise:
     """See `same_noise`."""
 
-    def __init__(self, seed: int, step: jax.Array, share: jax.Array, phase: int = 0) -> None:
-        self._seed, self._step, self._share, self._stream = seed, step, share, 100 * phase
+    def __init__(self, seed: int, step: jax.Array, share: jax.Array, place: int = 0) -> None:
+        self._seed, self._step, self._share, self._stream = seed, step, share, 100 * place
 
-    def normal(self, rows: int, columns: int) -> jax.Array:
+    def normal(self, rows: int, *shape: int) -> jax.Array:
+        return self._own_rows(same_noise.normal, rows, shape)
+
+    def uniform(self, rows: int, *shape: int) -> jax.Array:
+        return self._own_rows(same_noise.uniform, rows, shape)
+
+    def _own_rows(self, table_of: Any, rows: int, shape: tuple[int, ...]) -> jax.Array:
         self._stream += 1
-        table = jnp.asarray(same_noise.latents(self._seed, self._stream, columns))[self._step]
-        return jax.lax.dynamic_slice(table, (self._share * rows, 0), (rows, columns))
+        table = jnp.asarray(table_of(self._seed, self._stream, shape))[self._step]
+        return jax.lax.dynamic_slice_in_dim(table, self._share * rows, rows)
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:
         self._stream += 1
@@ -56,17 +64,20 @@ class NoDropout(OWN_NOISE):
         return values
 
 
-WORKLOADS = {"tiny": TinyGan(), "overflowing": Overflowing()}  # beside those of the catalog
+# Beside those of the catalog.
+WORKLOADS = {"tiny": TINY_GAN, "overflowing": OVERFLOWING, "conditional": CONDITIONAL_GAN}
 NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
+Data = np.ndarray | DataSet  # pictures, or a whole set
 
 
-def _engine(workload: str, images: np.ndarray, noise: str, **options: Any) -> JaxEngine:
+def _engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
     spec = RunSpec.parse(
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options}
     )
     chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
-    return JaxEngine(spec, chosen, picture_set("random", images, "test"), "cpu")
+    rows = picture_set("random", data, "test") if isinstance(data, np.ndarray) else data
+    return JaxEngine(spec, chosen, rows, "cpu")
 
 
 def _trained(engine: JaxEngine, *calls: int) -> Numbers:
@@ -79,10 +90,10 @@ def _trained(engine: JaxEngine, *calls: int) -> Numbers:
 
 
 def trained_from(
-    workload: str, images: np.ndarray, options: dict[str, Any], state: Arrays, steps: int
-) -> tuple[list[Numbers], list[Arrays], ProbeResult, np.ndarray]:
+    workload: str, data: Data, options: dict[str, Any], state: Arrays, steps: int
+) -> tuple[list[Numbers], list[Arrays], ProbeResult, Arrays]:
     """Numbers and states of some steps and of one more; between them a probe and samples."""
-    engine = _engine(workload, images, "same", **options)
+    engine = _engine(workload, data, "same", **options)
     engine.load(state)
     engine.trace()
     engine.mark()
@@ -93,11 +104,27 @@ def trained_from(
 
 
 def trained(
-    workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
+    workload: str, data: Data, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays]:
     """Numbers and state of a new engine after some calls."""
-    engine = _engine(workload, images, "own", **options)
+    engine = _engine(workload, data, "own", **options)
     return _trained(engine, *calls), engine.state()
+
+
+def trained_and_probed(
+    data: Data, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays, Numbers]:
+    """Numbers, state, and what was judged before, of the workload with conditions."""
+    engine = _engine("conditional", data, "own", **options)
+    scores = engine.probe().scores
+    judged = {name: np.asarray(value) for name, value in scores.items() if not name.startswith("gradient")}
+    return _trained(engine, *calls), engine.state(), judged
+
+
+def generated(data: Data, count: int, options: dict[str, Any]) -> tuple[Arrays, Arrays]:
+    """The sample of the workload with conditions, and `count` rows of what begins with the same inputs."""
+    engine = _engine("conditional", data, "own", **options)
+    return engine.sample(), engine.generate(fixed_inputs(CONDITIONAL_GAN, None, data, count))
 
 
 def trained_without_dropout(
@@ -117,7 +144,7 @@ def _spread_of_generated(engine: JaxEngine, images: int) -> float:
     """Mean over the pixels of their variance over as many generated images; each replica's batch norm sees its own share."""
     replicas = engine._mesh.size
     noise = OWN_NOISE(engine._spec.seed, jnp.int32(engine._steps_done), jnp.int32(0))
-    latents = noise.normal(images, engine._probes._workload.latent_size)
+    latents = noise.normal(images, engine._task.workload.latent_size)  # type: ignore[attr-defined]
     state = {name: jnp.asarray(array) for name, array in engine.state().items()}
     with engine._model.scope(state):
         generator = engine._model.networks["generator"]
@@ -126,10 +153,10 @@ def _spread_of_generated(engine: JaxEngine, images: int) -> float:
 
 
 def resumed(
-    workload: str, images: np.ndarray, options: dict[str, Any], before: int, after: int
+    workload: str, data: Data, options: dict[str, Any], before: int, after: int
 ) -> tuple[Arrays, Arrays]:
     """States of a run of `before` + `after` steps, and of one that another engine takes up between them."""
-    straight, first, second = (_engine(workload, images, "own", **options) for _ in range(3))
+    straight, first, second = (_engine(workload, data, "own", **options) for _ in range(3))
     _trained(straight, before, after)
     _trained(first, before)
     second.load(first.state())

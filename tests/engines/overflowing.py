@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from keras import ops
 
-from gan_runtime.workloads.contract import Forward, Objective, Phase
-from gan_runtime.workloads.mlp_gan import MlpGan
-from gan_runtime.workloads.pair import pair_phases
+from gan_runtime.catalog.pairs import PairOptions
+from gan_runtime.fields import Fields
+from gan_runtime.workloads import mlp_gan
+from gan_runtime.workloads.contract import Batch, Forward, Networks, Noise, Program
+from gan_runtime.workloads.pair import UnconditionalPair
 
-[INNER] = pair_phases(MlpGan.latent_size, Objective())  # each network follows a loss of its own
+
+@dataclass(frozen=True)
+class Overflowing(UnconditionalPair):
+    """As the fully connected GAN on the other replicas; each network follows a loss of its own."""
+
+    def program(self, options: PairOptions, fields: Fields) -> Program:
+        """One phase with the losses of the pair, times infinity where the white image is."""
+        (phase,) = super().program(options, fields).phases
+
+        def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
+            inner = phase.forward(networks, batch, noise)
+            factor = ops.where(ops.max(batch["images"]) > 0.999, np.float32(np.inf), np.float32(1.0))
+            return Forward({name: loss * factor for name, loss in inner.losses.items()}, inner.scalars)
+
+        return Program((replace(phase, forward=forward),))
 
 
-class Overflowing(MlpGan):
-    """As MlpGan on the other replicas."""
-
-    def phases(self, objective: Objective) -> tuple[Phase, ...]:  # noqa: ARG002
-        """One phase with the losses below."""
-        return (Phase(self.forward, INNER.updates),)
-
-    def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
-        """As the inner forward pass, times infinity where the white image is."""
-        inner = INNER.forward(networks, batch, stream)
-        factor = ops.where(ops.max(batch["images"]) > 0.999, np.float32(np.inf), np.float32(1.0))
-        return Forward({name: loss * factor for name, loss in inner.losses.items()}, inner.scalars)
+OVERFLOWING = Overflowing(mlp_gan.LATENT_SIZE, mlp_gan.networks)

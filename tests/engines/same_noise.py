@@ -1,4 +1,4 @@
-"""The same noise for both engines, so that their steps can be compared. It depends on all that real noise depends on: latents on
+"""The same noise for both engines, so that their steps can be compared. It depends on all that real noise depends on: draws on
 seed, step, phase and row of the global batch, masks on seed, step, phase and share of the batch. From NumPy, as tables by step."""
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ MOST_ROWS = 64  # of a global batch
 SHARES = 8  # replicas times accumulation steps
 
 
-def latents(seed: int, stream: int, columns: int) -> np.ndarray:
-    """float32 (steps, 64, columns), of which each share of a batch takes its rows."""
-    return (
-        np.random.RandomState([seed, stream]).standard_normal((STEPS, MOST_ROWS, columns)).astype(np.float32)
-    )
+def normal(seed: int, stream: int, shape: tuple[int, ...]) -> np.ndarray:
+    """float32 (steps, 64, *shape), of which each share of a batch takes its rows."""
+    return _random(seed, stream).standard_normal((STEPS, MOST_ROWS, *shape)).astype(np.float32)
+
+
+def uniform(seed: int, stream: int, shape: tuple[int, ...]) -> np.ndarray:
+    """As `normal`, from 0 to 1."""
+    return _random(seed, stream).random_sample((STEPS, MOST_ROWS, *shape)).astype(np.float32)
 
 
 def kept(seed: int, stream: int, shape: tuple[int, ...], rate: float) -> np.ndarray:
     """uint8 (steps, shares, …): 1 for the units of a layer that stay."""
-    return (np.random.RandomState([seed, stream]).random_sample((STEPS, SHARES, *shape)) >= rate).astype(
-        np.uint8
-    )
+    return (_random(seed, stream).random_sample((STEPS, SHARES, *shape)) >= rate).astype(np.uint8)
+
+
+def _random(seed: int, stream: int) -> np.random.RandomState:
+    return np.random.RandomState([seed, stream])

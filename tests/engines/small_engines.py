@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Arrays, BinCounts
-from gan_runtime.engines.image_order import ImageOrder
-from gan_runtime.spec import RunSpec
+from gan_runtime.engines.image_order import RowOrder
+from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.workloads.contract import Workload
 
 if TYPE_CHECKING:
     from gan_runtime.engines.tf.distribute import TfEngine
@@ -20,18 +22,42 @@ MakeEngine = Callable[..., "TfEngine"]
 Numbers = dict[str, np.ndarray]
 
 
+class Streamed:
+    """A data set that hands out its rows by their numbers only, and remembers which it was asked for."""
+
+    def __init__(self, whole: DataSet) -> None:
+        self._whole, self.asked, self.resident = whole, list[np.ndarray](), None
+        self.name, self.origin, self.note = whole.name, whole.origin, whole.note
+        self.fields, self.rows, self.held_out = whole.fields, whole.rows, whole.held_out
+
+    def read(self, indices: np.ndarray) -> dict[str, np.ndarray]:
+        """See `data.contract.DataSet`."""
+        self.asked.append(indices)
+        return self._whole.read(indices)
+
+    def read_held_out(self, count: int) -> dict[str, np.ndarray]:
+        """See `data.contract.DataSet`."""
+        return self._whole.read_held_out(count)
+
+
 def random_images(count: int, size: int = 28) -> np.ndarray:
     """uint8 (count, size, size, 1), 0 to 254, every image another."""
     return np.random.default_rng(1).integers(0, 255, (count, size, size, 1), dtype=np.uint8)
 
 
+def side_of(workload: Workload) -> int:
+    """The side in pixels of the square images that one of the tests' workloads takes."""
+    from tests.engines import tiny_gan
+
+    is_tiny = getattr(workload, "make_networks", None) is tiny_gan.networks
+    return tiny_gan.IMAGE_SHAPE[0] if is_tiny else 28
+
+
 def seed_of(replica: int, step: int, batch: int, images: int) -> int:
     """A seed with which this one of two replicas sees image 0 in this step, from 0, of the first epoch."""
-    specs = (
-        RunSpec.parse({"replicas": 2, "batch_size_global": batch, "seed": seed}) for seed in range(1, 200)
-    )
+    plan = StepPlan(batches=1, batch_size_global=batch, rows=images, updates={})
     return next(
-        spec.seed for spec in specs if 0 in np.split(ImageOrder(spec, images).rows(step, 1)[0, 0], 2)[replica]
+        seed for seed in range(1, 200) if 0 in np.split(RowOrder(seed, plan).rows(step, 1)[0, 0], 2)[replica]
     )
 
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from gan_runtime.engines.probing import parts, probed
 from gan_runtime.engines.tf import histograms as tf_histograms
-from tests.engines.tiny_gan import TinyGan
+from tests.engines import tiny_gan
 
 pytestmark = pytest.mark.usefixtures("cores")
 
@@ -43,7 +43,7 @@ def test_stored_counts_have_equal_bins_between_their_ends() -> None:
 
 
 def test_a_network_and_its_layers_are_told_by_the_places_of_their_variables() -> None:
-    networks = TinyGan().networks()
+    networks = tiny_gan.networks()
     assert parts("generator", networks["generator"]) == {
         "generator": [0, 1, 2, 3],
         "generator/dense": [0],

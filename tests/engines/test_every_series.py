@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboard.histograms import words as histogram_words
 from gan_runtime.catalog import declared
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.workloads import dcgan_mnist
 from tests.engines.small_engines import MakeEngine, trained
 
 
@@ -15,7 +15,7 @@ def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
 
 
 def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:
-    engine = make(1, DcganMnist(), precision="mixed_float16", r1_weight=1.0)
+    engine = make(1, dcgan_mnist.WORKLOAD, precision="mixed_float16", r1_weight=1.0)
     metrics = [*trained(engine, 1)]
     engine.mark()
     engine.run(1)

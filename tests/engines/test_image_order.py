@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gan_runtime.engines.image_order import ImageOrder, epoch_order, philox
-from gan_runtime.spec import RunSpec
+from gan_runtime.engines.image_order import RowOrder, epoch_order, philox
+from gan_runtime.engines.step_plan import StepPlan
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 
@@ -43,9 +43,7 @@ def test_an_order_of_mnist_is_made_in_a_moment() -> None:
 
 
 def test_each_step_takes_the_next_images_and_an_epoch_drops_the_rest() -> None:
-    order = ImageOrder(
-        RunSpec.parse({"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}), 20
-    )
+    order = RowOrder(1, StepPlan(batches=2, batch_size_global=4, rows=20, updates={}))
     rows = order.rows(first_step=1, steps=2)
     assert rows.shape == (2, 2, 4)
     assert rows[0].ravel().tolist() == epoch_order(1, 0, 20)[8:16].tolist()

@@ -8,27 +8,37 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.tf import probes as tf_probes
+from gan_runtime.engines.tf import sampler as tf_sampler
 from gan_runtime.engines.tf import step as tf_step
+from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
-from gan_runtime.workloads.mlp_gan import MlpGan
 from tests.engines import same_noise
+from tests.engines.conditional_gan import CONDITIONAL_GAN
 from tests.engines.jax_process import JaxProcess
+from tests.engines.showers import random_showers
 from tests.engines.small_engines import (
     MakeEngine,
     assert_close,
     assert_counts_alike,
     assert_moves_alike,
     random_images,
+    side_of,
 )
-from tests.engines.tiny_gan import TinyGan
+from tests.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 
-WORKLOADS: dict[str, type[Workload]] = {"dcgan_mnist": DcganMnist, "mlp_gan": MlpGan, "tiny": TinyGan}
+WORKLOADS: dict[str, Workload] = {
+    "dcgan_mnist": dcgan_mnist.WORKLOAD,
+    "mlp_gan": mlp_gan.WORKLOAD,
+    "tiny": TINY_GAN,
+    "conditional": CONDITIONAL_GAN,
+}
 # With plain SGD at rate 1 the weights of one step move by the gradient itself.
 GRADIENTS = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+CALMLY = {"optimizer": "sgd", "learning_rate_generator": 0.005, "learning_rate_discriminator": 0.005}
 SLOWLY = {"optimizer": "sgd", "learning_rate_generator": 0.1, "learning_rate_discriminator": 0.1}
 # Workload, options, steps.
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -73,19 +83,30 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
         7,
     ),
     "rmsprop": ("tiny", {"optimizer": "rmsprop"}, 3),
+    "labels and energies, a gradient within a gradient, four phases": (
+        "conditional",
+        {**CALMLY, "replicas": 2, "accumulation_steps": 2},
+        3,
+    ),
 }
 
 
 class SameNoise:
     """See `same_noise`."""
 
-    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, phase: int = 0) -> None:  # noqa: ARG002
-        self._seed, self._step, self._share, self._stream = seed, step, share, 100 * phase
+    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, place: int = 0) -> None:  # noqa: ARG002
+        self._seed, self._step, self._share, self._stream = seed, step, share, 100 * place
 
-    def normal(self, rows: int, columns: int) -> tf.Tensor:
+    def normal(self, rows: int, *shape: int) -> tf.Tensor:
+        return self._own_rows(same_noise.normal, rows, shape)
+
+    def uniform(self, rows: int, *shape: int) -> tf.Tensor:
+        return self._own_rows(same_noise.uniform, rows, shape)
+
+    def _own_rows(self, table_of: Any, rows: int, shape: tuple[int, ...]) -> tf.Tensor:
         self._stream += 1
-        table = tf.gather(tf.constant(same_noise.latents(self._seed, self._stream, columns)), self._step)
-        return tf.slice(table, [self._share * rows, 0], [rows, columns])
+        table = tf.gather(tf.constant(table_of(self._seed, self._stream, shape)), self._step)
+        return tf.slice(table, [self._share * rows, *[0] * len(shape)], [rows, *shape])
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
         self._stream += 1
@@ -94,18 +115,24 @@ class SameNoise:
         return values * tf.cast(tf.cast(kept, tf.float32) / (1.0 - rate), values.dtype)
 
 
+def _set_of(workload: str) -> DataSet:
+    if workload == "conditional":
+        return random_showers(40)
+    return picture_set("random", random_images(40, side_of(WORKLOADS[workload])), "test")
+
+
 @pytest.mark.parametrize("case", list(CASES))
 def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
     case: str, make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
-    monkeypatch.setattr(tf_probes, "StepNoise", SameNoise)
+    for module in (tf_step, tf_probes, tf_sampler):
+        monkeypatch.setattr(module, "StepNoise", SameNoise)
     workload, options, steps = CASES[case]
-    images = random_images(40, WORKLOADS[workload].image_shape[0])
-    engine = make(workload=WORKLOADS[workload](), images=images, **{"replicas": 1, "seed": 3, **options})
+    data = _set_of(workload)
+    engine = make(workload=WORKLOADS[workload], data=data, **{"replicas": 1, "seed": 3, **options})
     begin = engine.state()
     numbers, states, probe, samples = jax(
-        "trained_from", workload, images, {"seed": 3, **options}, begin, steps
+        "trained_from", workload, data, {"seed": 3, **options}, begin, steps
     )
 
     engine.trace()
@@ -117,7 +144,7 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
     assert len(own.histograms) == len(probe.histograms)
     for of_jax, of_tensorflow in zip(probe.histograms, own.histograms, strict=True):
         assert_counts_alike(of_jax, of_tensorflow, 1e-3)
-    assert np.abs(samples - engine.sample()).max() < 1e-3
+    assert_close(samples, engine.sample(), 1e-3)
 
     engine.load(states[0])  # a step further from the other engine's checkpoint
     assert_close(numbers[1], engine.run(1).values, 1e-4)
@@ -125,7 +152,7 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
 
 
 def test_a_checkpoint_of_another_workload_is_refused(make: MakeEngine, jax: JaxProcess) -> None:
-    why = jax("refused", random_images(40), make(1, DcganMnist()).state())
+    why = jax("refused", random_images(40), make(1, dcgan_mnist.WORKLOAD).state())
     assert why.startswith(
         "CheckpointError: the checkpoint does not fit this run's networks and optimizers (differs in "
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.fields import Field, pictures
 from tests.engines.jax_process import JaxProcess
 
 
@@ -29,6 +30,34 @@ def test_a_rate_too_small_for_a_byte_drops_nothing(jax: JaxProcess) -> None:
 def test_every_seed_step_phase_and_draw_has_latents_of_its_own(jax: JaxProcess) -> None:
     draws = [draw for key in ((1, 5, 0), (2, 5, 0), (1, 6, 0), (1, 5, 1)) for draw in jax("draws", *key)]
     assert len(np.unique(np.concatenate(draws))) == 8 * 8 * 5
+
+
+def test_even_draws_of_any_shape_do_not_depend_on_the_replicas(jax: JaxProcess) -> None:
+    alone, four = jax("uniform_in_shares", 1, 400, 3, 2), jax("uniform_in_shares", 4, 400, 3, 2)
+    assert np.array_equal(alone, four)
+    assert alone.shape == (400, 3, 2)
+    assert (alone >= 0.0).all()
+    assert (alone < 1.0).all()
+    assert (alone.mean(), alone.std()) == (pytest.approx(0.5, abs=0.02), pytest.approx(12**-0.5, abs=0.02))
+    assert jax("uniform_in_shares", 2, 8).shape == (8,)
+
+
+@pytest.mark.parametrize(
+    ("field", "lying"),
+    [
+        (pictures(28, 28, 1), (3, 2, 896)),  # 784 pixels, filled up to seven times 128
+        (pictures(8, 16, 1), (3, 2, 128)),
+        (Field((2, 3), dtype="float32"), (3, 2, 2, 3)),
+        (Field((), dtype="int32"), (3, 2)),
+    ],
+)
+def test_large_rows_lie_in_whole_lanes_and_come_back_as_they_were(
+    field: Field, lying: tuple[int, ...], jax: JaxProcess
+) -> None:
+    stored = np.random.default_rng(1).integers(0, 99, (3, 2, *field.shape)).astype(field.dtype)
+    shape, back = jax("on_the_device", field, stored)
+    assert shape == lying
+    assert np.array_equal(back, stored)
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (30, 20, 2), (8, 5, 5, 3, 2)])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tests.engines.jax_process import JaxProcess
+from tests.engines.showers import random_showers
 from tests.engines.small_engines import (
+    Streamed,
     assert_close,
     assert_equal,
     assert_moves_alike,
@@ -69,6 +71,47 @@ def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
     )  # over the end of an epoch of 3 steps
     assert straight["step"] == 5
     assert_equal(resumed, straight)
+
+
+@pytest.mark.parametrize("replicas", [2, 8])
+def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxProcess) -> None:
+    showers, options = random_showers(32), {**MLP, "batch_size_global": 16}
+    alone, shared = (
+        jax("trained_and_probed", showers, (1, 2), {**options, **others})
+        for others in ({}, {"replicas": replicas, "accumulation_steps": 16 // replicas // 2})
+    )
+    for found, expected in zip(shared, alone, strict=True):
+        assert_close(found, expected, 1e-5)
+    assert set(alone[2]) == {"energy", "gap", "variance"}
+    assert alone[2]["energy"] == pytest.approx(showers.resident["energy"].mean() * 0.01 - 1.0, abs=1e-5)
+
+
+def test_phases_that_do_the_same_draw_noise_of_their_own(jax: JaxProcess) -> None:
+    numbers, _ = jax("trained", "conditional", random_showers(16), (2,), MLP)
+    drawn = [numbers[f"drawn_{place}"] for place in range(4)]
+    assert len(np.unique(drawn)) == 8, "four phases, two steps"
+    assert len(np.unique([numbers["share_0"], numbers["share_1"]])) == 4
+
+
+def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
+    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a resume."""
+    whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}
+    calls = (1, 4, 2)
+    (resident_numbers, resident), (numbers, state) = (
+        jax("trained", "conditional", data, calls, options) for data in (whole, Streamed(whole))
+    )
+    assert_equal(numbers, resident_numbers)
+    assert_equal(state, resident)
+    straight, resumed = jax("resumed", "conditional", Streamed(whole), options, 4, 3)
+    assert_equal(straight, resident)
+    assert_equal(resumed, resident)
+
+
+def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: JaxProcess) -> None:
+    sample, many = jax("generated", random_showers(16), 70, {"replicas": 8})
+    assert {name: array.shape for name, array in many.items()} == {"images": (70, 8, 8, 1), "labels": (70,)}
+    assert_equal({name: array[:64] for name, array in many.items()}, sample)
+    assert many["labels"].tolist() == [row % 3 for row in range(70)]
 
 
 def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(jax: JaxProcess) -> None:

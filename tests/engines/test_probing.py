@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from gan_runtime.engines.probing import probed
+import numpy as np
+import pytest
+
+from gan_runtime import catalog
+from gan_runtime.catalog.entries import Judgement
+from gan_runtime.engines.probing import gradient_names, probed, score_range
+from gan_runtime.workloads.contract import Forward, Phase, Program, Update
 
 GOOD = (np.array([3, 1], np.int32), np.array([0.0, 1.0], np.float32))
 OVERFLOWED = (np.array([4, 0], np.int32), np.array([-1.0, np.inf], np.float32))
@@ -30,6 +36,31 @@ def test_a_norm_that_overflows_under_a_loss_scale_is_left_out_and_nothing_else()
 
 
 def test_scores_that_are_no_numbers_are_not_drawn_as_zeros() -> None:
-    scores = {"probe_score_real": NAN, "probe_score_fake": 0.5}
-    found = probed({"score/real": GOOD, "score/fake": GOOD}, scores, loss_scaled=False)
+    strange = (GOOD[0], np.array([NAN, NAN], np.float32))
+    found = probed({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
     assert [item.name for item in found.histograms] == ["score/fake"]
+
+
+def no_forward(*_: object) -> Forward:
+    raise AssertionError
+
+
+def test_gradients_are_named_by_their_phase_where_several_phases_change_a_network() -> None:
+    critic, painter = Update("critic", "loss"), Update("painter", "loss")
+    first, second = (Phase(name, no_forward, (critic,)) for name in ("first", "second"))
+    paint = Phase("paint", no_forward, (painter,))
+    program = Program((first, second, paint))
+    assert gradient_names(program, first, "critic") == ("gradient@first", "gradient_norm_critic@first")
+    assert gradient_names(program, second, "critic") == ("gradient@second", "gradient_norm_critic@second")
+    assert gradient_names(program, paint, "painter") == ("gradient", "gradient_norm_painter")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends"), [(0.0, 1.0, (0.0, 1.0)), (None, None, None), (0.0, None, None)]
+)
+def test_judged_numbers_have_fixed_bins_only_where_both_ends_are_declared(
+    low: float | None, high: float | None, ends: tuple[float, float] | None
+) -> None:
+    entry = replace(catalog.WORKLOADS["mlp_gan"], judgements=(Judgement("realism", "", "", low, high),))
+    assert score_range(entry, "realism") == ends
+    assert score_range(entry, "undeclared") is None

@@ -9,9 +9,9 @@ from gan_runtime.engines.step_profile import Classifier, Op, Window, shares
 
 NETWORKS = ("generator", "discriminator")
 STEP = "while/body/_1/while/"
-FORWARD_G = STEP + "forward/generator_1/dense_1/MatMul"
-FORWARD_D = STEP + "replica_1/forward/discriminator_3/conv_2_1/convolution"
-BACKWARD_G = "while/body/_1/gradient_tape/while/forward/generator_1/dense_1/MatMul/MatMul"
+FORWARD_G = STEP + "phase_0/forward/generator_1/dense_1/MatMul"
+FORWARD_D = STEP + "replica_1/phase_0/forward/discriminator_3/conv_2_1/convolution"
+BACKWARD_G = "while/body/_1/gradient_tape/while/phase_0/forward/generator_1/dense_1/MatMul/MatMul"
 SUM_G = STEP + "optimizer_generator/all_reduce_generator/CollectiveReduceV2"
 
 
@@ -34,6 +34,8 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         (FORWARD_G, "_MklMatMul", "generator", "forward"),
         (FORWARD_D, "_MklNativeFusedConv2D", "discriminator", "forward"),
         (STEP + "forward/Mean_1", "Mean", "", "forward"),
+        (STEP + "phase_0/forward_1/mul", "Mul", "", "forward"),  # of the second part of a batch
+        (STEP + "phase_1/gradients_1/AddN_3", "AddN", "", "backward"),
         (BACKWARD_G, "_MklMatMul", "generator", "backward"),
         ("gradient_tape/discriminator_1/leaky_1_1/LeakyRelu/LeakyReluGrad", "", "discriminator", "backward"),
         (STEP + "gradients/AddN_3", "AddN", "", "backward"),
@@ -66,19 +68,20 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
             "gradient_all_reduce",
         ),
         (
-            STEP + "forward/generator_1/norm_1_1/CollectiveReduceV2",
+            STEP + "phase_0/forward/generator_1/norm_1_1/CollectiveReduceV2",
             "CollectiveReduceV2",
             "generator",
             "batch_norm_all_reduce",
         ),
         (
-            STEP + "forward/generator_1/norm_1_1/all_reduce_batch_norm/truediv",
+            STEP + "phase_0/forward/generator_1/norm_1_1/all_reduce_batch_norm/truediv",
             "RealDiv",
             "generator",
             "batch_norm_all_reduce",
         ),
         (
-            STEP + "gradients/gradient_tape/while/forward/generator_1/norm_1_1/all_reduce_batch_norm/AddN",
+            STEP
+            + "gradients/gradient_tape/while/phase_0/forward/generator_1/norm_1_1/all_reduce_batch_norm/AddN",
             "AddN",
             "generator",
             "batch_norm_all_reduce",

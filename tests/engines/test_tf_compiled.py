@@ -16,7 +16,7 @@ from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.workloads import dcgan_mnist
 from tests.engines.small_engines import MakeEngine, Numbers, assert_close, assert_moves_alike, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -32,7 +32,7 @@ def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngin
     """Dropout noise included: it is made so that XLA draws the same numbers. At rate 1 the weights move by the gradient itself."""
     options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
     off, jit = (
-        make(1, DcganMnist(), xla=xla, r1_weight=1.0, accumulation_steps=2, **options)
+        make(1, dcgan_mnist.WORKLOAD, xla=xla, r1_weight=1.0, accumulation_steps=2, **options)
         for xla in ("off", "jit")
     )
     before = off.state()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import tensorflow as tf
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.noise import StepNoise
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.workloads import dcgan_mnist
 from gan_runtime.workloads.layers import ReplicaDropout
 from tests.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
 
@@ -44,16 +45,16 @@ def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their
 # ---- batch norm over all replicas -------------------------------------------------------------------------------------------
 
 
-class WithoutDropout(DcganMnist):
-    """So that one replica and several compute the same."""
+def networks_without_dropout() -> dict[str, Any]:
+    """Those of DCGAN, so that one replica and several compute the same."""
+    networks = dcgan_mnist.networks()
+    for layer in networks["discriminator"].layers:
+        if isinstance(layer, ReplicaDropout):
+            layer.rate = 0.0
+    return networks
 
-    def networks(self) -> dict[str, Any]:
-        """Those of DCGAN."""
-        found = super().networks()
-        for layer in found["discriminator"].layers:
-            if isinstance(layer, ReplicaDropout):
-                layer.rate = 0.0
-        return found
+
+WITHOUT_DROPOUT = replace(dcgan_mnist.WORKLOAD, make_networks=networks_without_dropout)
 
 
 def operations(engine: TfEngine) -> list[Any]:
@@ -81,10 +82,10 @@ def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngin
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
     options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
     one, two = (
-        make(1, WithoutDropout(), **options),
-        make(2, WithoutDropout(), batch_norm="synchronised", **options),
+        make(1, WITHOUT_DROPOUT, **options),
+        make(2, WITHOUT_DROPOUT, batch_norm="synchronised", **options),
     )
-    alone = make(2, WithoutDropout(), **options)
+    alone = make(2, WITHOUT_DROPOUT, **options)
     start = one.state()
     assert_close(trained(two, 1), trained(one, 1), 1e-4)
     assert len(exchanges(two, "all_reduce_batch_norm")) == 3 + 3, "three layers there and back"

@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gan_runtime.data.contract import DataSet, picture_set
+from gan_runtime.engines.step_plan import StepPlan
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.input import _pipeline, distributed_batches
 from gan_runtime.spec import RunSpec
-from tests.engines.small_engines import (
-    kept,
-)
+from tests.engines.small_engines import Streamed, kept
 
+NUMBERED = picture_set("numbered", np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1), "test")
 pytestmark = pytest.mark.usefixtures("cores")
 
 
@@ -21,13 +22,15 @@ pytestmark = pytest.mark.usefixtures("cores")
 def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
     """The images of each global batch by number, of 21 images in batches of 4: 5 steps an epoch, one image left out."""
 
-    def call(steps: int, replicas: int = 1, first_step: int = 0, seed: int = 1) -> list[list[int]]:
+    def call(
+        steps: int, replicas: int = 1, first_step: int = 0, seed: int = 1, data: DataSet | None = None
+    ) -> list[list[int]]:
         new_group()
         spec = RunSpec.parse({"batch_size_global": 4, "replicas": replicas, "seed": seed})
-        images = np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1)
         strategy = make_strategy(spec, "cpu")
-        iterator = kept(distributed_batches(strategy, spec, images, first_step))
-        shares = [strategy.experimental_local_results(next(iterator)) for _ in range(steps)]
+        plan = StepPlan(batches=1, batch_size_global=4, rows=21, updates={})
+        iterator = kept(distributed_batches(strategy, spec, plan, data or NUMBERED, first_step))
+        shares = [strategy.experimental_local_results(next(iterator)["images"]) for _ in range(steps)]
         assert {share.shape for step in shares for share in step} == {(4 // replicas, 1, 1, 1)}
         return [np.concatenate([share.numpy().ravel() for share in step]).tolist() for step in shares]
 
@@ -66,18 +69,26 @@ def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
     assert batches(7, replicas, first_step) == batches(20)[first_step : first_step + 7]
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_streamed_rows_come_in_the_same_order(batches: Callable[..., list[list[int]]], replicas: int) -> None:
+    streamed = Streamed(NUMBERED)
+    assert batches(7, replicas, 3, data=streamed) == batches(7, replicas, 3)
+    assert {len(numbers) for numbers in streamed.asked} == {4 // replicas}
+
+
 def test_each_worker_reads_its_own_share_of_the_same_batches(batches: Callable[..., list[list[int]]]) -> None:
     """Two workers of two replicas each, two batches a step: their shares, side by side, are the batches of one replica."""
-    images = np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1)
+    plan = StepPlan(batches=2, batch_size_global=4, rows=21, updates={})
     options = {"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}
     alone = RunSpec.parse(options)
-    whole = np.stack([rows.numpy().ravel() for rows in _pipeline(alone, images, 1, 1, 0).take(4)]).reshape(
-        4, 2, 4
-    )
+    whole = np.stack(
+        [rows["images"].numpy().ravel() for rows in _pipeline(alone, plan, NUMBERED, 1, 1, 0).take(4)]
+    ).reshape(4, 2, 4)
     spec = RunSpec.parse({**options, "workers": 2, "replicas": 2})
     shares = []
     for worker in (0, 1):
-        rows = [part.numpy().ravel() for part in _pipeline(spec, images, 1, 2, worker).take(8)]
+        parts = _pipeline(spec, plan, NUMBERED, 1, 2, worker).take(8)
+        rows = [part["images"].numpy().ravel() for part in parts]
         shares.append(np.stack(rows).reshape(4, 2, 2, 1))  # step, replica, batch of the step, image
     together = np.concatenate([share.transpose(0, 2, 1, 3) for share in shares], axis=2).reshape(4, 2, 4)
     assert together.tolist() == whole.tolist()

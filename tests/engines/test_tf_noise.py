@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,15 @@ import tensorflow as tf
 from keras import ops
 
 from gan_runtime.engines.tf.noise import StepNoise
-from gan_runtime.workloads.contract import Forward, Objective, Phase
-from gan_runtime.workloads.mlp_gan import MlpGan
-from gan_runtime.workloads.pair import pair_phases
+from gan_runtime.workloads import mlp_gan
+from gan_runtime.workloads.contract import Forward, Program
+from gan_runtime.workloads.pair import UnconditionalPair
 from tests.engines.small_engines import (
     MakeEngine,
     trained,
 )
 
 pytestmark = pytest.mark.usefixtures("cores")
-[INNER] = pair_phases(MlpGan.latent_size, Objective())  # each network follows a loss of its own
 
 
 def noise(step: int, replica: int, replicas: int, seed: int = 1) -> StepNoise:
@@ -35,6 +35,26 @@ def global_latents(step: int, replicas: int) -> np.ndarray:
 @pytest.mark.parametrize("replicas", [2, 4, 8])
 def test_latents_of_the_global_batch_do_not_depend_on_the_replicas(replicas: int) -> None:
     assert np.array_equal(global_latents(3, replicas), global_latents(3, 1))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
+def test_draws_of_any_shape_are_the_same_whatever_the_replicas(shape: tuple[int, ...]) -> None:
+    def drawn(kind: str, replicas: int) -> np.ndarray:
+        shares = [getattr(noise(3, replica, replicas), kind) for replica in range(replicas)]
+        return np.concatenate([draw(8 // replicas, *shape).numpy() for draw in shares])
+
+    for kind in ("normal", "uniform"):
+        assert drawn(kind, 1).shape == (8, *shape)
+        assert np.array_equal(drawn(kind, 2), drawn(kind, 1))
+        assert len(np.unique(drawn(kind, 1))) == drawn(kind, 1).size
+
+
+def test_uniform_draws_fill_the_range_from_zero_to_below_one() -> None:
+    many = noise(1, 0, 1).uniform(1_000, 100).numpy()
+    assert (many.dtype, many.shape) == (np.float32, (1_000, 100))
+    assert 0.0 <= many.min() < 1e-4
+    assert 0.9999 < many.max() < 1.0
+    assert np.histogram(many, 10, (0.0, 1.0))[0] == pytest.approx(np.full(10, 10_000), rel=0.05)
 
 
 def test_latents_are_standard_normal_and_new_in_every_draw_and_step() -> None:
@@ -87,9 +107,9 @@ def test_dropout_keeps_shape_and_precision(dtype: tf.DType) -> None:
 
 
 def test_compiled_noise_equals_uncompiled_noise() -> None:
-    def draw(step: tf.Tensor, replica: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def draw(step: tf.Tensor, replica: tf.Tensor) -> tuple[tf.Tensor, ...]:
         stream = StepNoise(1, step, replica, 4)
-        return stream.normal(8, 5), stream.dropout(tf.ones([64, 64]), 0.3), stream.normal(8, 5)
+        return stream.normal(8, 5), stream.dropout(tf.ones([64, 64]), 0.3), stream.uniform(8, 5)
 
     plain, compiled = tf.function(draw), tf.function(draw, jit_compile=True)
     for step, replica in ((0, 0), (3, 1), (1_000_000, 3)):
@@ -101,18 +121,20 @@ def test_compiled_noise_equals_uncompiled_noise() -> None:
 def test_the_engine_keys_the_noise_by_step_and_replica(make: MakeEngine) -> None:
     weights = np.random.default_rng(3).standard_normal(1_000).astype(np.float32)
 
-    class Listening(MlpGan):
+    class Listening(UnconditionalPair):
         """Reports what each replica's dropout let through."""
 
-        def forward(self, networks: Any, batch: Any, stream: Any) -> Forward:
-            heard = ops.sum(stream.dropout(ops.ones([1_000]), 0.3) * weights)
-            inner = INNER.forward(networks, batch, stream)
-            return Forward(inner.losses, {"heard": heard})
+        def program(self, options: Any, fields: Any) -> Program:
+            (phase,) = super().program(options, fields).phases
 
-        def phases(self, objective: Objective) -> tuple[Phase, ...]:  # noqa: ARG002
-            return (Phase(self.forward, INNER.updates),)
+            def forward(networks: Any, batch: Any, stream: Any) -> Forward:
+                heard = ops.sum(stream.dropout(ops.ones([1_000]), 0.3) * weights)
+                return Forward(phase.forward(networks, batch, stream).losses, {"heard": heard})
 
-    heard = trained(make(2, Listening()), 1, 2)["heard"]
+            return Program((replace(phase, forward=forward),))
+
+    listening = Listening(mlp_gan.LATENT_SIZE, mlp_gan.networks)
+    heard = trained(make(2, listening), 1, 2)["heard"]
     expected = [
         np.mean(
             [

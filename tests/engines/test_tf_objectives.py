@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,19 +12,19 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
+from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf.noise import StepNoise
-from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
-from gan_runtime.workloads.contract import Objective
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
+from gan_runtime.engines.tf.step import input_gradient
+from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty
-from gan_runtime.workloads.mlp_gan import MlpGan
-from gan_runtime.workloads.pair import pair_phases
-from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
-from tests.engines.small_engines import BATCH, MakeEngine, assert_close, kept, random_images, trained
-from tests.engines.tiny_gan import TinyGan
+from gan_runtime.workloads.pair import UnconditionalPair
+from gan_runtime.workloads.step_context import Kernels, step_scope
+from tests.engines.small_engines import BATCH, MakeEngine, assert_close, kept, trained
+from tests.engines.step_contexts import alone
+from tests.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.3, "learning_rate_discriminator": 0.2}
@@ -37,13 +38,15 @@ class PlainStep:
     """The networks of an engine before its first step, its images and latents, and SGD without any machinery."""
 
     def __init__(self, engine: TfEngine) -> None:
-        self.networks = MlpGan().networks()
+        self.networks = mlp_gan.networks()
         state = engine.state()
         for name, network in self.networks.items():
             for variable in network.variables:
                 variable.assign(state[f"{name}/{variable.path}"])
-        rows = next(kept(distributed_batches(engine._strategy, engine._spec, random_images(40), 0)))
-        self.real = tf.cast(rows, tf.float32) / 127.5 - 1.0
+        rows = next(
+            kept(distributed_batches(engine._strategy, engine._spec, engine._task.plan, engine._data, 0))
+        )
+        self.real = tf.cast(rows["images"], tf.float32) / 127.5 - 1.0
 
     def follow(self, *steps: tuple[str, Loss, int, int]) -> dict[str, float]:
         """Gradients of all `steps` (network, loss, batch of real images, phase), then their updates; the losses."""
@@ -174,9 +177,13 @@ def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: M
 class Repeated:
     """Noise that is none."""
 
-    def normal(self, rows: int, columns: int) -> np.ndarray:
+    def normal(self, rows: int, *shape: int) -> np.ndarray:
         """Always the same."""
-        return np.linspace(-1, 1, rows * columns, dtype=np.float32).reshape(rows, columns)
+        return np.linspace(-1, 1, rows * math.prod(shape), dtype=np.float32).reshape(rows, *shape)
+
+    def uniform(self, rows: int, *shape: int) -> np.ndarray:
+        """Always the same."""
+        return np.full((rows, *shape), 0.5, np.float32)
 
     def dropout(self, values: Any, rate: float) -> Any:  # noqa: ARG002
         """Drops nothing."""
@@ -194,8 +201,9 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
     images = tf.constant(np.random.default_rng(3).standard_normal((6, *image)), tf.float32)
     found = {}
     for gamma in (0.0, 10.0):
-        [phase] = pair_phases(3, Objective(r1_weight=gamma))
-        with step_scope(StepContext(Repeated(), None, input_gradient, weighted_gradient)):
+        pair = UnconditionalPair(3, dict)
+        (phase,) = pair.program(PairOptions(r1_weight=gamma), {}).phases
+        with step_scope(alone(Repeated(), None)):
             found[gamma] = phase.forward(
                 {"generator": generator, "discriminator": critic}, {"images": images}, Repeated()
             )
@@ -217,7 +225,7 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
 def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: Kernels) -> None:
     keras.config.set_dtype_policy("float32")
     keras.utils.set_random_seed(1)
-    critic = DcganMnist().networks()["discriminator"]
+    critic = dcgan_mnist.networks()["discriminator"]
     weights = [variable.value for variable in critic.trainable_variables]
     images = tf.constant(np.random.default_rng(2).uniform(-1, 1, (6, 28, 28, 1)), tf.float32)
 
@@ -232,7 +240,7 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(kernels: 
     @tf.function
     def gradients_of_the_engine() -> list[tf.Tensor]:
         with (
-            step_scope(StepContext(Repeated(), kernels, input_gradient, weighted_gradient)),
+            step_scope(alone(Repeated(), kernels)),
             tf.GradientTape() as tape,
         ):
             penalty = r1_penalty(input_gradient(lambda inputs: critic(inputs, training=False), images))
@@ -270,7 +278,7 @@ def test_the_average_follows_the_generator_step_by_step(make: MakeEngine, replic
 
 def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: MakeEngine) -> None:
     options = {"ema_decay": 0.9, "learning_rate_generator": 0.01}
-    shown, live = make(2, TinyGan(), samples_from="ema", **options), make(2, TinyGan(), **options)
+    shown, live = make(2, TINY_GAN, samples_from="ema", **options), make(2, TINY_GAN, **options)
     trained(shown, 2)
     state = shown.state()
     statistics = [name for name in state if name.startswith("average/") and "moving" in name]
@@ -279,7 +287,7 @@ def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: Ma
         np.array_equal(state[name], state[name.replace("average/", "generator/", 1)]) for name in statistics
     )
     live.load(state)
-    assert np.abs(shown.sample() - live.sample()).max() > 1e-3
+    assert np.abs(shown.sample()["images"] - live.sample()["images"]).max() > 1e-3
     as_live = {
         name: state[name.replace("generator/", "average/", 1)]
         if name.startswith("generator/")
@@ -287,4 +295,4 @@ def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: Ma
         for name in state
     }
     live.load(as_live)
-    assert np.abs(shown.sample() - live.sample()).max() < 1e-6
+    assert np.abs(shown.sample()["images"] - live.sample()["images"]).max() < 1e-6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
-from tests.engines.overflowing import Overflowing
+from gan_runtime.workloads import dcgan_mnist
+from tests.engines.overflowing import OVERFLOWING
 from tests.engines.small_engines import (
     BATCH,
     MakeEngine,
@@ -33,7 +33,7 @@ MOVE_BY_THE_GRADIENT = {
 def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
     images = random_images(40)
     images[0] = 255
-    engine = make(2, Overflowing(), images, precision="mixed_float16", seed=seed_of(replica, 1, BATCH, 40))
+    engine = make(2, OVERFLOWING, images, precision="mixed_float16", seed=seed_of(replica, 1, BATCH, 40))
     trained(engine, 1)
     before = engine.state()
     engine.run(1)
@@ -101,7 +101,7 @@ def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(
     """Of each layer by itself: rounding turns them by no more than 11°. At rate 1 the weights move by the gradient."""
     after = {}
     for precision in ("float32", "mixed_bfloat16"):
-        engine = make(1, DcganMnist(), precision=precision, **MOVE_BY_THE_GRADIENT)
+        engine = make(1, dcgan_mnist.WORKLOAD, precision=precision, **MOVE_BY_THE_GRADIENT)
         before = engine.state()
         trained(engine, 1)
         after[precision] = engine.state()

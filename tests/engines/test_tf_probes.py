@@ -9,9 +9,8 @@ import pytest
 import tensorflow as tf
 
 from gan_runtime.engines.tf.noise import StepNoise
+from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
-from gan_runtime.workloads.dcgan_mnist import DcganMnist
-from gan_runtime.workloads.mlp_gan import MlpGan
 from tests.engines.small_engines import (
     BATCH,
     MakeEngine,
@@ -20,13 +19,13 @@ from tests.engines.small_engines import (
     random_images,
     trained,
 )
-from tests.engines.tiny_gan import TinyGan
+from tests.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 
 
 def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> None:
-    engine = make(2, TinyGan())
+    engine = make(2, TINY_GAN)
     trained(engine, 2)
     before = engine.state()
     found = {item.name: item for item in engine.probe().histograms}
@@ -87,8 +86,8 @@ def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
 ) -> None:
     engine = make(replicas)
     scores = engine.probe().scores
-    latents = StepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, MlpGan.latent_size)
-    generated = np.asarray(MlpGan.preview(engine._networks, latents))
+    latents = StepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, mlp_gan.LATENT_SIZE)
+    generated = np.asarray(engine._networks["generator"](latents))
     assert scores["spread_real"] == pytest.approx(
         (random_images(40) / 127.5 - 1.0).var(axis=0).mean(), rel=1e-4
     )
@@ -114,38 +113,53 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
             assert_counts_alike(mine, wanted, 0.03 if half else 1e-3)
 
 
-@pytest.mark.parametrize("workload", [MlpGan, DcganMnist])
-def test_samples_are_64_images_in_range_whatever_the_replicas(
-    make: MakeEngine, workload: type[Workload]
-) -> None:
-    one = make(1, workload(), batch_size_global=6)
-    expected = one.sample()
+@pytest.mark.parametrize("workload", [mlp_gan.WORKLOAD, dcgan_mnist.WORKLOAD], ids=["mlp", "dcgan"])
+def test_samples_are_64_images_in_range_whatever_the_replicas(make: MakeEngine, workload: Workload) -> None:
+    one = make(1, workload, batch_size_global=6)
+    expected = one.sample()["images"]
     assert (expected.shape, expected.dtype) == ((64, 28, 28, 1), np.float32)
     assert -1 <= expected.min() < 0 < expected.max() <= 1
     assert len({image.tobytes() for image in expected}) == 64
     for replicas in (2, 3):
-        several = make(replicas, workload(), batch_size_global=6)
-        assert np.abs(several.sample() - expected).max() < 1e-5
+        several = make(replicas, workload, batch_size_global=6)
+        assert np.abs(several.sample()["images"] - expected).max() < 1e-5
 
 
 def test_samples_stay_the_same_latents_while_training_goes_on(make: MakeEngine) -> None:
     engine = make(1)
-    first = engine.sample()
-    assert np.array_equal(engine.sample(), first)
+    first = engine.sample()["images"]
+    assert np.array_equal(engine.sample()["images"], first)
     trained(engine, 1)
-    assert 0 < np.abs(engine.sample() - first).max() < 0.1
+    assert 0 < np.abs(engine.sample()["images"] - first).max() < 0.1
 
 
 def test_samples_of_the_same_weights_are_the_same_whatever_the_seed(make: MakeEngine) -> None:
     """Otherwise the grids of several seeds could not be compared image by image."""
     first, second = make(1, seed=1), make(1, seed=2)
-    assert np.abs(second.sample() - first.sample()).max() > 0.01, "other seeds, other weights"
+    shown = first.sample()["images"]
+    assert np.abs(second.sample()["images"] - shown).max() > 0.01, "other seeds, other weights"
     second.load(first.state())
-    assert np.array_equal(second.sample(), first.sample())
+    assert np.array_equal(second.sample()["images"], shown)
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(make: MakeEngine, replicas: int) -> None:
+    engine = make(replicas, batch_size_global=6)
+    latents = np.random.default_rng(5).standard_normal((150, mlp_gan.LATENT_SIZE)).astype(np.float32)
+    generated = engine.generate({"latents": latents})["images"]
+    assert generated.shape == (150, 28, 28, 1)
+    expected = np.asarray(engine._networks["generator"](latents))
+    assert np.abs(generated - expected).max() < 1e-5
+    assert engine.generate({"latents": latents[:1]})["images"].shape == (1, 28, 28, 1)
+
+
+def test_inputs_of_another_name_are_refused_with_the_names_that_are_needed(make: MakeEngine) -> None:
+    with pytest.raises(ValueError, match="inputs are frames, but needed are latents"):
+        make(1).generate({"frames": np.zeros((2, 3))})
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_samples_are_float32_in_every_precision(make: MakeEngine, precision: str) -> None:
-    images = make(2, precision=precision).sample()
+    images = make(2, precision=precision).sample()["images"]
     assert images.dtype == np.float32
     assert -1 <= images.min() < 0 < images.max() <= 1

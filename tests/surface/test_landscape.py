@@ -5,16 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gan_runtime.data.contract import picture_set
+from gan_runtime.spec import RunSpec
 from gan_runtime.surface.landscape import Landscape
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
+from gan_runtime.workloads.contract import Workload
 
 IMAGES = np.random.RandomState(0).randint(0, 256, (16, 28, 28, 1)).astype(np.uint8)
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 
 
+def landscape(workload: Workload) -> Landscape:
+    return Landscape(RunSpec.parse({"precision": "float32"}), workload, picture_set("noise", IMAGES, "test"))
+
+
 def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
-    land = Landscape(dcgan_mnist.WORKLOAD, IMAGES)
+    land = landscape(dcgan_mnist.WORKLOAD)
     assert land.filter_axes("generator") == {
         "generator/generator/dense/kernel": -1,
         "generator/generator/up_1/kernel": -2,
@@ -25,7 +32,7 @@ def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
 
 
 def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
-    land = Landscape(mlp_gan.WORKLOAD, IMAGES)
+    land = landscape(mlp_gan.WORKLOAD)
     silent = {
         f"discriminator/{one.path}": np.zeros(one.shape, np.float32)
         for one in land.networks["discriminator"].variables
@@ -36,7 +43,7 @@ def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
 
 
 def test_moving_one_network_leaves_the_other_where_it_was() -> None:
-    land = Landscape(mlp_gan.WORKLOAD, IMAGES)
+    land = landscape(mlp_gan.WORKLOAD)
     before = [variable.numpy() for variable in land.networks["discriminator"].variables]
     land.place({f"generator/{one.path}": one.numpy() + 1.0 for one in land.networks["generator"].variables})
     for variable, value in zip(land.networks["discriminator"].variables, before, strict=True):
@@ -44,7 +51,7 @@ def test_moving_one_network_leaves_the_other_where_it_was() -> None:
 
 
 def test_a_moved_generator_is_what_d_judges_from_then_on() -> None:
-    land = Landscape(mlp_gan.WORKLOAD, IMAGES)
+    land = landscape(mlp_gan.WORKLOAD)
     before = land.loss("discriminator"), land.loss("generator")
     assert (land.loss("discriminator"), land.loss("generator")) == before
     land.place({f"generator/{one.path}": one.numpy() + 0.5 for one in land.networks["generator"].variables})

@@ -40,4 +40,4 @@ def keep_all(home: Home, plan: Plan) -> None:
     folder = home.path / check.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for point in plan.points:
-        check.keep(folder, planning.key(plan.spec, point), estimate(point))
+        check.keep(folder, planning.key(plan, point), estimate(point))

@@ -92,7 +92,7 @@ def test_without_the_compiler_a_new_check_is_refused(home: Home, monkeypatch: py
 def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: Home) -> None:
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
-    (home.path / checks.FOLDER / f"{planning.key(plan.spec, plan.point)}.json").unlink()
+    (home.path / checks.FOLDER / f"{planning.key(plan, plan.point)}.json").unlink()
     progress = Check(home, plan).progress()
     assert (len(progress.answers), progress.first) == (len(plan.points) - 1, None)
 

@@ -6,6 +6,7 @@ import pytest
 
 from gan_runtime.tpu import hlo_cost
 
+PAIR = ("generator", "discriminator")
 # A program of four steps: a copy before the loop, and in the loop a convolution, the optimizer, random numbers, one exchange.
 PROGRAM = """HloModule jit_on_replica, is_scheduled=true, entry_computation_layout={()->()}
 
@@ -70,12 +71,12 @@ def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_ba
 
 def test_the_dearest_operation_comes_first_with_its_layer() -> None:
     first, second = hlo_cost.cost(PROGRAM, steps=4).dearest(2)
-    assert (first.name, first.cycles, hlo_cost.source_layer(first.source)) == (
+    assert (first.name, first.cycles, hlo_cost.source_layer(first.source, PAIR)) == (
         "divide_subtract_fusion.35",
         84_700,
         "optimizer, generator",
     )
-    assert (second.opcode, hlo_cost.source_layer(second.source)) == (
+    assert (second.opcode, hlo_cost.source_layer(second.source, PAIR)) == (
         "fusion",
         "discriminator conv_1, forward",
     )
@@ -151,9 +152,16 @@ def test_what_leaves_the_device_is_named(line: str) -> None:
             "discriminator conv_2, backward",
         ),
         ("jit(call)/while/body/jvp(generator)/dense/dot_general", "generator dense, forward"),
+        ("jit(call)/while/body/phase_1/jvp(generator)/dense/dot_general", "generator dense, forward"),
         ("jit(call)/while/body/all_reduce_gradients/psum", "exchange of gradients"),
         ("jit(call)/shard_map/convert.43", ""),
     ],
 )
 def test_a_path_names_its_layer(path: str, layer: str) -> None:
-    assert hlo_cost.source_layer(path) == layer
+    assert hlo_cost.source_layer(path, PAIR) == layer
+
+
+def test_layers_are_those_of_the_workloads_own_networks() -> None:
+    path = "jit(call)/while/body/phase_0/jvp(critic)/conv_1/conv_general_dilated"
+    assert hlo_cost.source_layer(path, ["critic"]) == "critic conv_1, forward"
+    assert hlo_cost.source_layer(path, PAIR) == ""

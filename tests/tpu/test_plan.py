@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
-from gan_runtime.errors import AcceleratorError, SpecError
+from gan_runtime import catalog
+from gan_runtime.data import prepared
+from gan_runtime.data.prepared import FieldRecord, Manifest
+from gan_runtime.errors import AcceleratorError, DatasetError, SpecError
+from gan_runtime.fields import IMAGES, LABELS, Field, labels, pictures
+from gan_runtime.home import Home
+from gan_runtime.records.kinds import now
+from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.plan import Reading
 from gan_runtime.tpu.report import Point
 
 PAPER = {"dataset": "mnist", "batch_size_global": 512}
@@ -38,9 +49,62 @@ def test_float16_is_refused() -> None:
         planning.make({**PAPER, "precision": "mixed_float16"}, "v3:2x2")
 
 
+def test_a_data_set_that_does_not_fit_is_refused_as_when_a_run_is_submitted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    photos = replace(catalog.DATASETS["mnist"], fields={IMAGES: pictures(64, 64, 3)})
+    monkeypatch.setitem(catalog.DATASETS, "mnist", photos)
+    with pytest.raises(DatasetError, match=r"64 × 64 × 3.*28 × 28 × 1"):
+        planning.make(PAPER, "v3:2x2")
+
+
+def test_a_data_set_that_fills_no_step_is_refused() -> None:
+    with pytest.raises(DatasetError, match="digits has only 1797 images"):
+        planning.make({"dataset": "digits", "batch_size_global": 2048}, "v3:2x2")
+
+
+@pytest.mark.parametrize(("rows", "streamed"), [(1_000, False), (2_000_000, True)])
+def test_a_prepared_set_is_looked_for_in_the_home_and_streamed_when_it_is_large(
+    rows: int, streamed: bool, home: Home
+) -> None:
+    images = pictures(28, 28, 1)
+    folder = prepared.folder(home, "photos")
+    folder.mkdir(parents=True)
+    manifest = Manifest(
+        name="photos",
+        preparation="pictures",
+        source="photos.zip",
+        options={},
+        content="0123456789abcdef",
+        fields={IMAGES: FieldRecord.of(images)},
+        shards={IMAGES: (rows,)},
+        held_out=100,
+        prepared_at=now(),
+    )
+    prepared.write_manifest(folder, manifest)
+    spec = RunSpec.parse({}).model_copy(update={"dataset": "photos"})
+    assert planning.reading(spec, home) == Reading({IMAGES: images}, rows - 100, streamed)
+
+
+def test_what_is_read_goes_to_the_compilers_process_and_back() -> None:
+    fields = {
+        IMAGES: pictures(64, 64, 3),
+        LABELS: labels(("cat", "dog")),
+        "energy": Field((), "float32", 0.01),
+    }
+    reading = Reading(fields, 1200, streamed=True)
+    assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
+
+
+def test_a_set_of_other_rows_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = name()
+    monkeypatch.setitem(catalog.DATASETS, "mnist", replace(catalog.DATASETS["mnist"], rows=50_000))
+    assert name() != before
+
+
 def name(**options: object) -> str:
     plan = planning.make({**PAPER, **options}, "v3:2x2")
-    return planning.key(plan.spec, plan.point)
+    return planning.key(plan, plan.point)
 
 
 @pytest.mark.parametrize(

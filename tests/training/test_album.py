@@ -55,11 +55,6 @@ def test_a_workload_that_shows_nothing_of_what_it_declares_is_told(run: RunDir) 
         Album((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
 
 
-def test_one_array_alone_is_that_of_the_first_kind(run: RunDir) -> None:
-    Album((PLAIN, BY_CLASS)).write(IMAGES, run, epoch=1)
-    assert files(run) == ["samples-00001.png"]
-
-
 def test_a_run_has_the_pictures_of_its_workload() -> None:
     album = Album.of(RunSpec.parse({"workload": "mlp_gan"}), ("cat", "dog"))
     assert [kind.name for kind in album.kinds] == ["samples"]

@@ -99,9 +99,13 @@ class CountingEngine:
         """Notes by how much."""
         self.slowed *= factor
 
-    def sample(self) -> np.ndarray:
+    def sample(self) -> dict[str, np.ndarray]:
         """Black images."""
-        return -np.ones((64, 28, 28, 1), np.float32)
+        return {"images": -np.ones((64, 28, 28, 1), np.float32)}
+
+    def updates(self) -> dict[str, int]:
+        """One of each network."""
+        return {"generator": 1, "discriminator": 1}
 
     def state(self) -> Arrays:
         """The step alone."""
@@ -475,29 +479,40 @@ def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: Run
     assert best.step == 10
 
 
+def test_the_plan_says_what_a_step_takes_and_how_often_it_changes_each_network(run: RunDir) -> None:
+    train(run, CountingEngine(), updates="in_turn", discriminator_steps=2)
+    (plan,) = [item for item in journal.read_all(run.trainer_journal()) if isinstance(item, journal.Plan)]
+    assert (plan.images, plan.steps_per_epoch, plan.images_per_step) == (40, 2, 16)
+    assert plan.updates == {"generator": 1, "discriminator": 1}, "as the engine says"
+
+
+def test_a_plan_of_an_old_journal_is_read_without_what_it_does_not_say() -> None:
+    plan = journal.Plan.model_validate({"kind": "plan", "images": 40, "steps_per_epoch": 5, "epochs": 3})
+    assert (plan.images_per_step, plan.updates) == (0, {})
+
+
 @pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize(("collapsed", "topics"), [(True, ["alarm_collapse"]), (False, [])])
 def test_a_generator_that_ignores_its_latents_is_flagged(
     run: RunDir, collapsed: bool, topics: list[str]
 ) -> None:
     from gan_runtime.engines.tf.distribute import TfEngine
-    from gan_runtime.workloads.mlp_gan import MlpGan
+    from gan_runtime.workloads import mlp_gan
 
-    class Collapsed(MlpGan):
-        """Its generator makes the same image of every latent, and learns too slowly to get out of that."""
-
-        def networks(self) -> dict[str, Any]:
-            networks = super().networks()
-            if collapsed:
-                kernel = networks["generator"].get_layer("hidden").kernel
-                kernel.assign(np.zeros(kernel.shape, np.float32))
-            return networks
+    def networks() -> dict[str, Any]:
+        """The generator makes the same image of every latent, and learns too slowly to get out of that."""
+        networks = mlp_gan.networks()
+        if collapsed:
+            kernel = networks["generator"].get_layer("hidden").kernel
+            kernel.assign(np.zeros(kernel.shape, np.float32))
+        return networks
 
     pixels = np.random.default_rng(1).integers(
         118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8
     )  # as grey as a new generator's
     spec = RunSpec.parse({**SPEC.model_dump(), "learning_rate_generator": 1e-9})
-    engine = TfEngine(spec, Collapsed(), picture_set("noise", pixels, "test"), "cpu")
+    workload = replace(mlp_gan.WORKLOAD, make_networks=networks)
+    engine = TfEngine(spec, workload, picture_set("noise", pixels, "test"), "cpu")
     with JournalWriter(run.trainer_journal(), 1) as writer:
         loop.train(spec, IMAGES, engine, run, writer, lambda: False)
     assert [topic for topic, _ in events(run)] == topics

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
-from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
-from gan_runtime.workloads.contract import Objective, Workload
+from gan_runtime.catalog import WorkloadEntry
+from gan_runtime.catalog.pairs import PairOptions
+from gan_runtime.workloads import dcgan_mnist
+from gan_runtime.workloads.contract import Networks, Phase, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
-from gan_runtime.workloads.pair import pair_phases, pair_scores
-from gan_runtime.workloads.step_context import StepContext, step_scope
+from gan_runtime.workloads.pair import UnconditionalPair
+from gan_runtime.workloads.step_context import step_scope
+from tests.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 IMAGES = 6
@@ -26,8 +29,11 @@ class PlainNoise:
     def __init__(self) -> None:
         self._draws = np.random.default_rng(1)
 
-    def normal(self, rows: int, columns: int) -> np.ndarray:
-        return self._draws.standard_normal((rows, columns), np.float32)
+    def normal(self, rows: int, *shape: int) -> np.ndarray:
+        return self._draws.standard_normal((rows, *shape), np.float32)
+
+    def uniform(self, rows: int, *shape: int) -> np.ndarray:
+        return self._draws.random((rows, *shape), np.float32)
 
     def dropout(self, values: Any, rate: float) -> Any:
         return (
@@ -35,10 +41,6 @@ class PlainNoise:
             * np.tile([0.0, 2.0], int(np.prod(values.shape)) // 2).reshape(values.shape).astype(np.float32)
             * (rate > 0)
         )
-
-
-def plain(noise: PlainNoise) -> StepContext:
-    return StepContext(noise, None, input_gradient, weighted_gradient)
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +53,15 @@ def plain_float32() -> None:
 
 
 @pytest.fixture(params=list(catalog.WORKLOADS))
-def workload(request: pytest.FixtureRequest) -> Workload:
-    """Each workload of the catalog."""
-    return importlib.import_module(catalog.WORKLOADS[request.param].module).WORKLOAD
+def entry(request: pytest.FixtureRequest) -> WorkloadEntry:
+    """Each entry of the catalog."""
+    return catalog.WORKLOADS[request.param]
+
+
+@pytest.fixture
+def workload(entry: WorkloadEntry) -> UnconditionalPair:
+    """Its workload."""
+    return importlib.import_module(entry.module).WORKLOAD
 
 
 @pytest.fixture
@@ -62,7 +70,15 @@ def batch() -> dict[str, np.ndarray]:
     return {"images": np.random.default_rng(2).uniform(-1, 1, (IMAGES, 28, 28, 1)).astype(np.float32)}
 
 
-def latents(workload: Workload) -> np.ndarray:
+def networks_of(workload: Workload) -> dict[str, Any]:
+    return workload.networks(PairOptions(), {})
+
+
+def phases_of(workload: Workload, **options: Any) -> tuple[Phase, ...]:
+    return workload.program(PairOptions(**options), {}).phases
+
+
+def latents(workload: UnconditionalPair) -> np.ndarray:
     return PlainNoise().normal(IMAGES, workload.latent_size)
 
 
@@ -70,13 +86,21 @@ def output_shapes(network: Any) -> list[tuple[str, tuple[int, ...]]]:
     return [(layer.name, tuple(layer.output.shape[1:])) for layer in network.layers]
 
 
-def test_a_workload_is_called_as_in_the_catalog(workload: Workload) -> None:
-    assert catalog.WORKLOADS[workload.name].module.endswith(workload.name)
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_catalog_counts_the_batches_and_networks_of_the_program(
+    entry: WorkloadEntry, workload: Workload, k: int
+) -> None:
+    options = entry.options(**({"updates": "in_turn", "discriminator_steps": k} if k > 1 else {}))
+    program = workload.program(options, {})
+    assert program.batches == entry.batches(options) == k
+    assert program.updates_of("discriminator") == k
+    assert set(program.networks) == {network.name for network in entry.networks} == set(networks_of(workload))
+    assert entry.averaged in program.networks
 
 
-def test_the_generator_makes_images_in_the_range_of_tanh(workload: Workload) -> None:
-    images = np.asarray(workload.networks()["generator"](latents(workload) * 30, training=False))
-    assert images.shape == (IMAGES, *workload.image_shape) == (6, 28, 28, 1)
+def test_the_generator_makes_images_in_the_range_of_tanh(workload: UnconditionalPair) -> None:
+    images = np.asarray(networks_of(workload)["generator"](latents(workload) * 30, training=False))
+    assert images.shape == (IMAGES, 28, 28, 1)
     assert images.dtype == np.float32
     assert -1 <= images.min() < 0 < images.max() <= 1
 
@@ -84,7 +108,7 @@ def test_the_generator_makes_images_in_the_range_of_tanh(workload: Workload) -> 
 def test_the_discriminator_gives_one_logit_per_image(
     workload: Workload, batch: dict[str, np.ndarray]
 ) -> None:
-    found = np.asarray(workload.networks()["discriminator"](batch["images"], training=False))
+    found = np.asarray(networks_of(workload)["discriminator"](batch["images"], training=False))
     assert found.shape == (IMAGES, 1)
     assert found.dtype == np.float32
     assert len(set(found[:, 0].tolist())) == IMAGES
@@ -93,9 +117,9 @@ def test_the_discriminator_gives_one_logit_per_image(
 def test_a_step_names_losses_and_scores_with_their_ranges(
     workload: Workload, batch: dict[str, np.ndarray]
 ) -> None:
-    noise, networks = PlainNoise(), workload.networks()
-    [phase] = workload.phases(Objective())
-    with step_scope(plain(noise)):
+    noise, networks = PlainNoise(), networks_of(workload)
+    (phase,) = phases_of(workload)
+    with step_scope(alone(noise)):
         forward = phase.forward(networks, batch, noise)
     assert sorted(forward.losses) == ["loss_discriminator", "loss_generator"]
     assert sorted(forward.scalars) == ["d_fake", "d_real"]
@@ -107,7 +131,7 @@ def test_a_step_names_losses_and_scores_with_their_ranges(
 
 
 def test_both_networks_are_updated_from_one_forward_pass(workload: Workload) -> None:
-    [phase] = workload.phases(Objective())
+    (phase,) = phases_of(workload)
     assert [update.network for update in phase.updates] == ["generator", "discriminator"]
 
 
@@ -115,51 +139,60 @@ def test_the_logit_of_an_image_depends_on_no_other_image(
     workload: Workload, batch: dict[str, np.ndarray]
 ) -> None:
     """Else the two losses could not share one way back through D."""
-    discriminator, images = workload.networks()["discriminator"], batch["images"]
-    with step_scope(plain(PlainNoise())):
+    discriminator, images = networks_of(workload)["discriminator"], batch["images"]
+    with step_scope(alone(PlainNoise())):
         together = np.asarray(discriminator(images, training=True))
-        alone = np.concatenate(
+        apart = np.concatenate(
             [np.asarray(discriminator(images[row : row + 1], training=True)) for row in range(IMAGES)]
         )
-    assert np.abs(together - alone).max() < 1e-5
+    assert np.abs(together - apart).max() < 1e-5
 
 
-def test_scores_are_probabilities_per_image(workload: Workload, batch: dict[str, np.ndarray]) -> None:
-    scores = {
-        name: np.asarray(value)
-        for name, value in workload.scores(workload.networks(), batch, latents(workload)).items()
-    }
-    assert {name: value.shape for name, value in scores.items()} == {"real": (IMAGES,), "fake": (IMAGES,)}
-    assert all(0 <= value.min() <= value.max() <= 1 for value in scores.values())
+def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range(
+    entry: WorkloadEntry, workload: UnconditionalPair, batch: dict[str, np.ndarray]
+) -> None:
+    with step_scope(alone(PlainNoise())):
+        judged = workload.judge(PairOptions(), networks_of(workload), batch, {"latents": latents(workload)})
+    assert set(judged.values) == {judgement.name for judgement in entry.judgements}
+    for judgement in entry.judgements:
+        values = np.asarray(judged.values[judgement.name])
+        assert values.shape == (IMAGES,)
+        assert judgement.low is not None
+        assert judgement.high is not None
+        assert judgement.low <= values.min() <= values.max() <= judgement.high
+    assert set(judged.scalars) == {metric.name for metric in entry.metrics if metric.per_epoch}
 
 
-def test_a_preview_is_the_same_twice(workload: Workload) -> None:
-    networks, numbers = workload.networks(), latents(workload)
-    first, second = (np.asarray(workload.preview(networks, numbers)) for _ in range(2))
-    assert first.shape == (IMAGES, 28, 28, 1)
-    assert np.array_equal(first, second)
+def test_what_is_shown_is_the_same_twice_and_is_what_the_pictures_ask_for(
+    entry: WorkloadEntry, workload: UnconditionalPair
+) -> None:
+    networks, inputs = networks_of(workload), {"latents": latents(workload)}
+    first, second = (workload.show(PairOptions(), networks, inputs) for _ in range(2))
+    assert {name for picture in entry.pictures for name in picture.arrays} <= set(first)
+    assert np.asarray(first["images"]).shape == (IMAGES, 28, 28, 1)
+    assert np.array_equal(np.asarray(first["images"]), np.asarray(second["images"]))
 
 
-def test_the_catalog_knows_the_number_of_weights(workload: Workload) -> None:
-    counted = sum(network.count_params() for network in workload.networks().values())
-    assert counted == catalog.WORKLOADS[workload.name].size(None, {}).parameters
+def test_the_catalog_knows_the_number_of_weights(entry: WorkloadEntry, workload: Workload) -> None:
+    counted = sum(network.count_params() for network in networks_of(workload).values())
+    assert counted == entry.size(PairOptions(), {}).parameters
 
 
-def test_the_catalog_estimates_the_activations_within_a_factor_of_two(workload: Workload) -> None:
-    networks = workload.networks()
+def test_the_catalog_estimates_the_activations_within_a_factor_of_two(
+    entry: WorkloadEntry, workload: Workload
+) -> None:
+    networks = networks_of(workload)
     passes = {"generator": 1, "discriminator": 2}
     kept = sum(
         passes[name] * np.prod(shape)
         for name, network in networks.items()
         for _, shape in output_shapes(network)
     )
-    assert 0.5 < catalog.WORKLOADS[workload.name].size(None, {}).activations_per_row / kept < 2
+    assert 0.5 < entry.size(PairOptions(), {}).activations_per_row / kept < 2
 
 
 def test_the_dcgan_generator_is_that_of_table_1() -> None:
-    from gan_runtime.workloads import dcgan_mnist
-
-    assert output_shapes(dcgan_mnist.WORKLOAD.networks()["generator"]) == [
+    assert output_shapes(dcgan_mnist.networks()["generator"]) == [
         ("dense", (12_544,)),
         ("norm_1", (12_544,)),
         ("leaky_1", (12_544,)),
@@ -176,9 +209,7 @@ def test_the_dcgan_generator_is_that_of_table_1() -> None:
 
 
 def test_the_dcgan_discriminator_is_that_of_table_1() -> None:
-    from gan_runtime.workloads import dcgan_mnist
-
-    assert output_shapes(dcgan_mnist.WORKLOAD.networks()["discriminator"]) == [
+    assert output_shapes(dcgan_mnist.networks()["discriminator"]) == [
         ("conv_1", (14, 14, 64)),
         ("leaky_1", (14, 14, 64)),
         ("dropout_1", (14, 14, 64)),
@@ -191,9 +222,7 @@ def test_the_dcgan_discriminator_is_that_of_table_1() -> None:
 
 
 def test_leaky_relu_and_dropout_have_the_rates_of_the_paper() -> None:
-    from gan_runtime.workloads import dcgan_mnist
-
-    layers = {layer.name: layer for layer in dcgan_mnist.WORKLOAD.networks()["discriminator"].layers}
+    layers = {layer.name: layer for layer in dcgan_mnist.networks()["discriminator"].layers}
     assert np.asarray(layers["leaky_1"](np.float32([-1.0, 2.0]))).tolist() == pytest.approx([-0.2, 2.0])
     assert (layers["dropout_1"].rate, layers["dropout_2"].rate) == (0.3, 0.3)
 
@@ -203,7 +232,7 @@ def test_dropout_is_the_identity_outside_training_and_needs_noise_in_training() 
     assert np.array_equal(np.asarray(layer(ones, training=False)), ones)
     with pytest.raises(LookupError):
         layer(ones, training=True)
-    with step_scope(plain(PlainNoise())):
+    with step_scope(alone(PlainNoise())):
         assert np.asarray(layer(ones, training=True)).tolist() == [[0, 2, 0, 2], [0, 2, 0, 2]]
     with pytest.raises(LookupError):
         layer(ones, training=True)
@@ -214,22 +243,20 @@ def test_networks_can_be_written_down_and_made_again(
 ) -> None:
     import keras
 
-    discriminator = workload.networks()["discriminator"]
+    discriminator = networks_of(workload)["discriminator"]
     again = keras.models.model_from_json(discriminator.to_json())
     again.set_weights(discriminator.get_weights())
     outputs = []
     for network in (discriminator, again):
-        with step_scope(plain(PlainNoise())):
+        with step_scope(alone(PlainNoise())):
             outputs.append(np.asarray(network(batch["images"], training=True)))
     assert np.array_equal(*outputs)
-    generator = keras.models.model_from_json(workload.networks()["generator"].to_json())
-    assert generator.count_params() == workload.networks()["generator"].count_params()
+    generator = keras.models.model_from_json(networks_of(workload)["generator"].to_json())
+    assert generator.count_params() == networks_of(workload)["generator"].count_params()
 
 
 def test_batch_norm_stands_in_the_generator_only_and_learns_in_training_only() -> None:
-    from gan_runtime.workloads import dcgan_mnist
-
-    networks = dcgan_mnist.WORKLOAD.networks()
+    networks = dcgan_mnist.networks()
     assert networks["discriminator"].non_trainable_variables == []
     statistics = networks["generator"].non_trainable_variables
     assert len(statistics) == 6
@@ -253,7 +280,7 @@ class GivenMoments:
 def test_stored_statistics_keep_the_share_of_their_momentum() -> None:
     layer = BatchNorm(momentum=0.9)
     layer.build((None, 1))  # begins with mean 0 and variance 1
-    with step_scope(StepContext(PlainNoise(), GivenMoments(), input_gradient, weighted_gradient)):  # type: ignore[arg-type]
+    with step_scope(alone(PlainNoise(), GivenMoments())):  # type: ignore[arg-type]
         layer(np.ones((3, 1), np.float32), training=True)
         assert (float(layer.moving_mean[0]), float(layer.moving_variance[0])) == pytest.approx((0.2, 1.4))
         layer(np.ones((3, 1), np.float32), training=True)
@@ -263,8 +290,8 @@ def test_stored_statistics_keep_the_share_of_their_momentum() -> None:
 class Constant:
     """Latents of -1, which the networks below make logits of -1."""
 
-    def normal(self, rows: int, columns: int) -> np.ndarray:
-        return np.full((rows, columns), -1.0, np.float32)
+    def normal(self, rows: int, *shape: int) -> np.ndarray:
+        return np.full((rows, *shape), -1.0, np.float32)
 
 
 def first_number(inputs: Any, training: bool) -> Any:  # noqa: ARG001
@@ -272,34 +299,34 @@ def first_number(inputs: Any, training: bool) -> Any:  # noqa: ARG001
     return inputs[:, :1]
 
 
-TRANSPARENT = {"generator": first_number, "discriminator": first_number}
+TRANSPARENT: Networks = {"generator": first_number, "discriminator": first_number}
 REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
 
 
 @pytest.mark.parametrize("one_way_back", [True, False])
 @pytest.mark.parametrize(
-    ("objective", "losses"),
+    ("options", "losses"),
     [
-        (Objective(), {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
-        (Objective("minimax"), {"loss_generator": -0.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
+        ({}, {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617}),
         (
-            Objective(real_target=0.9),
+            {"generator_loss": "minimax"},
+            {"loss_generator": -0.3132617, "loss_discriminator": 0.126928 + 0.3132617},
+        ),
+        (
+            {"label_smoothing": 0.1},
             {"loss_generator": 1.3132617, "loss_discriminator": 0.326928 + 0.3132617},
         ),
-        (
-            Objective(loss_scaling=True),
-            {"loss_generator": 1.3132617, "loss_discriminator": 0.126928 + 0.3132617},
-        ),
-        (Objective(updates="in_turn", discriminator_steps=2), {"loss_discriminator": 0.126928 + 0.3132617}),
+        ({"updates": "in_turn", "discriminator_steps": 2}, {"loss_discriminator": 0.126928 + 0.3132617}),
     ],
 )
+@pytest.mark.parametrize("loss_scaling", [True, False])
 def test_losses_and_scores_are_told_from_images_of_known_logits(
-    objective: Objective, losses: dict[str, float], one_way_back: bool
+    options: dict[str, Any], losses: dict[str, float], one_way_back: bool, loss_scaling: bool
 ) -> None:
     """Real images have logit 2, a probability of 0.88; generated ones -1, 0.27."""
-    phase = pair_phases(4, objective, each_image_alone=one_way_back)[0]
-    with step_scope(StepContext(Constant(), None, input_gradient, weighted_gradient)):  # type: ignore[arg-type]
-        forward = phase.forward(TRANSPARENT, REAL, Constant())
+    phase = phases_of(UnconditionalPair(4, dict, each_image_alone=one_way_back), **options)[0]
+    with step_scope(alone(Constant(), loss_scaling=loss_scaling)):  # type: ignore[arg-type]
+        forward = phase.forward(TRANSPARENT, REAL, Constant())  # type: ignore[arg-type]
     assert {name: float(value) for name, value in forward.losses.items()} == pytest.approx(losses, abs=1e-6)
     assert {name: float(value) for name, value in forward.scalars.items()} == pytest.approx(
         {"d_real": 0.8807971, "d_fake": 0.2689414}
@@ -307,10 +334,12 @@ def test_losses_and_scores_are_told_from_images_of_known_logits(
 
 
 def test_each_phase_updates_its_networks_on_its_own_images() -> None:
-    def plan(each_image_alone: bool, **options: Any) -> list[tuple[int, list[tuple[str, str]]]]:
-        phases = pair_phases(4, Objective(**options), each_image_alone)
+    def plan(
+        each_image_alone: bool, loss_scaling: bool = False, **options: Any
+    ) -> list[tuple[int, list[tuple[str, str]]]]:
+        phases = phases_of(UnconditionalPair(4, dict, each_image_alone), **options)
         return [
-            (phase.real_batch, [(update.network, update.loss) for update in phase.updates])
+            (phase.batch, [(update.network, update.followed(loss_scaling)) for update in phase.updates])
             for phase in phases
         ]
 
@@ -329,6 +358,20 @@ def test_each_phase_updates_its_networks_on_its_own_images() -> None:
 
 
 def test_scores_and_losses_belong_to_the_images_they_are_named_after() -> None:
-    scores = pair_scores(TRANSPARENT, REAL, -np.ones((5, 4), np.float32))
-    assert np.asarray(scores["real"]).tolist() == pytest.approx([0.8807971] * 5)
-    assert np.asarray(scores["fake"]).tolist() == pytest.approx([0.2689414] * 5)
+    inputs = {"latents": -np.ones((5, 4), np.float32)}
+    with step_scope(alone(Constant())):  # type: ignore[arg-type]
+        judged = UnconditionalPair(4, dict).judge(PairOptions(), TRANSPARENT, REAL, inputs)
+    assert np.asarray(judged.values["real"]).tolist() == pytest.approx([0.8807971] * 5)
+    assert np.asarray(judged.values["fake"]).tolist() == pytest.approx([0.2689414] * 5)
+    scalars = {name: float(value) for name, value in judged.scalars.items()}
+    assert scalars == pytest.approx(
+        {
+            "d_accuracy_real": 1.0,
+            "d_accuracy_fake": 1.0,
+            "probe_score_real": 0.8807971,
+            "probe_score_fake": 0.2689414,
+            "spread_real": 0.0,
+            "spread_fake": 0.0,
+        },
+        abs=1e-6,
+    )

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
-from gan_runtime.engines.jax.step import AXIS
+AXIS = "replicas"  # of the mesh
 
 
 def placed(arrays: Any, sharding: Sharding) -> Any:
-    """A tree of host arrays, the same in all processes, on the devices: each process puts its own devices' part there."""
+    """A tree of host arrays, the same in all processes, on the devices: each process fills its own."""
     if sharding.is_fully_addressable:
         return jax.device_put(arrays, sharding)  # in one go, where it may
     return jax.tree.map(
@@ -26,7 +26,7 @@ def on_first_device(arrays: dict[str, jax.Array]) -> dict[str, jax.Array]:
 
 
 class Poll:
-    """What all processes tell each other: the lowest and the highest of their numbers. All must ask at the same time."""
+    """Lowest and highest of the numbers that all processes tell each other. All must ask at the same time."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._places = NamedSharding(mesh, PartitionSpec(AXIS))

@@ -1,42 +1,40 @@
-"""Many training steps as one compiled call over the devices of a mesh: needs shapes only, so also devices that are not there.
+"""Many training steps as one compiled call over the devices of a mesh.
 
-    call = training_call(spec, workload, mesh, images_shape=(60_000, 28, 28, 1))
+Needs shapes only, so it works for devices that are not there:
+
+    call = training_call(task_of(spec, workload, fields, rows=60_000), mesh)
     compiled = jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
 
-`mesh`: one axis, `jax_step.AXIS`, of spec.replicas devices, also those of a compile-only topology.
+`mesh`: one axis, `arrays.AXIS`, of spec.replicas devices, also those of a compile-only topology.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from numpy.typing import NDArray
+from jax.sharding import Mesh, NamedSharding
 
+from gan_runtime.engines.jax import rows as jax_rows
+from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.model import Model, State
-from gan_runtime.engines.jax.step import AXIS, Numbers, ReplicaStep
+from gan_runtime.engines.jax.rows import EVERYWHERE, SHARED, Rows
+from gan_runtime.engines.jax.step import Numbers, ReplicaStep
+from gan_runtime.engines.task import Task
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Workload
-
-LANES = 128  # bytes that stand side by side in a TPU's memory
-EVERYWHERE = PartitionSpec()
-SHARED = PartitionSpec(None, None, AXIS)
 
 
 @dataclass(frozen=True)
 class TrainingCall:
-    """`function(state, pixels, rows, first_step, steps)` → (state, float32 (most_steps, metrics)).
+    """`function(state, resident, taken, first_step, steps)` → (state, float32 (most_steps, metrics)).
 
-    `pixels`: uint8 (images, width of a row), the whole set on every device, see `flat_pixels`.
-    `rows`: int32 (most_steps, batches of real images per step, batch_size_global), which images each step sees.
-    `first_step`: int32, steps done before. `steps`: int32, how many to make, up to most_steps; later rows of the numbers are 0.
-    `arguments`: shapes and shardings of these; `donated`: which of them the call may overwrite. `metrics`: of the columns.
+    `resident`, `taken`: the rows that the steps see, see `rows.py`.
+    `first_step`: int32, steps done before. `steps`: int32, how many to make; later numbers are 0.
+    `arguments`: shapes and shardings of these. `donated`: which of them the call may overwrite.
+    `metrics`: of the columns.
     """
 
     function: Callable[..., tuple[State, jax.Array]]
@@ -47,40 +45,39 @@ class TrainingCall:
     donated: tuple[int, ...] = (0,)
 
 
-def training_call(
-    spec: RunSpec, workload: Workload, mesh: Mesh, images_shape: tuple[int, int, int, int]
-) -> TrainingCall:
-    """The call of a run on images uint8 (images, height, width, channels). Makes the networks, on the host."""
-    model = Model(spec, workload, images_shape[0])
-    step = ReplicaStep(spec, workload, model, mesh.size, mesh.devices.flat[0].platform)
-    arguments = _arguments(spec, model, mesh, images_shape)
+def training_call(task: Task, mesh: Mesh, streamed: bool = False) -> TrainingCall:
+    """The call of a run, whose rows are resident or `streamed`. Makes the networks, on the host."""
+    model = Model(task)
+    step = ReplicaStep(task, model, mesh.size, mesh.devices.flat[0].platform)
+    arguments = _arguments(model, mesh, streamed)
+    longest = most_steps(task.spec)
 
     def one_step(
-        state: State, pixels: jax.Array, rows: jax.Array, number: jax.Array
+        state: State, resident: Rows, taken: Any, index: jax.Array | int, number: jax.Array
     ) -> tuple[State, Numbers]:
-        flat = jnp.take(pixels, rows.reshape(-1), axis=0, mode="clip")[:, : math.prod(images_shape[1:])]
-        return step(state, flat.reshape(*rows.shape, *images_shape[1:]), number)
+        return step(state, jax_rows.of_step(task.fields, resident, taken, index), number)
 
     def on_replica(
-        state: State, pixels: jax.Array, rows: jax.Array, first_step: jax.Array, steps: jax.Array
+        state: State, resident: Rows, taken: Any, first_step: jax.Array, steps: jax.Array
     ) -> tuple[State, jax.Array]:
         def body(index: jax.Array, carried: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
             state, table = carried
-            state, found = one_step(state, pixels, rows[index], first_step + index)
-            return state, table.at[index].set(jnp.stack([found[metric] for metric in metrics]))
+            state, numbers = one_step(state, resident, taken, index, first_step + index)
+            return state, table.at[index].set(jnp.stack([numbers[metric] for metric in metrics]))
 
-        table = jnp.zeros((rows.shape[0], len(metrics)), jnp.float32)
+        table = jnp.zeros((longest, len(metrics)), jnp.float32)
         state, table = jax.lax.fori_loop(0, steps, body, (state, table))
-        # Each replica's batch norm has seen its own images. Its statistics are moving means, so that averaging them now
-        # gives what averaging in every step would.
-        means, table = jax.lax.pmean(({name: state[name] for name in model.statistics}, table), AXIS)
+        # Each replica's batch norm has seen its own rows. Its statistics are moving means, so that averaging
+        # them now gives what averaging in every step would. A counter or a key has no mean.
+        floats = [name for name in model.statistics if jnp.issubdtype(state[name].dtype, jnp.floating)]
+        means, table = jax.lax.pmean(({name: state[name] for name in floats}, table), AXIS)
         return state | means, table
 
     def mapped(function: Callable[..., Any]) -> Callable[..., Any]:
         specs = (EVERYWHERE, EVERYWHERE, SHARED, EVERYWHERE, EVERYWHERE)
         return jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
 
-    first = mapped(lambda state, pixels, rows, number, _: one_step(state, pixels, rows[0], number))
+    first = mapped(lambda state, resident, taken, number, _: one_step(state, resident, taken, 0, number))
     metrics = tuple(sorted(jax.eval_shape(first, *arguments)[1]))
     return TrainingCall(mapped(on_replica), arguments, metrics, model, step)
 
@@ -90,28 +87,13 @@ def most_steps(spec: RunSpec) -> int:
     return max(spec.steps_per_loop, spec.profile_steps)
 
 
-def flat_pixels(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(N, height, width, channels) → one row an image, filled up with zeros to whole lanes.
+def _arguments(model: Model, mesh: Mesh, streamed: bool) -> tuple[Any, ...]:
+    def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, EVERYWHERE))
 
-    A TPU would pad a last axis of one channel to 128, and turn over the whole set in each call if rows were not whole lanes.
-    """
-    rows = images.reshape(len(images), -1)
-    return np.pad(rows, ((0, 0), (0, _row_width(images.shape) - rows.shape[1])))
-
-
-def _row_width(images_shape: tuple[int, ...]) -> int:
-    return -(-math.prod(images_shape[1:]) // LANES) * LANES
-
-
-def _arguments(
-    spec: RunSpec, model: Model, mesh: Mesh, images_shape: tuple[int, int, int, int]
-) -> tuple[Any, ...]:
-    def shaped(
-        shape: tuple[int, ...], dtype: Any, spread: PartitionSpec = EVERYWHERE
-    ) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spread))
-
+    task = model.task
     state = {name: shaped(array.shape, array.dtype) for name, array in model.initial().items()}
-    pixels = shaped((images_shape[0], _row_width(images_shape)), jnp.uint8)
-    rows = shaped((most_steps(spec), spec.batches_per_step, spec.batch_size_global), jnp.int32, SHARED)
-    return state, pixels, rows, shaped((), jnp.int32), shaped((), jnp.int32)
+    taken = (most_steps(task.spec), task.plan.batches, task.plan.batch_size_global)
+    rows = jax_rows.shapes(task.fields, mesh, taken, None if streamed else task.plan.rows)
+    counter = shaped((), jnp.int32)
+    return state, *rows, counter, counter

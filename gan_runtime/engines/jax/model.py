@@ -1,4 +1,4 @@
-"""Networks and optimizers of a run on Keras' JAX backend, and every array of theirs by its name in a checkpoint.
+"""Networks and optimizers of a run on Keras' JAX backend, and all their arrays by their names in a checkpoint.
 
 The Keras variables only say what there is; in training their values travel as a plain dictionary, the state.
 """
@@ -19,34 +19,38 @@ from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.jax.optimizers import make_optimizer
 from gan_runtime.engines.rates import rate_plan
 from gan_runtime.engines.schedules import StepRate
-from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Workload
+from gan_runtime.engines.step_plan import check_networks
+from gan_runtime.engines.task import Task
 
 RATE_FACTOR = "rate_factor"
+AVERAGE = "average"  # owner of the moving average's arrays
 State = dict[str, jax.Array]
 
 
 class Model:
-    """`networks`, `optimizers` by network, `average` (the generator's moving average, or None), `variables` by name.
+    """`networks`, and `optimizers` of those that a step changes, by network; `variables` by name.
 
-    `trainable` and `statistics`: the names of what gradients move, by network, and of what batch norm stores.
+    `average`: a network of its own with the moving average of the one that the catalog names; None without.
+    `trainable`: the names of what gradients move, by network. `statistics`: of what layers like batch norm store.
     """
 
-    def __init__(self, spec: RunSpec, workload: Workload, images: int) -> None:
-        random.seed(
-            spec.seed
-        )  # from which Keras draws the seeds of new weights; keras.utils.set_random_seed loads TensorFlow
+    def __init__(self, task: Task) -> None:
+        spec, self.task = task.spec, task
+        # From which Keras draws the seeds of new weights; keras.utils.set_random_seed loads TensorFlow.
+        random.seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
         self.rate_factor: Any = 1.0  # of the step that is being traced
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            self.networks = workload.networks()
-            self.average = _copy_of_generator(workload, self.networks) if spec.ema_decay else None
-            self.optimizers = {name: self._optimizer(spec, name, images) for name in self.networks}
+            self.networks = task.networks()
+            check_networks(task.program, self.networks)
+            self.average = self._copy(task.networks()) if spec.ema_decay else None
+            self.optimizers = {name: self._optimizer(name) for name in task.program.networks}
         self.trainable = {
-            name: self._names(name, network.trainable_variables) for name, network in self.networks.items()
+            name: self._names(name, self.networks[name].trainable_variables) for name in self.optimizers
         }
         self.slots = {
-            name: self._names(f"optimizer_{name}", one.variables) for name, one in self.optimizers.items()
+            name: self._names(f"optimizer_{name}", optimizer.variables)
+            for name, optimizer in self.optimizers.items()
         }
         self.statistics = [
             path
@@ -65,31 +69,39 @@ class Model:
         """Inside, every variable of the networks has its value of `state`."""
         return keras.StatelessScope([(variable, state[name]) for name, variable in self.variables.items()])
 
-    def _optimizer(self, spec: RunSpec, network: str, images: int) -> keras.optimizers.Optimizer:
-        plan = rate_plan(spec, network, spec.steps_per_epoch(images))
-        updates = spec.batches_per_step if network == "discriminator" else 1
-        optimizer = make_optimizer(spec, network, StepRate(plan, updates, lambda: self.rate_factor))
+    def in_average(self, names: list[str]) -> dict[str, str]:
+        """Of these arrays, those of the network that is averaged, each with its name in the average."""
+        if self.average is None:
+            return {}
+        own = f"{self.task.entry.averaged}/"
+        return {name: f"{AVERAGE}/{name.removeprefix(own)}" for name in names if name.startswith(own)}
+
+    def _copy(self, fresh: dict[str, Any]) -> Any:
+        average = fresh[self.task.entry.averaged]
+        average.set_weights(self.networks[self.task.entry.averaged].get_weights())
+        return average
+
+    def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
+        spec, plan = self.task.spec, self.task.plan
+        rates = rate_plan(spec, network, plan.steps_per_epoch)
+        rate = StepRate(rates, plan.updates[network], lambda: self.rate_factor)
+        optimizer = make_optimizer(spec, network, rate)
         optimizer.build(self.networks[network].trainable_variables)
         return optimizer
 
     def _variables(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
         for name, network in self.networks.items():
-            found |= dict(zip(self._names(name, network.variables), network.variables, strict=True))
+            variables |= dict(zip(self._names(name, network.variables), network.variables, strict=True))
         for name, optimizer in self.optimizers.items():
-            found |= dict(zip(self.slots[name], optimizer.variables, strict=True))
-        if self.average is not None:
-            found |= dict(
-                zip(self._names("average", self.average.variables), self.average.variables, strict=True)
-            )
-        return found
+            variables |= dict(zip(self.slots[name], optimizer.variables, strict=True))
+        if (
+            self.average is not None
+        ):  # under the paths of the original: Keras numbers layers without a name anew
+            paths = self._names(AVERAGE, self.networks[self.task.entry.averaged].variables)
+            variables |= dict(zip(paths, self.average.variables, strict=True))
+        return variables
 
     @staticmethod
     def _names(owner: str, variables: list[Any]) -> list[str]:
         return [f"{owner}/{variable.path}" for variable in variables]
-
-
-def _copy_of_generator(workload: Workload, networks: dict[str, Any]) -> Any:
-    average = workload.networks()["generator"]
-    average.set_weights(networks["generator"].get_weights())
-    return average

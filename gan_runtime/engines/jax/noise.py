@@ -1,13 +1,14 @@
 """The noise of one step on one replica, from JAX's generators.
 
-Each image of the global batch has a latent of its own key (seed, step, image), so the same images are made whatever the
-number of replicas, and a replica draws no more than its own rows. Dropout masks are keyed by the replica as well, and come
-from the device's own generator (on a TPU 72 % of a step went into random numbers made in software, by the compiler's
-estimate). That one gives other numbers on another kind of device.
+Each row of the global batch has numbers of its own key (seed, step, row), so the same ones are drawn whatever
+the number of replicas, and a replica draws no more than its own rows. Dropout masks are keyed by the replica
+as well, and come from the device's own generator (on a TPU 72 % of a step went into random numbers made in
+software, by the compiler's estimate). That one gives other numbers on another kind of device.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -20,19 +21,21 @@ LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random 
 class StepNoise:
     """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
 
-    `share`: which part of the global batch this is, counted over replicas and accumulation steps. `phase`: number of the
-    phase within the step, each with streams of its own.
+    `share`: which part of the global batch this is, counted over replicas and accumulation steps. `place`: of
+    the phase in the program, each with streams of its own.
     """
 
-    def __init__(self, seed: int, step: jax.Array, share: jax.Array, phase: int = 0) -> None:
+    def __init__(self, seed: int, step: jax.Array, share: jax.Array, place: int = 0) -> None:
         self._seed, self._step, self._share = seed, step, share
-        self._streams = phase * STREAMS_PER_PHASE
+        self._streams = place * STREAMS_PER_PHASE
 
-    def normal(self, rows: int, columns: int) -> jax.Array:
-        """float32 (rows, columns)."""
-        key = self._step_key()
-        images = self._share * rows + jnp.arange(rows)
-        return jax.vmap(lambda image: jax.random.normal(jax.random.fold_in(key, image), (columns,)))(images)
+    def normal(self, rows: int, *shape: int) -> jax.Array:
+        """float32 (rows, *shape)."""
+        return self._by_row(rows, lambda key: jax.random.normal(key, shape))
+
+    def uniform(self, rows: int, *shape: int) -> jax.Array:
+        """float32 (rows, *shape), from 0 up to 1 without it."""
+        return self._by_row(rows, lambda key: jax.random.uniform(key, shape))
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:
         """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
@@ -42,6 +45,11 @@ class StepNoise:
         words = jax.random.bits(jax.random.fold_in(self._step_key(), self._share), (4,), jnp.uint32)
         _, levels = jax.lax.rng_bit_generator(words, values.shape, jnp.uint8)
         return _thinned(values, jax.lax.optimization_barrier(levels), kept_levels)
+
+    def _by_row(self, rows: int, draw: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        key = self._step_key()
+        numbers = self._share * rows + jnp.arange(rows)
+        return jax.vmap(lambda number: draw(jax.random.fold_in(key, number)))(numbers)
 
     def _step_key(self) -> jax.Array:
         self._streams += 1
@@ -58,7 +66,7 @@ def _forward(values: jax.Array, levels: jax.Array, kept_levels: int) -> tuple[ja
 
 
 def _backward(kept_levels: int, levels: jax.Array, upstream: jax.Array) -> tuple[jax.Array, None]:
-    """Compares again: left alone, a TPU's compiler packs the mask into bits for the way back, which takes longer."""
+    """Compares again: left alone, a TPU's compiler packs the mask into bits for the way back: slower."""
     return _thinned(upstream, jax.lax.optimization_barrier(levels), kept_levels), None
 
 

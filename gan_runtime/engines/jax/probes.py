@@ -1,143 +1,146 @@
-"""What is looked at once an epoch: score, weight and gradient histograms, scores of the training, sample grids.
+"""What is looked at once an epoch: what the workload judges, weight and gradient histograms.
 
-Passes run on all replicas; weights and gradients, which are the same everywhere, are counted on the first one.
+Passes run on all replicas; weights and gradients are the same everywhere and are counted on the first one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
 
+from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
-from gan_runtime.engines.jax.arrays import on_first_device, placed
-from gan_runtime.engines.jax.call import EVERYWHERE
+from gan_runtime.engines.jax.arrays import AXIS, on_first_device, placed
 from gan_runtime.engines.jax.model import Model, State
 from gan_runtime.engines.jax.noise import StepNoise
-from gan_runtime.engines.jax.step import AXIS, Numbers, ReplicaStep, to_unit_range
+from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
+from gan_runtime.engines.jax.step import Numbers, ReplicaStep
 from gan_runtime.engines.probing import (
-    NORM,
-    PROBE_IMAGES,
     SCORE_BINS,
-    SCORE_RANGE,
-    UNDECIDED,
     WEIGHT_BINS,
+    gradient_names,
     parts,
+    probe_share,
     probed,
+    score_range,
 )
-from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
-from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Workload
+from gan_runtime.engines.task import Task
+from gan_runtime.engines.values import host_values
+from gan_runtime.metrics import SCORE, WEIGHT, histogram
+from gan_runtime.workloads.step_context import step_scope
 
 BY_REPLICA = PartitionSpec(AXIS)
+Ranged = tuple[jax.Array, jax.Array]  # counts int32 (bins,), lowest and highest value float32 (2,)
 
 
 class Probes:
     """Looks at the state of a run without changing it."""
 
-    def __init__(
-        self,
-        spec: RunSpec,
-        workload: Workload,
-        mesh: Mesh,
-        model: Model,
-        step: ReplicaStep,
-        images: np.ndarray,
-    ) -> None:
-        self._spec, self._workload, self._model, self._step = spec, workload, model, step
-        share = max(1, min(PROBE_IMAGES, len(images)) // mesh.size)
-        self._images = placed(images[: share * mesh.size], NamedSharding(mesh, BY_REPLICA))
-        latents = sample_latents(workload.latent_size)
-        self._latents = placed(
-            np.pad(latents, ((0, -SAMPLES % mesh.size), (0, 0))), NamedSharding(mesh, BY_REPLICA)
+    def __init__(self, task: Task, mesh: Mesh, model: Model, step: ReplicaStep, data: DataSet) -> None:
+        self._task, self._spec, self._model, self._step = task, task.spec, model, step
+        first = data.read(np.arange(probe_share(data.rows, mesh.size) * mesh.size))
+        self._rows: Rows = placed(
+            {name: first[name] for name in task.fields}, NamedSharding(mesh, BY_REPLICA)
         )
 
-        def mapped(function: Any, *specs: PartitionSpec) -> Any:
+        def mapped(function: Callable[..., Any], *specs: PartitionSpec) -> Any:
             return jax.jit(
                 jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
             )
 
         self._probe_call = mapped(self._probe_replica, EVERYWHERE, BY_REPLICA, EVERYWHERE)
-        self._sample_call = mapped(self._sample_replica, EVERYWHERE, BY_REPLICA)
         self._summary_call = jax.jit(self._summarised)
 
     def probe(self, state: State, step: int) -> ProbeResult:
-        """On the first images of the set, after `step` steps."""
-        scores, gradients, numbers = self._probe_call(state, self._images, np.int32(step))
+        """On the first rows of the set, after `step` steps."""
+        judged, gradients, scalars = self._probe_call(state, self._rows, np.int32(step))
         counts = {
-            f"score/{name}": (_fixed(np.asarray(value)), np.array(SCORE_RANGE))
-            for name, value in scores.items()
+            histogram(SCORE, name): self._scored(name, np.asarray(value)) for name, value in judged.items()
         }
-        weights = {name: state[name] for name in gradients}
-        norms: Numbers = {}
-        for kind, arrays in (("weight", weights), ("gradient", gradients)):
-            ranged, norms = self._summary_call(on_first_device(arrays))
-            counts |= {
-                f"{kind}/{part}": (np.asarray(bins), np.asarray(ends))
-                for part, (bins, ends) in ranged.items()
-            }
-        found = {**numbers, **{f"{NORM}{name}": norm for name, norm in norms.items()}}
-        return probed(counts, found, loss_scaled=self._spec.precision == "mixed_float16")
+        weights = {name: state[name] for name in self._trained()}
+        summaries, norms = self._summary_call(
+            on_first_device(weights), [on_first_device(by_phase) for by_phase in gradients]
+        )
+        counts |= {part: (np.asarray(bins), np.asarray(ends)) for part, (bins, ends) in summaries.items()}
+        return probed(counts, {**scalars, **norms}, loss_scaled=self._task.is_loss_scaled)
 
-    def sample(self, state: State) -> np.ndarray:
-        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
-        return np.asarray(self._sample_call(state, self._latents))[:SAMPLES]
+    # ---- on the host --------------------------------------------------------------------------------------------
 
-    def _summarised(self, values: State) -> tuple[dict[str, tuple[jax.Array, jax.Array]], Numbers]:
-        """Counts and range (see `_ranged`) of each network as a whole and of each of its layers, and the norm of each network.
+    def _scored(self, name: str, judged: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Bins of what was judged of each row, with ends that are no numbers where a value is none."""
+        if not np.isfinite(judged).all():
+            return np.zeros(SCORE_BINS, int), np.full(2, np.nan)
+        low, high = score_range(self._task.entry, name) or _ends(judged)
+        return _fixed(judged, low, high), np.array([low, high])
 
-        In one call: each shape by itself would be compiled anew, which takes longer than all of them together.
+    def _trained(self) -> Iterable[str]:
+        return (name for names in self._model.trainable.values() for name in names)
+
+    # ---- on the first device ------------------------------------------------------------------------------------
+
+    def _summarised(self, weights: State, gradients: list[State]) -> tuple[dict[str, Ranged], Numbers]:
+        """Histograms of each network as a whole and of each of its layers, and norms of gradients, by name.
+
+        In one call: each shape by itself would be compiled anew, which takes longer than all together.
         """
-        ranged = {
-            part: _ranged([values[names[place]] for place in places])
-            for network, names in self._model.trainable.items()
+        summaries: dict[str, Ranged] = {}
+        norms: Numbers = {}
+        for network in self._model.trainable:
+            summaries |= self._by_layer(WEIGHT, network, weights)
+        for phase, by_phase in zip(self._task.program.phases, gradients, strict=True):
+            for update in phase.updates:
+                kind, norm = gradient_names(self._task.program, phase, update.network)
+                summaries |= self._by_layer(kind, update.network, by_phase)
+                norms[norm] = _norm([by_phase[name] for name in self._model.trainable[update.network]])
+        return summaries, norms
+
+    def _by_layer(self, kind: str, network: str, arrays: State) -> dict[str, Ranged]:
+        names = self._model.trainable[network]
+        return {
+            f"{kind}/{part}": _ranged([arrays[names[place]] for place in places])
             for part, places in parts(network, self._model.networks[network]).items()
-        }
-        return ranged, {
-            network: _norm([values[name] for name in names])
-            for network, names in self._model.trainable.items()
         }
 
     # ---- on one replica -----------------------------------------------------------------------------------------
 
     def _probe_replica(
-        self, state: State, images: jax.Array, step: jax.Array
-    ) -> tuple[Numbers, State, Numbers]:
-        """Scores of all images, gradients of the whole probe batch, unscaled, and the numbers of the epoch."""
-        noise = StepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
-        latents = noise.normal(len(images), self._workload.latent_size)
-        with self._model.scope(state):
-            scores = self._workload.scores(self._model.networks, {"images": to_unit_range(images)}, latents)
-            fake = self._workload.preview(self._model.networks, latents, training=True)
-        spreads = {"spread_real": _spread(to_unit_range(images)), "spread_fake": _spread(fake)}
-        scores = {name: jax.lax.all_gather(value, AXIS, tiled=True) for name, value in scores.items()}
-        gradients = self._gradients(state, images[: self._spec.batch_size_per_replica], step)
-        return scores, gradients, {**_accuracies(scores), **spreads}
+        self, state: State, rows: Rows, step: jax.Array
+    ) -> tuple[Numbers, list[State], Numbers]:
+        """What is judged of all rows; by phase, unscaled gradients of the whole batch; single numbers."""
+        task, noise = self._task, StepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
+        values = host_values(rows, task.fields)
+        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, kernels=None)):
+            inputs = task.workload.inputs(task.options, task.fields, values, noise)
+            judged = task.workload.judge(task.options, self._model.networks, values, inputs)
+        gathered = {
+            name: jax.lax.all_gather(value.astype(jnp.float32), AXIS, tiled=True)
+            for name, value in judged.values.items()
+        }
+        scalars = {name: value.astype(jnp.float32) for name, value in judged.scalars.items()}
+        share = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
+        return gathered, self._gradients(state, share, step), jax.lax.pmean(scalars, AXIS)
 
-    def _gradients(self, state: State, images: jax.Array, step: jax.Array) -> State:
-        found: State = {}
-        for phase in self._step.phases:
-            gradients, _, _ = self._step.gradients(phase, state, images, step)
-            summed = jax.lax.psum(gradients, AXIS)
+    def _gradients(self, state: State, rows: Rows, step: jax.Array) -> list[State]:
+        gradients = []
+        for place, phase in enumerate(self._task.program.phases):
+            scaled, _, _ = self._step.gradients(place, state, rows, step)
+            summed = jax.lax.psum(scaled, AXIS)
+            unscaled: State = {}
             for update in phase.updates:
                 scale = self._step.loss_scale(update.network, state)
-                found |= {name: summed[name] / scale for name in self._model.trainable[update.network]}
-        return found
-
-    def _sample_replica(self, state: State, latents: jax.Array) -> jax.Array:
-        networks = self._model.networks
-        if self._spec.samples_from == "ema":
-            networks = {**networks, "generator": self._model.average}
-        with self._model.scope(state):
-            images = self._workload.preview(networks, latents)
-        return jax.lax.all_gather(images, AXIS, tiled=True)
+                unscaled |= {name: summed[name] / scale for name in self._model.trainable[update.network]}
+            gradients.append(unscaled)
+        return gradients
 
 
-def _ranged(tensors: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """Counts int32 (bins,) and [lowest, highest] float32 (2,) over all values; see `tf_histograms`, which counts the same."""
+def _ranged(tensors: list[jax.Array]) -> Ranged:
+    """Counts and range over all values; see `tf/histograms`, which counts the same."""
     flat = jnp.concatenate([tensor.reshape(-1).astype(jnp.float32) for tensor in tensors])
     low, high = flat.min(), flat.max()
     high = jnp.maximum(high, low + jnp.maximum(1e-12, 1e-5 * jnp.abs(low)))
@@ -147,27 +150,17 @@ def _ranged(tensors: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     return at_least[:-1] - at_least[1:], jnp.stack([low, high])
 
 
-def _fixed(values: np.ndarray) -> np.ndarray:
+def _fixed(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
     """int (bins,): how many scores fall into each of the bins."""
-    low, high = SCORE_RANGE
-    bins = np.clip((np.nan_to_num((values - low) / (high - low)) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
+    bins = np.clip(((values - low) / (high - low) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
     return np.bincount(bins, minlength=SCORE_BINS)
+
+
+def _ends(values: NDArray[Any]) -> tuple[float, float]:
+    """Lowest and highest value, a little apart where all are equal."""
+    low = float(values.min())
+    return low, max(float(values.max()), low + max(1e-12, 1e-5 * abs(low)))
 
 
 def _norm(tensors: list[jax.Array]) -> jax.Array:
     return jnp.sqrt(sum(jnp.square(tensor).sum() for tensor in tensors))
-
-
-def _accuracies(scores: Numbers) -> Numbers:
-    """Share of images that D takes for what they are, and its mean scores; inference mode."""
-    right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
-    return {
-        **{f"d_accuracy_{name}": hits.mean() for name, hits in right.items()},
-        **{f"probe_score_{name}": value.mean() for name, value in scores.items()},
-    }
-
-
-def _spread(images: jax.Array) -> jax.Array:
-    """Variance over the images of all replicas, mean over the pixels."""
-    mean, square = jax.lax.pmean((images.mean(0), jnp.square(images).mean(0)), AXIS)
-    return (square - jnp.square(mean)).mean()

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from jax.sharding import NamedSharding
 
-from gan_runtime.data.contract import ArraySet
+from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import (
     Arrays,
@@ -23,13 +23,17 @@ from gan_runtime.engines.contract import (
     WorkerNews,
 )
 from gan_runtime.engines.hlo_counts import counted
-from gan_runtime.engines.image_order import ImageOrder
+from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import cluster as jax_cluster
 from gan_runtime.engines.jax.arrays import Poll, on_first_device, placed
-from gan_runtime.engines.jax.call import EVERYWHERE, flat_pixels, most_steps, training_call
+from gan_runtime.engines.jax.call import most_steps, training_call
 from gan_runtime.engines.jax.devices import fullest, make_mesh
 from gan_runtime.engines.jax.model import RATE_FACTOR, State
 from gan_runtime.engines.jax.probes import Probes
+from gan_runtime.engines.jax.rows import EVERYWHERE, feed
+from gan_runtime.engines.jax.sampler import Sampler
+from gan_runtime.engines.task import task_of
+from gan_runtime.metrics import UPDATE_RATIO, of_network
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
 
@@ -37,17 +41,19 @@ from gan_runtime.workloads.contract import Workload
 class JaxEngine:
     """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
 
-    def __init__(self, spec: RunSpec, workload: Workload, data: ArraySet, accelerator: str) -> None:
+    def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
         self._spec = spec
         jax_cluster.join(spec, accelerator)
+        self._task = task_of(spec, workload, data.fields, data.rows)
         self._mesh = make_mesh(spec, accelerator)
-        self._call = training_call(spec, workload, self._mesh, data.images.shape)
+        self._call = training_call(self._task, self._mesh, streamed=data.resident is None)
         self._model = self._call.model
-        self._order = ImageOrder(spec, len(data.images))
         self._steps_done = 0
         self._state = self._placed(self._model.initial())
-        self._pixels = placed(flat_pixels(data.images), self._call.arguments[1].sharding)
-        self._probes = Probes(spec, workload, self._mesh, self._model, self._call.step, data.images)
+        order = RowOrder(spec.seed, self._task.plan)
+        self._feed = feed(data, order, self._mesh, most_steps(spec))
+        looked_at = self._task, self._mesh, self._model, self._call.step, data
+        self._probes, self._sampler = Probes(*looked_at), Sampler(*looked_at)
         self._poll = Poll(self._mesh) if spec.workers > 1 else None
         self._marked: State = {}
         self._lowered: Any = None
@@ -57,14 +63,19 @@ class JaxEngine:
         """Lowest and highest of the numbers that the workers tell."""
         return self._poll(number) if self._poll else (number, number)
 
+    def updates(self) -> dict[str, int]:
+        """How often one step changes each network that it changes at all."""
+        return self._task.plan.updates
+
     def trace(self) -> None:
-        """Traces the training call; the first `run` compiles it."""
+        """Traces the training call; the first `run` compiles it, while the rows of its steps are read."""
+        self._feed.prepare(self._steps_done)
         self._lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
             *self._call.arguments
         )
 
     def kernels(self) -> StepKernels:
-        """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
+        """Operations of the traced call; XLA's kernels where the options ask: it compiles once more."""
         operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self._lowered.as_text()))
         if self._spec.count_kernels == "no":
             return StepKernels(operations, None, None, None)
@@ -80,10 +91,11 @@ class JaxEngine:
         news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
         if self._compiled is None:
             self._compiled = self._lowered.compile()
+        taken = self._feed.taken(self._steps_done, steps)
         first, count = np.int32(self._steps_done), np.int32(steps)
-        self._state, table = self._compiled(self._state, self._pixels, self._rows(steps), first, count)
+        self._state, table = self._compiled(self._state, self._feed.resident, taken, first, count)
         self._steps_done += steps
-        self._order.prepare(self._steps_done)
+        self._feed.prepare(self._steps_done)
         numbers = np.asarray(table)[:steps]
         values = {metric: numbers[:, column] for column, metric in enumerate(self._call.metrics)}
         return StepNumbers(values, time.perf_counter() - begin, news)
@@ -103,16 +115,20 @@ class JaxEngine:
         }  # the next call takes the originals
 
     def probe(self) -> ProbeResult:
-        """Histograms and scores on the first images of the set; `update_ratio_…` only after `mark`."""
+        """What is judged of the first rows of the set, and histograms; sizes of updates after `mark`."""
         found = self._probes.probe(self._state, self._steps_done)
         return ProbeResult(found.histograms, {**found.scores, **self._moved_since_mark()})
 
-    def sample(self) -> np.ndarray:
-        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
-        return self._probes.sample(self._with_statistics(self._state))
+    def sample(self) -> Arrays:
+        """What the workload shows for its fixed inputs: named arrays (64, …)."""
+        return self._sampler.sample(self._with_statistics(self._state))
+
+    def generate(self, inputs: Arrays) -> Arrays:
+        """What the workload shows for any number of inputs: named arrays (rows, …)."""
+        return self._sampler.generate(self._with_statistics(self._state), inputs)
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies both learning rates by `factor` from now on; the state keeps it."""
+        """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
         slower: Arrays = {RATE_FACTOR: np.asarray(self._state[RATE_FACTOR]) * np.float32(factor)}
         self._state = self._state | self._placed(slower)
 
@@ -122,7 +138,7 @@ class JaxEngine:
         return {**arrays, "step": np.asarray(self._steps_done, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state, also in the middle of a training: the images go on where that state stood."""
+        """Takes up a state, also in the middle of a training: the rows go on where that state stood."""
         given = {name: array for name, array in arrays.items() if name != "step"}
         check_fit(given, {name: array.shape for name, array in self._state.items()})
         self._state = self._placed({name: given[name].astype(own.dtype) for name, own in self._state.items()})
@@ -145,17 +161,10 @@ class JaxEngine:
         state: State = placed(arrays, NamedSharding(self._mesh, EVERYWHERE))
         return state
 
-    def _rows(self, steps: int) -> jax.Array:
-        """Which images each step sees, filled up to the length of the longest call."""
-        rows = self._order.rows(self._steps_done, steps)
-        filled = np.pad(rows, ((0, most_steps(self._spec) - steps), (0, 0), (0, 0)))
-        on_devices: jax.Array = placed(filled, self._call.arguments[2].sharding)
-        return on_devices
-
     def _with_statistics(self, state: State) -> State:
-        """The averaged generator takes over the batch-norm statistics of the one in training."""
-        kept = {name.replace("generator", "average", 1): state[name] for name in self._model.statistics}
-        return state | {name: array for name, array in kept.items() if name in state}
+        """The averaged network takes over the batch-norm statistics of the one in training."""
+        kept = self._model.in_average(self._model.statistics)
+        return state | {average: state[name] for name, average in kept.items()}
 
     def _weights(self) -> State:
         """Everything that gradients move, as the first device holds it."""
@@ -163,13 +172,13 @@ class JaxEngine:
         return on_first_device({name: self._state[name] for name in names})
 
     def _moved_since_mark(self) -> dict[str, float]:
-        """`update_ratio_<network>`: norm of the change of all weights since `mark`, over their norm then. Forgets the mark."""
+        """Norm of the change of a network's weights since `mark`, over their norm then. Forgets the mark."""
         before, self._marked = self._marked, {}
         if not before:
             return {}
         now = self._weights()
         return {
-            f"update_ratio_{network}": float(
+            of_network(UPDATE_RATIO, network): float(
                 _norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names])
             )
             for network, names in self._model.trainable.items()

@@ -1,77 +1,92 @@
-"""One training step on one replica as a pure function: forward passes, gradients, updates, and the numbers it reports.
+"""One training step on one replica as a pure function: forward passes, gradients, updates, and its numbers.
 
-Called inside `jax.shard_map`, where each replica has its own share of the batch and the same weights. Per phase there is one
-all-reduce, of the gradients of all its networks together.
+Called inside `jax.shard_map`, where each replica has its own share of the batch and the same weights. Per
+phase there is one all-reduce, of the gradients of all its networks together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import keras
 
+from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax.model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.rows import Rows
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
-from gan_runtime.engines.objective import objective_of
-from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Forward, Phase, Workload
-from gan_runtime.workloads.step_context import StepContext, step_scope
+from gan_runtime.engines.task import Task
+from gan_runtime.engines.values import host_values
+from gan_runtime.metrics import LEARNING_RATE, LOSS_SCALE, of_network
+from gan_runtime.workloads.contract import Forward
+from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
 
-AXIS = "replicas"  # of the mesh
+PHASE_SCOPE = "phase_{}"  # by which profiles tell what an operation is for
 Numbers = dict[str, jax.Array]
+Function = Callable[[jax.Array], jax.Array]
 
 
 class ReplicaStep:
-    """What a step does to the state of a run. `replicas`: over how many the batch is shared; `platform`: cpu, gpu or tpu."""
+    """What a step does to the state of a run.
 
-    def __init__(self, spec: RunSpec, workload: Workload, model: Model, replicas: int, platform: str) -> None:
-        self._spec, self._model, self._replicas = spec, model, replicas
-        self._parts = spec.accumulation_steps
+    `replicas`: over how many the batch is shared. `platform`: cpu, gpu or tpu.
+    """
+
+    def __init__(self, task: Task, model: Model, replicas: int, platform: str) -> None:
+        self._task, self._spec, self._model, self._replicas = task, task.spec, model, replicas
+        self._parts = task.spec.accumulation_steps
         kernels = {"cpu": CpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
-        self._kernels = kernels(AXIS if spec.batch_norm == "synchronised" and replicas > 1 else None)
-        self.phases = workload.phases(objective_of(spec))
+        self._kernels = kernels(AXIS if task.spec.batch_norm == "synchronised" and replicas > 1 else None)
 
-    def __call__(self, state: State, images: jax.Array, step: jax.Array) -> tuple[State, Numbers]:
-        """Trains on uint8 (batches of real images, share of the batch, …)."""
+    def __call__(self, state: State, rows: Rows, step: jax.Array) -> tuple[State, Numbers]:
+        """Trains on stored rows (batches of the step, share of the batch, *shape) by field."""
         numbers: Numbers = {}
-        for phase in self.phases:
-            gradients, statistics, found = self._accumulated(phase, state, images[phase.real_batch], step)
+        for place, phase in enumerate(self._task.program.phases):
+            own = {name: array[phase.batch] for name, array in rows.items()}
+            with jax.named_scope(PHASE_SCOPE.format(place)):
+                gradients, statistics, reported = self._accumulated(place, state, own, step)
             state = state | statistics
             summed = self.exchanged(gradients)
             for update in phase.updates:
                 numbers |= self._rates(update.network, state)
                 state = state | self._updated(update.network, summed, state)
-            numbers |= found
+            numbers |= reported
         return state | self._followed(state), {
             name: value.astype(jnp.float32) for name, value in numbers.items()
         }
 
     def gradients(
-        self, phase: Phase, state: State, images: jax.Array, step: jax.Array, part: int | jax.Array = 0
+        self, place: int, state: State, rows: Rows, step: jax.Array, part: int | jax.Array = 0
     ) -> tuple[State, State, Numbers]:
-        """Scaled gradients by name, batch-norm statistics, and numbers, of one part of this replica's share of the batch."""
-        found: State = {}
+        """Of the phase at that place: scaled gradients by name, what its layers store, and numbers.
+
+        `rows`: one part of this replica's share of the batch, as stored.
+        """
+        followers: dict[str, list[str]] = {}
+        for update in self._task.program.phases[place].updates:
+            followers.setdefault(update.followed(self._task.is_loss_scaled), []).append(update.network)
+        gradients: State = {}
         statistics: State = {}
         numbers: Numbers = {}
-        for loss in dict.fromkeys(update.loss for update in phase.updates):
-            networks = [update.network for update in phase.updates if update.loss == loss]
+        for loss, networks in followers.items():
             factor = self.loss_scale(networks[0], state) / self._replicas
             weights = {name: state[name] for network in networks for name in self._model.trainable[network]}
 
             def scaled(
                 weights: State, loss: str = loss, factor: Any = factor
             ) -> tuple[jax.Array, tuple[State, Numbers]]:
-                forward, statistics = self._forward(phase, state | weights, images, step, part)
+                forward, statistics = self._forward(place, state | weights, rows, step, part)
                 return forward.losses[loss] * factor, (statistics, {**forward.losses, **forward.scalars})
 
             # A forward pass for each loss; XLA makes one of what they have in common.
             by_weight, (statistics, numbers) = jax.grad(scaled, has_aux=True)(weights)
-            found |= by_weight
-        return found, statistics, numbers
+            gradients |= by_weight
+        return gradients, statistics, numbers
 
     def exchanged(self, gradients: State) -> State:
         """Those of a replica's share of the loss → those of the whole batch, float32."""
@@ -86,37 +101,67 @@ class ReplicaStep:
         scale = getattr(self._model.optimizers[network], "dynamic_scale", None)
         return jnp.float32(1.0) if scale is None else state[f"optimizer_{network}/{scale.path}"]
 
+    def context(self, scope: keras.StatelessScope, noise: StepNoise, kernels: Kernels | None) -> StepContext:
+        """What layers and losses may ask for inside `scope`."""
+        return StepContext(
+            noise=noise,
+            kernels=kernels,
+            input_gradient=partial(self._input_gradient, scope),
+            weighted_gradient=weighted_gradient,
+            mean_over_replicas=lambda values: jax.lax.pmean(jax.lax.stop_gradient(values), AXIS),
+            loss_scaling=self._task.is_loss_scaled,
+        )
+
     # ---- one forward pass ---------------------------------------------------------------------------------------
 
     def _forward(
-        self, phase: Phase, state: State, images: jax.Array, step: jax.Array, part: int | jax.Array
+        self, place: int, state: State, rows: Rows, step: jax.Array, part: int | jax.Array
     ) -> tuple[Forward, State]:
         share = jax.lax.axis_index(AXIS) * self._parts + part
-        noise = StepNoise(self._spec.seed, step, share, self.phases.index(phase))
-        context = StepContext(noise, self._kernels, input_gradient, weighted_gradient)
-        with self._model.scope(state) as scope, step_scope(context):
-            forward = phase.forward(self._model.networks, {"images": to_unit_range(images)}, noise)
-        return forward, {
-            name: scope.get_current_value(self._model.variables[name]) for name in self._model.statistics
+        noise = StepNoise(self._spec.seed, step, share, place)
+        batch = host_values(rows, self._task.fields)
+        with self._model.scope(state) as scope, step_scope(self.context(scope, noise, self._kernels)):
+            forward = self._task.program.phases[place].forward(self._model.networks, batch, noise)
+            return forward, self._stored(scope)
+
+    def _stored(self, scope: keras.StatelessScope) -> State:
+        """What the layers have stored within a scope."""
+        return {name: scope.get_current_value(self._model.variables[name]) for name in self._model.statistics}
+
+    def _input_gradient(
+        self, scope: keras.StatelessScope, function: Function, inputs: jax.Array
+    ) -> jax.Array:
+        """See `step_context.StepContext`. What layers store meanwhile leaves the derivative as a result and
+        then goes to `scope`: JAX forbids any other way out."""
+        outside = {
+            name: scope.get_current_value(variable) for name, variable in self._model.variables.items()
         }
 
-    def _accumulated(
-        self, phase: Phase, state: State, images: jax.Array, step: jax.Array
-    ) -> tuple[State, State, Numbers]:
-        """Means over the parts of the batch, worked through one after another, so that memory holds one part at a time."""
-        if self._parts == 1:
-            return self.gradients(phase, state, images, step)
-        parts = images.reshape(self._parts, -1, *images.shape[1:])
+        def total(values: jax.Array) -> tuple[jax.Array, State]:
+            with self._model.scope(outside) as inside:
+                return function(values).astype(jnp.float32).sum(), self._stored(inside)
 
-        def add(
-            carried: tuple[State, Any], part: tuple[jax.Array, jax.Array]
-        ) -> tuple[tuple[State, Any], None]:
+        gradient, stored = jax.grad(total, has_aux=True)(inputs)
+        for name, value in stored.items():
+            scope.add_update((self._model.variables[name], value))
+        return gradient
+
+    def _accumulated(
+        self, place: int, state: State, rows: Rows, step: jax.Array
+    ) -> tuple[State, State, Numbers]:
+        """Means over the parts of the batch, one after another, so that memory holds one at a time."""
+        if self._parts == 1:
+            return self.gradients(place, state, rows, step)
+        parts = jax.tree.map(lambda array: array.reshape(self._parts, -1, *array.shape[1:]), rows)
+
+        def add(carried: tuple[State, Any], part: tuple[Rows, jax.Array]) -> tuple[tuple[State, Any], None]:
             statistics, total = carried
-            gradients, statistics, numbers = self.gradients(phase, state | statistics, part[0], step, part[1])
+            gradients, statistics, numbers = self.gradients(place, state | statistics, part[0], step, part[1])
             return (statistics, jax.tree.map(jnp.add, total, (gradients, numbers))), None
 
-        gradients, statistics, numbers = jax.eval_shape(lambda: self.gradients(phase, state, parts[0], step))
-        nothing = jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), (gradients, numbers))
+        first = {name: array[0] for name, array in parts.items()}
+        gradients, statistics, numbers = jax.eval_shape(lambda: self.gradients(place, state, first, step))
+        nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), (gradients, numbers))
         before = {name: state[name] for name in statistics}
         (statistics, total), _ = jax.lax.scan(add, (before, nothing), (parts, jnp.arange(self._parts)))
         gradients, numbers = jax.tree.map(lambda value: value / self._parts, total)
@@ -140,30 +185,23 @@ class ReplicaStep:
         self._model.rate_factor = state[RATE_FACTOR]
         with self._model.scope(state):
             rate = jnp.asarray(self._model.optimizers[network].learning_rate)
-        numbers = {f"learning_rate_{network}": rate}
-        if self._spec.precision == "mixed_float16":
-            numbers[f"loss_scale_{network}"] = self.loss_scale(network, state)
+        numbers = {of_network(LEARNING_RATE, network): rate}
+        if self._task.is_loss_scaled:
+            numbers[of_network(LOSS_SCALE, network)] = self.loss_scale(network, state)
         return numbers
 
     def _followed(self, state: State) -> State:
-        """Moves the averaged generator one step towards the one in training."""
+        """Moves the averaged network one step towards the one in training."""
         decay = self._spec.ema_decay
-        live = self._model.trainable["generator"] if decay else []
-        kept = {name: name.replace("generator", "average", 1) for name in live}
+        live = self._model.trainable.get(self._task.entry.averaged, [])
         return {
-            average: state[average] * decay + state[name] * (1.0 - decay) for name, average in kept.items()
+            average: state[average] * decay + state[name] * (1.0 - decay)
+            for name, average in self._model.in_average(live).items()
         }
 
 
-def input_gradient(function: Callable[[jax.Array], jax.Array], inputs: jax.Array) -> jax.Array:
-    """See `step_context.StepContext`."""
-    return jax.grad(lambda values: function(values).astype(jnp.float32).sum())(inputs)
-
-
-def weighted_gradient(
-    function: Callable[[jax.Array], jax.Array], inputs: jax.Array, weight_of: Callable[[jax.Array], jax.Array]
-) -> jax.Array:
-    """See `step_context.StepContext`. What `function` assigns to variables is lost: no batch norm may stand in it."""
+def weighted_gradient(function: Function, inputs: jax.Array, weight_of: Function) -> jax.Array:
+    """See `step_context.StepContext`. What `function` assigns is lost: no batch norm may stand in it."""
     whole, closed_over = jax.closure_convert(function, inputs)
 
     @jax.custom_vjp
@@ -182,8 +220,3 @@ def weighted_gradient(
 
     outputs_of.defvjp(forward, backward)
     return outputs_of(inputs, *closed_over)
-
-
-def to_unit_range(images: jax.Array) -> jax.Array:
-    """uint8 0 to 255 → float32 -1 to 1, on the device, so that a quarter of the bytes travels."""
-    return images.astype(jnp.float32) / 127.5 - 1.0

@@ -12,7 +12,7 @@ import tensorflow as tf
 from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
-from gan_runtime.tpu.advice import cause
+from gan_runtime.tpu_advice import cause
 
 
 class SharedMemoryMirroredStrategy(tf.distribute.MirroredStrategy):

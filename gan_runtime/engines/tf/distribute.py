@@ -11,8 +11,9 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
-from gan_runtime.data.contract import ArraySet
+from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import (
     Arrays,
     DeviceMemory,
@@ -23,14 +24,18 @@ from gan_runtime.engines.contract import (
 )
 from gan_runtime.engines.rates import rate_plan
 from gan_runtime.engines.schedules import StepRate
+from gan_runtime.engines.step_plan import check_networks
+from gan_runtime.engines.task import task_of
 from gan_runtime.engines.tf.counts import step_kernels
 from gan_runtime.engines.tf.devices import fullest, make_strategy
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.engines.tf.probes import Probes
 from gan_runtime.engines.tf.profile import profiled
-from gan_runtime.engines.tf.state import NetworkState
+from gan_runtime.engines.tf.sampler import Sampler
+from gan_runtime.engines.tf.state import Average, NetworkState
 from gan_runtime.engines.tf.step import ReplicaStep
+from gan_runtime.engines.tf.values import Rows
 from gan_runtime.engines.tf.workers import WaitClock, Workers
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -39,8 +44,10 @@ from gan_runtime.workloads.contract import Workload
 class TfEngine:
     """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
 
-    def __init__(self, spec: RunSpec, workload: Workload, data: ArraySet, accelerator: str) -> None:
-        self._spec, self._workload, self._images = spec, workload, data.images
+    def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
+        """`data`: with those fields only that the workload reads."""
+        self._spec, self._data = spec, data
+        self._task = task_of(spec, workload, data.fields, data.rows)
         self._strategy = make_strategy(spec, accelerator)
         self._replicas = self._strategy.num_replicas_in_sync
         self._workers = Workers(spec, self._strategy)
@@ -54,24 +61,25 @@ class TfEngine:
         keras.utils.set_random_seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
         with self._strategy.scope():
-            self._networks = workload.networks()
-            self._average = _copy_of_generator(workload, self._networks) if spec.ema_decay else None
+            self._networks = self._task.networks()
+            check_networks(self._task.program, self._networks)
+            self._average = self._copied() if spec.ema_decay else None
             # Read in every step on every replica, written by the host only.
             self._rate_factor = keras.Variable(
                 1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
             )
-            self._optimizers = {name: self._optimizer(name) for name in self._networks}
-        shown = (
-            {**self._networks, "generator": self._average} if spec.samples_from == "ema" else self._networks
-        )
+            self._optimizers = {
+                name: self._optimizer(name) for name in self._networks if name in self._task.plan.updates
+            }
         self._step = ReplicaStep(
-            spec, workload, self._networks, self._optimizers, self._replicas, accelerator, self._clock
+            self._task, self._networks, self._optimizers, self._replicas, accelerator, self._clock
         )
         local = spec.sync_every_steps > 1
         self._state = NetworkState(
             self._strategy, self._networks, self._optimizers, self._average, self._rate_factor, local
         )
-        self._probes = Probes(spec, workload, self._strategy, self._networks, shown, self._step, self._images)
+        self._probes = Probes(self._task, self._strategy, self._networks, self._step, data)
+        self._sampler = Sampler(self._task, self._strategy, self._shown(), self._step, data)
         # Nothing in a step depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes seconds.
         self._replica_call = tf.autograph.experimental.do_not_convert(self._replica_step)
         self._call = tf.function(self._train_call, reduce_retracing=True)
@@ -86,13 +94,16 @@ class TfEngine:
         """Builds the graphs of the training call and of what an epoch's end asks for, without running them."""
         self._traced()
         self._probes.trace()
+        self._sampler.trace()
+
+    def updates(self) -> dict[str, int]:
+        """How often one step changes each network that it changes at all."""
+        return dict(self._task.plan.updates)
 
     def kernels(self) -> StepKernels:
         """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
         asked = self._spec.count_kernels == "yes"
-        return step_kernels(
-            self._traced(), self._step.compiled_texts(self._images.shape[1:]) if asked else ()
-        )
+        return step_kernels(self._traced(), self._step.compiled_texts() if asked else ())
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
@@ -119,19 +130,24 @@ class TfEngine:
         self._state.mark()
 
     def probe(self) -> ProbeResult:
-        """Histograms and scores on the first images of the set; `update_ratio_…` only after `mark`."""
+        """Histograms and scores on the first rows of the set; `update_ratio_…` only after `mark`."""
         moved = self._state.moved_since_mark()
         self._settle()
-        found = self._probes.probe(self._steps_done)
-        return ProbeResult(found.histograms, {**found.scores, **moved})
+        seen = self._probes.probe(self._steps_done)
+        return ProbeResult(seen.histograms, {**seen.scores, **moved})
 
-    def sample(self) -> np.ndarray:
-        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
+    def sample(self) -> dict[str, NDArray[Any]]:
+        """What the workload shows for its fixed inputs: named arrays (64, …)."""
         self._settle()
-        return self._probes.sample()
+        return self._sampler.sample()
+
+    def generate(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """What the workload shows for any number of inputs: named arrays (rows, …)."""
+        self._settle()
+        return self._sampler.generate(inputs)
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies both learning rates by `factor` from now on; the state keeps it."""
+        """Multiplies the learning rates of all networks by `factor` from now on; the state keeps it."""
         self._rate_factor.assign(self._rate_factor * factor)
 
     def state(self) -> Arrays:
@@ -140,7 +156,7 @@ class TfEngine:
         return {**self._state.arrays(), "step": np.asarray(self._steps_done, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a state, also in the middle of a training: the images go on where that state stood."""
+        """Takes up a state, also in the middle of a training: the rows go on where that state stood."""
         self._state.assign({name: array for name, array in arrays.items() if name != "step"})
         self._steps_done, self._settled_at = int(arrays["step"]), None
         self._past_iterators.append(self._iterator)
@@ -179,9 +195,9 @@ class TfEngine:
         mean = self._workers.mean(rows.stack(), self._clock)
         return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
 
-    def _replica_step(self, images: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _replica_step(self, rows: Rows, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """float32 (metrics,), and the stamps of the step's collectives."""
-        numbers = self._step(images, step)
+        numbers = self._step(rows, step)
         if self._average is not None:
             with tf.control_dependencies([numbers]):
                 self._state.follow_average(self._spec.ema_decay)
@@ -211,12 +227,14 @@ class TfEngine:
 
     def _batches(self) -> Any:
         if self._iterator is None:
-            self._iterator = distributed_batches(self._strategy, self._spec, self._images, self._steps_done)
+            self._iterator = distributed_batches(
+                self._strategy, self._spec, self._task.plan, self._data, self._steps_done
+            )
         return self._iterator
 
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
-        plan = rate_plan(self._spec, network, self._spec.steps_per_epoch(len(self._images)))
-        updates = self._spec.batches_per_step if network == "discriminator" else 1
+        plan = rate_plan(self._spec, network, self._task.plan.steps_per_epoch)
+        updates = self._task.plan.updates[network]
         rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
         optimizer = make_optimizer(self._spec, network, rate, self._clock)
         optimizer.build(
@@ -224,15 +242,22 @@ class TfEngine:
         )  # variables cannot be made inside the traced call
         return optimizer
 
+    def _copied(self) -> Average:
+        """The averaged network as training begins: a copy of the one that it follows."""
+        name = self._task.entry.averaged
+        copy = self._task.networks()[name]
+        for variable, original in zip(copy.variables, self._networks[name].variables, strict=True):
+            variable.assign(original)
+        return Average(name, copy)
+
+    def _shown(self) -> dict[str, Any]:
+        """The networks that make the sample grids."""
+        if self._average is None or self._spec.samples_from != "ema":
+            return self._networks
+        return {**self._networks, self._average.of: self._average.network}
+
     def _counters(self, steps: int) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.constant(self._steps_done, tf.int32), tf.constant(steps, tf.int32)
-
-
-def _copy_of_generator(workload: Workload, networks: dict[str, Any]) -> Any:
-    copy = workload.networks()["generator"]
-    for variable, original in zip(copy.variables, networks["generator"].variables, strict=True):
-        variable.assign(original)
-    return copy
 
 
 ENGINE = TfEngine

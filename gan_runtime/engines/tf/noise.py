@@ -1,6 +1,6 @@
 """The noise of one step on one replica, from TensorFlow's stateless generators.
 
-Latents are drawn for the whole global batch from (seed, step) and each replica takes its rows, so the same images are
+Normal and uniform numbers are drawn for the whole global batch from (seed, step) and each replica takes its rows, so the same pictures are
 made whatever the number of replicas. Dropout masks are keyed by the replica as well.
 
 Measured in TensorFlow 2.21: compiled by XLA, stateless_normal and negative seeds give other numbers than the plain
@@ -10,6 +10,7 @@ kernels; random words of non-negative seeds are the same. So everything here is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -22,19 +23,29 @@ class StepNoise:
     """See `workloads.contract.Noise`. Every call opens a new stream, in the order of the trace.
 
     `shares`: the parts into which the global batch is divided, replicas times accumulation steps; `share`: the part at hand.
-    `phase`: number of the phase within the step, each with streams of its own.
+    `place`: of the phase in the program, each with streams of its own.
     """
 
-    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, phase: int = 0) -> None:
+    def __init__(self, seed: int, step: tf.Tensor, share: tf.Tensor, shares: int, place: int = 0) -> None:
         self._seed, self._step, self._share, self._shares = seed, step, share, shares
-        self._streams = phase * STREAMS_PER_PHASE
+        self._streams = place * STREAMS_PER_PHASE
 
-    def normal(self, rows: int, columns: int) -> tf.Tensor:
-        """float32 (rows, columns)."""
-        everyone = tf.reshape(
-            _normals(rows * self._shares * columns, self._step_key()), [rows * self._shares, columns]
-        )
-        return tf.ensure_shape(tf.slice(everyone, [self._share * rows, 0], [rows, columns]), [rows, columns])
+    def normal(self, rows: int, *shape: int) -> tf.Tensor:
+        """float32 (rows, *shape)."""
+        return self._own_rows(_normals, rows, shape)
+
+    def uniform(self, rows: int, *shape: int) -> tf.Tensor:
+        """float32 (rows, *shape), from 0 to below 1."""
+        return self._own_rows(_uniforms, rows, shape)
+
+    def _own_rows(
+        self, draw: Callable[[int, tf.Tensor], tf.Tensor], rows: int, shape: tuple[int, ...]
+    ) -> tf.Tensor:
+        """This share's rows of what is drawn for the whole global batch."""
+        everyone = draw(rows * self._shares * math.prod(shape), self._step_key())
+        everyone = tf.reshape(everyone, [rows * self._shares, *shape])
+        own = tf.slice(everyone, [self._share * rows, *[0] * len(shape)], [rows, *shape])
+        return tf.ensure_shape(own, [rows, *shape])
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
         """Same shape and dtype as `values`; the kept share is rounded to a 256th and scaled exactly."""
@@ -66,10 +77,21 @@ def _random_bytes(shape: tf.TensorShape, key: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint8), [-1])[:count], shape)
 
 
+def _levels(count: int, key: tf.Tensor) -> tf.Tensor:
+    """float32 (count,): whole numbers from 0 to 2^24 - 1, all of which float32 holds exactly."""
+    return tf.cast(tf.bitwise.right_shift(_random_words(count, key), 8), tf.float32)
+
+
+def _uniforms(count: int, key: tf.Tensor) -> tf.Tensor:
+    """float32 (count,), from 0 to below 1 in steps of 2^-24."""
+    return _levels(count, key) / 2.0**24
+
+
 def _normals(count: int, key: tf.Tensor) -> tf.Tensor:
     """float32 (count,), standard normal, up to ±5.9: two from two uniform numbers each (Box and Muller 1958)."""
     pairs = -(-count // 2)
-    words = tf.reshape(tf.bitwise.right_shift(_random_words(2 * pairs, key), 8), [2, pairs])
-    uniform = (tf.cast(words, tf.float32) + 0.5) / 2.0**24
+    # In (0, 1): the middle of each of 2^24 steps, so that no logarithm is infinite.
+    uniform = (tf.reshape(_levels(2 * pairs, key), [2, pairs]) + 0.5) / 2.0**24
+    # z = √(-2 ln u) · (cos 2πv, sin 2πv)
     radius, angle = tf.sqrt(-2.0 * tf.math.log(uniform[0])), 2.0 * math.pi * uniform[1]
     return tf.concat([radius * tf.cos(angle), radius * tf.sin(angle)], axis=0)[:count]

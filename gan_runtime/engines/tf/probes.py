@@ -1,33 +1,37 @@
-"""What is looked at once an epoch: score, weight and gradient histograms, scores of the training, sample grids."""
+"""What is looked at once an epoch: what the workload judges, and histograms of weights and gradients."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.probing import (
-    NORM,
-    PROBE_IMAGES,
     SCORE_BINS,
-    SCORE_RANGE,
-    UNDECIDED,
     WEIGHT_BINS,
+    gradient_names,
     parts,
+    probe_share,
     probed,
+    score_range,
 )
-from gan_runtime.engines.sample_latents import SAMPLES, sample_latents
+from gan_runtime.engines.task import Task
 from gan_runtime.engines.tf import histograms
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.state import statistics
-from gan_runtime.engines.tf.step import Numbers, ReplicaStep, replica_id, to_unit_range
+from gan_runtime.engines.tf.step import Numbers, ReplicaStep, mean_over_replicas, replica_id
+from gan_runtime.engines.tf.values import Rows, values_of
+from gan_runtime.metrics import SCORE, WEIGHT, histogram
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Workload
+from gan_runtime.workloads.contract import Judged
+from gan_runtime.workloads.step_context import step_scope
 
-Found = dict[str, Any]
+Counts = dict[str, tuple[tf.Tensor, tf.Tensor]]  # by name: int (bins,), lowest and highest value (2,)
 
 
 class Probes:
@@ -35,184 +39,145 @@ class Probes:
 
     def __init__(
         self,
-        spec: RunSpec,
-        workload: Workload,
+        task: Task,
         strategy: tf.distribute.Strategy,
         networks: dict[str, Any],
-        shown: dict[str, Any],
         step: ReplicaStep,
-        images: np.ndarray,
+        data: DataSet,
     ) -> None:
-        self._spec, self._workload, self._strategy, self._networks = spec, workload, strategy, networks
-        self._shown, self._step = shown, step  # `shown`: the networks that make the sample grids
+        self._task, self._spec, self._strategy = task, task.spec, strategy
+        self._networks, self._step = networks, step
         self._replicas = strategy.num_replicas_in_sync
-        self._batch = self._probe_batch(images)
-        # Nothing in them depends on a tensor's value: AutoGraph would rewrite their code in vain, which takes a second.
+        self._batch = self._probe_batch(data)
+        # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes a second.
         self._probe_call = tf.function(self._probe_everywhere, autograph=False)
-        self._sample_call = tf.function(self._sample_everywhere, autograph=False)
 
     def trace(self) -> None:
-        """Builds both graphs, so that the end of the first epoch does not have to."""
+        """Builds the graph, so that the end of the first epoch does not have to."""
         self._probe_call.get_concrete_function(self._batch, tf.constant(0, tf.int32))
-        self._sample_call.get_concrete_function()
 
     def probe(self, step: int) -> ProbeResult:
-        """On the first images of the set, after `step` steps."""
-        found = self._probe_call(self._batch, tf.constant(step, tf.int32))
-        local = tf.nest.map_structure(lambda value: value.numpy(), found)
-        return probed(
-            local["histograms"], local["scores"], loss_scaled=self._spec.precision == "mixed_float16"
+        """On the first rows of the set, after `step` steps."""
+        counts, scores = tf.nest.map_structure(
+            lambda value: value.numpy(), self._probe_call(self._batch, tf.constant(step, tf.int32))
         )
-
-    def sample(self) -> np.ndarray:
-        """float32 (64, height, width, channels) in [-1, 1], of `sample_latents`."""
-        return np.concatenate([share.numpy() for share in self._sample_call()])[:SAMPLES]
+        return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
     # ---- on all replicas ----------------------------------------------------------------------------------------
 
-    def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> dict[str, Found]:
+    def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> tuple[Counts, Numbers]:
         """What the first replica of this process found: all have the same numbers."""
-        found = self._strategy.run(self._probe_replica, args=(batch, step))
-        first: dict[str, Found] = tf.nest.map_structure(
-            lambda value: self._strategy.experimental_local_results(value)[0], found
+        everyone = self._strategy.run(self._probe_replica, args=(batch, step))
+        first: tuple[Counts, Numbers] = tf.nest.map_structure(
+            lambda value: self._strategy.experimental_local_results(value)[0], everyone
         )
         return first
 
-    def _sample_everywhere(self) -> tuple[tf.Tensor, ...]:
-        """The share of images of each replica of this process."""
-        return tuple(self._strategy.experimental_local_results(self._strategy.run(self._sample_replica)))
+    def _probe_batch(self, data: DataSet) -> Any:
+        share = probe_share(data.rows, self._replicas)
+        rows = data.read(np.arange(share * self._replicas))
+
+        def of_replica(context: Any) -> Rows:
+            begin = context.replica_id_in_sync_group * share
+            return {name: tf.constant(rows[name][begin : begin + share]) for name in data.fields}
+
+        return self._strategy.experimental_distribute_values_from_function(of_replica)
 
     # ---- on one replica -----------------------------------------------------------------------------------------
 
-    def _probe_replica(self, images: tf.Tensor, step: tf.Tensor) -> dict[str, Found]:
-        noise = StepNoise(self._spec.seed, step, replica_id(), self._replicas)
-        latents = noise.normal(images.shape[0], self._workload.latent_size)
-        scores = self._workload.scores(self._networks, {"images": to_unit_range(images)}, latents)
+    def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers]:
         stored = statistics(self._networks)
         before = [tf.identity(variable) for variable in stored]
-        gradients = self._gradients(images[: self._spec.batch_size_per_replica], step)
-        spreads = self._spreads(images, latents)
+        judged = self._judged(rows, step)
+        gradients, norms = self._gradients(rows, step)
         for variable, value in zip(stored, before, strict=True):  # passes in training mode have moved them
             variable.assign(value)
-        return {
-            "histograms": {
-                **_score_histograms(scores),
-                **self._histograms("gradient", gradients),
-                **self._weight_histograms(),
-            },
-            "scores": {**_accuracies(scores), **spreads, **_norms(gradients)},
-        }
+        counts = {**self._score_histograms(judged), **gradients, **self._weight_histograms()}
+        return counts, {**_means(judged), **norms}
 
-    def _gradients(self, images: tf.Tensor, step: tf.Tensor) -> dict[str, list[tf.Tensor]]:
-        """Gradients of the whole probe batch, unscaled."""
-        found: dict[str, list[tf.Tensor]] = {}
+    def _judged(self, rows: Rows, step: tf.Tensor) -> Judged:
+        """Outside of a step's kernels, so in plain Keras."""
+        task, noise = self._task, StepNoise(self._spec.seed, step, replica_id(), self._replicas)
+        values = values_of(rows, task.fields)
+        with step_scope(self._step.context(noise, kernels=None)):
+            inputs = task.workload.inputs(task.options, task.fields, values, noise)
+            return task.workload.judge(task.options, self._networks, values, inputs)
+
+    def _gradients(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers]:
+        """Histograms and norms of each phase's gradients, unscaled, of as many rows of the probe batch as a step sees."""
+        counts: Counts = {}
+        norms: Numbers = {}
         scales = self._step.loss_scales()
-        for phase in self._step.phases:
-            gradients, _ = self._step.gradients(phase, images, step, replica_id(), tf.constant(0), scales)
-            for name, values in gradients.items():
-                found[name] = [
-                    value / tf.cast(scales[name], value.dtype)
-                    for value in _mean_gradients(values, self._spec)
-                ]
-        return found
+        own = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
+        for place, phase in enumerate(self._task.program.phases):
+            scaled, _ = self._step.gradients(place, own, step, replica_id(), tf.constant(0), scales)
+            for network, values in scaled.items():
+                mean = _mean_gradients(values, self._spec)
+                gradients = [value / tf.cast(scales[network], value.dtype) for value in mean]
+                kind, norm = gradient_names(self._task.program, phase, network)
+                counts |= self._histograms(kind, network, gradients)
+                norms[norm] = tf.linalg.global_norm(gradients)
+        return counts, norms
 
-    def _weight_histograms(self) -> Found:
-        weights = {
-            name: [tf.convert_to_tensor(variable) for variable in network.trainable_variables]
-            for name, network in self._networks.items()
-        }
-        return self._histograms("weight", weights)
+    def _weight_histograms(self) -> Counts:
+        counts: Counts = {}
+        for name, network in self._networks.items():
+            weights = [tf.convert_to_tensor(variable) for variable in network.trainable_variables]
+            counts |= self._histograms(WEIGHT, name, weights)
+        return counts
 
-    def _histograms(self, kind: str, values: dict[str, list[tf.Tensor]]) -> Found:
-        """Of each network as a whole and of each of its layers; `values` by network, in the order of its trainable variables.
+    def _histograms(self, kind: str, network: str, values: list[tf.Tensor]) -> Counts:
+        """Of a network as a whole and of each of its layers; `values` in the order of its trainable variables.
 
         Zeros on all replicas but the first, whose numbers are the ones that are read: all have the same values.
         """
         wanted = {
-            f"{kind}/{part}": [tensors[place] for place in places]
-            for name, tensors in values.items()
-            for part, places in parts(name, self._networks[name]).items()
+            histogram(kind, part): [values[place] for place in places]
+            for part, places in parts(network, self._networks[network]).items()
         }
         return _on_the_first_replica(
             lambda: {part: histograms.ranged(tensors, WEIGHT_BINS) for part, tensors in wanted.items()},
             dict.fromkeys(wanted, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
         )
 
-    def _spreads(self, images: tf.Tensor, latents: tf.Tensor) -> Numbers:
-        """Mean over the pixels of their variance within a batch: of real images, and of as many generated ones.
-
-        In training mode, since stored batch-norm statistics lag behind at first and flatten every image.
-        """
-        fake = self._workload.preview(self._networks, latents, training=True)
-        return {"spread_real": _spread(to_unit_range(images)), "spread_fake": _spread(fake)}
-
-    def _sample_replica(self) -> tf.Tensor:
-        share = -(-SAMPLES // self._replicas)
-        everyone = tf.constant(sample_latents(self._workload.latent_size))
-        padded = tf.pad(everyone, [[0, share * self._replicas - SAMPLES], [0, 0]])
-        images = self._workload.preview(self._shown, tf.slice(padded, [replica_id() * share, 0], [share, -1]))
-        # A worker has the images of its own replicas only; so that the first can write the grid, all go to everyone.
-        return (
-            images
-            if self._spec.workers == 1
-            else tf.distribute.get_replica_context().all_gather(images, axis=0)
-        )
-
-    def _probe_batch(self, images: np.ndarray) -> Any:
-        share = max(1, min(PROBE_IMAGES, len(images)) // self._replicas)
-        rows = images[: share * self._replicas].reshape(self._replicas, share, *images.shape[1:])
-        return self._strategy.experimental_distribute_values_from_function(
-            lambda context: tf.constant(rows[context.replica_id_in_sync_group])
-        )
-
-
-def _all_reduce(kind: str, value: Any) -> Any:
-    return tf.distribute.get_replica_context().all_reduce(kind, value)
+    def _score_histograms(self, judged: Judged) -> Counts:
+        return {
+            histogram(SCORE, name): _score_counts(values, score_range(self._task.entry, name))
+            for name, values in judged.values.items()
+        }
 
 
 def _mean_gradients(values: list[tf.Tensor], spec: RunSpec) -> list[tf.Tensor]:
-    """Each replica's gradients are its share of the sum, or in local training the mean over its own images."""
-    summed: list[tf.Tensor] = _all_reduce("mean" if spec.sync_every_steps > 1 else "sum", values)
-    return summed
+    """Each replica's gradients are its share of the sum, or in local training the mean over its own rows."""
+    kind = "mean" if spec.sync_every_steps > 1 else "sum"
+    return list(tf.distribute.get_replica_context().all_reduce(kind, values))
 
 
-def _score_histograms(scores: Numbers) -> Found:
-    return {
-        f"score/{name}": (
-            _all_reduce("sum", histograms.fixed(value, *SCORE_RANGE, SCORE_BINS)),
-            tf.constant(SCORE_RANGE),
-        )
-        for name, value in scores.items()
-    }
+def _score_counts(values: tf.Tensor, ends: tuple[float, float] | None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Counts of the rows of all replicas in fixed bins, or in bins from the lowest to the highest value.
+
+    A value that is no number would be counted in the first bin: the ends are none either then.
+    """
+    replica = tf.distribute.get_replica_context()
+    if ends is None:
+        return histograms.ranged([replica.all_gather(values, axis=0)], SCORE_BINS)
+    strange = tf.reduce_sum(tf.cast(~tf.math.is_finite(values), tf.int32))
+    own = tf.concat([histograms.fixed(values, *ends, SCORE_BINS), [strange]], axis=0)
+    counts = replica.all_reduce("sum", own)
+    return counts[:-1], tf.where(counts[-1] > 0, tf.constant(math.nan), tf.constant(ends))
 
 
-def _on_the_first_replica(make: Callable[[], Found], nothing: Found) -> Found:
+def _means(judged: Judged) -> Numbers:
+    """The judged scalars, each the mean over the replicas, in one exchange."""
+    if not judged.scalars:
+        return {}
+    own = tf.stack([tf.cast(value, tf.float32) for value in judged.scalars.values()])
+    return dict(zip(judged.scalars, tf.unstack(mean_over_replicas(own)), strict=True))
+
+
+def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts:
     """What `make` gives, on the first replica; `nothing` on the others. A TPU learns only when it runs which replica it is."""
     known = tf.get_static_value(replica_id())
     if known is None:
         return dict(tf.cond(tf.equal(replica_id(), 0), make, lambda: nothing))
     return make() if known == 0 else nothing
-
-
-def _accuracies(scores: Numbers) -> Numbers:
-    """Share of images that D takes for what they are, and its mean scores; inference mode."""
-    right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
-    shares = {
-        f"d_accuracy_{name}": _all_reduce("mean", tf.reduce_mean(tf.cast(hits, tf.float32)))
-        for name, hits in right.items()
-    }
-    means = {
-        f"probe_score_{name}": _all_reduce("mean", tf.reduce_mean(value)) for name, value in scores.items()
-    }
-    return {**shares, **means}
-
-
-def _norms(gradients: dict[str, list[tf.Tensor]]) -> Numbers:
-    return {f"{NORM}{name}": tf.linalg.global_norm(values) for name, values in gradients.items()}
-
-
-def _spread(images: tf.Tensor) -> tf.Tensor:
-    """Variance over the images of all replicas, mean over the pixels."""
-    mean, square = tf.reduce_mean(images, 0), tf.reduce_mean(tf.square(images), 0)
-    mean, square = _all_reduce("mean", mean), _all_reduce("mean", square)
-    return tf.reduce_mean(square - tf.square(mean))

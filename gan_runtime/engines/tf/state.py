@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,17 @@ import tensorflow as tf
 
 from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.engines.contract import Arrays
+from gan_runtime.metrics import UPDATE_RATIO, of_network
 
 RATE_FACTOR = "rate_factor"
+
+
+@dataclass(frozen=True)
+class Average:
+    """A moving average. `of`: the name of the network in training; `network`: one of the same shape, with the averaged weights."""
+
+    of: str
+    network: Any
 
 
 class NetworkState:
@@ -21,7 +31,7 @@ class NetworkState:
         strategy: tf.distribute.Strategy,
         networks: dict[str, Any],
         optimizers: dict[str, Any],
-        average: Any | None,
+        average: Average | None,
         rate_factor: Any,
         local_steps: bool,
     ) -> None:
@@ -52,10 +62,10 @@ class NetworkState:
             self._strategy.run(self._settle_call)
 
     def mark(self) -> None:
-        """Remembers the weights as they are."""
+        """Remembers the weights of what is trained as they are."""
         self._marked = {
-            name: [tf.identity(variable) for variable in network.trainable_variables]
-            for name, network in self._networks.items()
+            name: [tf.identity(variable) for variable in self._networks[name].trainable_variables]
+            for name in self._optimizers
         }
 
     def moved_since_mark(self) -> dict[str, float]:
@@ -66,7 +76,7 @@ class NetworkState:
                 tf.identity(now) - then
                 for now, then in zip(self._networks[name].trainable_variables, before, strict=True)
             ]
-            ratios[f"update_ratio_{name}"] = float(
+            ratios[of_network(UPDATE_RATIO, name)] = float(
                 tf.linalg.global_norm(change) / tf.linalg.global_norm(before)
             )
         self._marked = {}
@@ -75,10 +85,11 @@ class NetworkState:
     # ---- on one replica -----------------------------------------------------------------------------------------
 
     def follow_average(self, decay: float) -> None:
-        """Moves the averaged generator one step towards the one in training."""
+        """kept ← decay · kept + (1 - decay) · live, for every weight of the averaged network."""
         assert self._average is not None
+        live_network = self._networks[self._average.of]
         for kept, live in zip(
-            self._average.trainable_variables, self._networks["generator"].trainable_variables, strict=True
+            self._average.network.trainable_variables, live_network.trainable_variables, strict=True
         ):
             kept.assign(kept * decay + live * (1.0 - decay))
 
@@ -92,21 +103,22 @@ class NetworkState:
         elif self._replicas > 1:
             _average(statistics(self._networks))
         if self._average is not None:
-            live = self._networks["generator"].non_trainable_variables
-            for kept, statistic in zip(self._average.non_trainable_variables, live, strict=True):
+            live = self._networks[self._average.of].non_trainable_variables
+            for kept, statistic in zip(self._average.network.non_trainable_variables, live, strict=True):
                 kept.assign(statistic)
 
     # ---- names --------------------------------------------------------------------------------------------------
 
     def _variables(self) -> dict[str, Any]:
-        found: dict[str, Any] = {RATE_FACTOR: self._rate_factor}
+        variables: dict[str, Any] = {RATE_FACTOR: self._rate_factor}
         for name, network in self._networks.items():
-            found |= {f"{name}/{variable.path}": variable for variable in network.variables}
+            variables |= {f"{name}/{variable.path}": variable for variable in network.variables}
         for name, optimizer in self._optimizers.items():
-            found |= {f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables}
+            variables |= {f"optimizer_{name}/{variable.path}": variable for variable in optimizer.variables}
         if self._average is not None:
-            found |= {f"average/{variable.path}": variable for variable in self._average.variables}
-        return found
+            averaged = self._average.network.variables
+            variables |= {f"average/{variable.path}": variable for variable in averaged}
+        return variables
 
 
 def statistics(networks: dict[str, Any]) -> list[Any]:

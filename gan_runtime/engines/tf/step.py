@@ -12,19 +12,19 @@ from typing import Any
 
 import tensorflow as tf
 
-from gan_runtime.engines.objective import objective_of
+from gan_runtime.engines.task import Task
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.engines.tf.optimizers import shared_overflow
+from gan_runtime.engines.tf.values import Rows, values_of
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
+from gan_runtime.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Phase, Workload
+from gan_runtime.workloads.contract import Noise, Phase
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
 
-FORWARD_SCOPE, GRADIENT_SCOPE = (
-    "forward",
-    "gradients",
-)  # profiles tell by them what an operation is for (step_profile.py)
+# Profiles tell by them what an operation is for (step_profile.py).
+PHASE_SCOPE, FORWARD_SCOPE, GRADIENT_SCOPE = "phase_{}", "forward", "gradients"
 Gradients = dict[str, list[tf.Tensor]]
 Numbers = dict[str, tf.Tensor]
 
@@ -34,29 +34,31 @@ class ReplicaStep:
 
     def __init__(
         self,
-        spec: RunSpec,
-        workload: Workload,
+        task: Task,
         networks: dict[str, Any],
         optimizers: dict[str, Any],
         replicas: int,
         accelerator: str,
         clock: WaitClock = NO_CLOCK,
     ) -> None:
-        self._clock = clock
-        self._spec, self._networks, self._optimizers, self._replicas = spec, networks, optimizers, replicas
-        self._parts = spec.accumulation_steps
-        self._kernels = _kernels(spec, replicas, accelerator)
+        self._task, self._spec, self._clock = task, task.spec, clock
+        self._networks, self._optimizers, self._replicas = networks, optimizers, replicas
+        self._parts = task.spec.accumulation_steps
+        self._kernels = _kernels(task.spec, replicas, accelerator)
         # Replicas that train alone follow the mean of their own share; otherwise the exchange adds up to the global mean.
-        self._share = 1.0 if spec.sync_every_steps > 1 else 1.0 / replicas
-        self.phases = workload.phases(objective_of(spec))
-        self._gradients = [self._compiled(phase) for phase in self.phases]
+        self._share = 1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas
+        self._gradients = [self._compiled(place) for place in range(len(task.program.phases))]
         self.metrics: list[str] = []  # the order of the numbers; known once the step is traced
 
-    def __call__(self, images: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-        """Trains on uint8 (batches of real images · share of the batch, …); returns float32 (metrics,)."""
+    def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
+        """Trains on stored rows (batches of a step · share of the batch, …) by field; returns float32 (metrics,)."""
         numbers: Numbers = {}
-        for phase, gradients_of in zip(self.phases, self._gradients, strict=True):
-            gradients, phase_numbers = self._accumulated(gradients_of, self.real_batch(images, phase), step)
+        for phase, gradients_of in zip(self._task.program.phases, self._gradients, strict=True):
+            gradients, phase_numbers = self._accumulated(gradients_of, self.batch_of(rows, phase), step)
+            # On replicas in one memory a weight that only a number needs, and no gradient, was else read after the update
+            # as well (measured: the loss of a Wasserstein critic, whose gradient does not depend on its value).
+            with tf.control_dependencies(list(phase_numbers.values())):
+                gradients = tf.nest.map_structure(tf.identity, gradients)
             self._clock.computed(tf.nest.flatten(gradients))
             for update in phase.updates:
                 numbers |= self._rates(update.network)
@@ -67,56 +69,65 @@ class ReplicaStep:
             tf.stack([tf.cast(numbers[metric], tf.float32) for metric in self.metrics])
         )
 
-    def real_batch(self, images: tf.Tensor, phase: Phase) -> tf.Tensor:
-        """The replica's share of the batch of real images that belongs to a phase."""
+    def batch_of(self, rows: Rows, phase: Phase) -> Rows:
+        """The replica's share of the batch of real rows that a phase sees."""
         share = self._spec.batch_size_per_replica
-        return images[phase.real_batch * share : (phase.real_batch + 1) * share]
+        begin = phase.batch * share
+        return {name: array[begin : begin + share] for name, array in rows.items()}
+
+    def context(self, noise: Noise, kernels: Kernels | None) -> StepContext:
+        """What layers and losses may ask for."""
+        scaled = self._task.is_loss_scaled
+        return StepContext(noise, kernels, input_gradient, weighted_gradient, mean_over_replicas, scaled)
 
     def gradients(
-        self,
-        phase: Phase,
-        images: tf.Tensor,
-        step: tf.Tensor,
-        replica: tf.Tensor,
-        part: tf.Tensor,
-        scales: Numbers,
+        self, place: int, rows: Rows, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
     ) -> tuple[Gradients, Numbers]:
-        """Scaled gradients by network, and the phase's numbers, of one part of this replica's share of the batch."""
-        share, number = replica * self._parts + part, self.phases.index(phase)
-        noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, number)
-        context = StepContext(noise, self._kernels, input_gradient, weighted_gradient)
-        followers = {
-            item.loss: [other.network for other in phase.updates if other.loss == item.loss]
-            for item in phase.updates
-        }
+        """Scaled gradients by network, and numbers, of the phase at `place` in the program.
+
+        `rows`: one part of this replica's share of the batch, as stored. `scales`: see `loss_scales`.
+        """
+        phase, share = self._task.program.phases[place], replica * self._parts + part
+        noise = StepNoise(self._spec.seed, step, share, self._replicas * self._parts, place)
+        context = self.context(noise, self._kernels)
+        followers: dict[str, list[str]] = {}
+        for update in phase.updates:
+            followers.setdefault(update.followed(context.loss_scaling), []).append(update.network)
         # A tape for each loss: one for all would follow D's loss back through G as well, and what exchanges numbers there
         # (synchronised batch norm) is never pruned from a graph, so that all of it would be computed for nothing.
-        with ExitStack() as stack, step_scope(context), tf.name_scope(FORWARD_SCOPE):
+        scope = PHASE_SCOPE.format(place)
+        with ExitStack() as stack, step_scope(context), tf.name_scope(f"{scope}/{FORWARD_SCOPE}"):
             tapes = {loss: stack.enter_context(self._tape(networks)) for loss, networks in followers.items()}
-            forward = phase.forward(self._networks, {"images": to_unit_range(images)}, noise)
+            forward = phase.forward(self._networks, values_of(rows, self._task.fields), noise)
             losses = {
                 loss: forward.losses[loss] * scales[networks[0]] * self._share
                 for loss, networks in followers.items()
             }
-        found: Gradients = {}
-        with tf.name_scope(GRADIENT_SCOPE):
+        gradients: Gradients = {}
+        with tf.name_scope(f"{scope}/{GRADIENT_SCOPE}"):
             for loss, networks in followers.items():
-                found |= tapes[loss].gradient(
-                    losses[loss], {name: self._networks[name].trainable_variables for name in networks}
-                )
-        return found, {**forward.losses, **forward.scalars}
+                weights = {name: self._networks[name].trainable_variables for name in networks}
+                own = tapes[loss].gradient(losses[loss], weights)
+                gradients |= {
+                    name: [_dense(*pair) for pair in zip(own[name], weights[name], strict=True)]
+                    for name in networks
+                }
+        return gradients, {**forward.losses, **forward.scalars}
 
-    def compiled_texts(self, image_shape: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    def compiled_texts(self) -> Iterator[tuple[str, str]]:
         """XLA's text of each phase's forward and backward pass on one replica: as handed to XLA, and as optimized by it.
 
         Compiles each phase once more. Nothing comes without xla=jit.
         """
         if self._spec.xla != "jit":
             return
-        images = tf.zeros([self._spec.batch_size_per_replica // self._parts, *image_shape], tf.uint8)
+        count = self._spec.batch_size_per_replica // self._parts
+        rows = {
+            name: tf.zeros([count, *field.shape], field.dtype) for name, field in self._task.fields.items()
+        }
         zero, scales = tf.constant(0), {name: tf.constant(1.0) for name in self._optimizers}
         for gradients in self._gradients:
-            text_of = gradients.experimental_get_compiler_ir(images, zero, zero, zero, scales)  # type: ignore[attr-defined]
+            text_of = gradients.experimental_get_compiler_ir(rows, zero, zero, zero, scales)  # type: ignore[attr-defined]
             yield text_of(stage="hlo"), text_of(stage="optimized_hlo")
 
     @contextmanager
@@ -135,30 +146,32 @@ class ReplicaStep:
         }
 
     def _accumulated(
-        self, gradients_of: Callable[..., Any], images: tf.Tensor, step: tf.Tensor
+        self, gradients_of: Callable[..., Any], rows: Rows, step: tf.Tensor
     ) -> tuple[Gradients, Numbers]:
         """Means over the parts of the batch, worked through one after another, so that memory holds one part at a time."""
-        size = images.shape[0] // self._parts
+        size = self._spec.batch_size_per_replica // self._parts
         total: tuple[Gradients, Numbers] | None = None
         for part in range(self._parts):
             before = [] if total is None else tf.nest.flatten(total)
             with tf.control_dependencies(before):
-                own = tf.identity(images[part * size : (part + 1) * size])
+                own = {
+                    name: tf.identity(array[part * size : (part + 1) * size]) for name, array in rows.items()
+                }
             # A tensor, not a number: XLA would compile the phase anew for each number.
-            found = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
-            total = found if total is None else tf.nest.map_structure(tf.add, total, found)
+            one = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
+            total = one if total is None else tf.nest.map_structure(tf.add, total, one)
         return total if self._parts == 1 else tf.nest.map_structure(lambda value: value / self._parts, total)  # type: ignore[return-value]
 
-    def _compiled(self, phase: Phase) -> Callable[..., Any]:
+    def _compiled(self, place: int) -> Callable[..., Any]:
         def gradients(
-            images: tf.Tensor, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
+            rows: Rows, step: tf.Tensor, replica: tf.Tensor, part: tf.Tensor, scales: Numbers
         ) -> Any:
-            return self.gradients(phase, images, step, replica, part, scales)
+            return self.gradients(place, rows, step, replica, part, scales)
 
         return tf.function(gradients, jit_compile=True) if self._spec.xla == "jit" else gradients
 
     def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
-        if self._spec.precision == "mixed_float16":
+        if self._task.is_loss_scaled:
             own = gradients
             gradients = self._clock.around(lambda: shared_overflow(own, network))
         self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
@@ -166,9 +179,9 @@ class ReplicaStep:
     def _rates(self, network: str) -> Numbers:
         """The rate, and in float16 the loss scale, of the update that comes next."""
         optimizer = self._optimizers[network]
-        numbers = {f"learning_rate_{network}": optimizer.learning_rate}
-        if self._spec.precision == "mixed_float16":
-            numbers[f"loss_scale_{network}"] = tf.convert_to_tensor(optimizer.dynamic_scale)
+        numbers = {of_network(LEARNING_RATE, network): optimizer.learning_rate}
+        if self._task.is_loss_scaled:
+            numbers[of_network(LOSS_SCALE, network)] = tf.convert_to_tensor(optimizer.dynamic_scale)
         return numbers
 
 
@@ -197,9 +210,16 @@ def weighted_gradient(
     return outputs
 
 
-def to_unit_range(images: tf.Tensor) -> tf.Tensor:
-    """uint8 0 to 255 → float32 -1 to 1, on the device, so that a quarter of the bytes travels."""
-    return tf.cast(images, tf.float32) / 127.5 - 1.0
+def _dense(gradient: Any, variable: Any) -> tf.Tensor:
+    """A gradient as a tensor: an embedding's comes as slices, and that of a weight that a loss does not touch not at all."""
+    if gradient is None:
+        return tf.zeros(variable.shape, variable.dtype)
+    return gradient if isinstance(gradient, tf.Tensor) else tf.convert_to_tensor(gradient)
+
+
+def mean_over_replicas(tensor: tf.Tensor) -> tf.Tensor:
+    """See `step_context.StepContext`."""
+    return tf.distribute.get_replica_context().all_reduce("mean", tensor)
 
 
 def replica_id() -> tf.Tensor:

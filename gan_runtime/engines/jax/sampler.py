@@ -1,0 +1,68 @@
+"""What the workload shows for given inputs: for the sample grids of an epoch, or for any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
+
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.fixed_inputs import SAMPLES, chunks, fixed_inputs
+from gan_runtime.engines.jax.arrays import AXIS, placed
+from gan_runtime.engines.jax.model import Model, State
+from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.rows import EVERYWHERE, Rows
+from gan_runtime.engines.jax.step import Numbers, ReplicaStep
+from gan_runtime.engines.task import Task
+from gan_runtime.workloads.step_context import step_scope
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Sampler:
+    """Asks the networks in equal chunks of at least SAMPLES rows, so that one program serves all."""
+
+    def __init__(self, task: Task, mesh: Mesh, model: Model, step: ReplicaStep, data: DataSet) -> None:
+        self._task, self._model, self._step = task, model, step
+        self._rows = SAMPLES + -SAMPLES % mesh.size
+        self._fixed = fixed_inputs(task.workload, task.options, data)
+        by_replica = PartitionSpec(AXIS)
+        self._shared = NamedSharding(mesh, by_replica)
+        specs = (EVERYWHERE, by_replica)
+        self._call = jax.jit(
+            jax.shard_map(self._on_replica, mesh=mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False)
+        )
+
+    def sample(self, state: State) -> Arrays:
+        """For the fixed inputs: named arrays (64, …)."""
+        return self.generate(state, self._fixed)
+
+    def generate(self, state: State, inputs: Mapping[str, NDArray[Any]]) -> Arrays:
+        """For any inputs (rows, …) of the names that the fixed ones have: named arrays (rows, …).
+
+        Raises:
+            ValueError: other names.
+        """
+        if set(inputs) != set(self._fixed):
+            raise ValueError(f"inputs are {', '.join(inputs)}, but needed are {', '.join(self._fixed)}.")
+        typed = {name: inputs[name].astype(array.dtype) for name, array in self._fixed.items()}
+        shown = [self._chunk(state, chunk, size) for chunk, size in chunks(typed, self._rows)]
+        return {name: np.concatenate([part[name] for part in shown]) for name in shown[0]}
+
+    def _chunk(self, state: State, inputs: Arrays, size: int) -> Arrays:
+        shown = self._call(state, placed(inputs, self._shared))
+        return {name: np.asarray(array)[:size] for name, array in shown.items()}
+
+    def _on_replica(self, state: State, inputs: Rows) -> Numbers:
+        task, networks = self._task, self._model.networks
+        if task.spec.samples_from == "ema":
+            networks = {**networks, task.entry.averaged: self._model.average}
+        noise = StepNoise(task.spec.seed, jnp.int32(0), jax.lax.axis_index(AXIS))
+        with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, kernels=None)):
+            shown = task.workload.show(task.options, networks, inputs)
+        return {name: jax.lax.all_gather(array, AXIS, tiled=True) for name, array in shown.items()}

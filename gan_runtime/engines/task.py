@@ -1,0 +1,59 @@
+"""What a run trains, worked out once from its options, its workload and the fields of its data, for both engines."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from gan_runtime.catalog import WorkloadEntry
+from gan_runtime.data.chosen import ChosenFields
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.step_plan import StepPlan, step_plan
+from gan_runtime.fields import Fields
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Program, Workload
+
+
+@dataclass(frozen=True)
+class Task:
+    """`options`: of the workload alone. `fields`: of a batch. `plan`: rows and updates of a step."""
+
+    spec: RunSpec
+    workload: Workload
+    entry: WorkloadEntry
+    options: Any
+    fields: Fields
+    program: Program
+    plan: StepPlan
+
+    @property
+    def is_loss_scaled(self) -> bool:
+        """Whether each loss has a factor of its own on the way back: half precision needs it."""
+        return self.spec.precision == "mixed_float16"
+
+    def networks(self) -> dict[str, Any]:
+        """New, untrained keras models by name."""
+        return self.workload.networks(self.options, self.fields)
+
+
+def task_of(spec: RunSpec, workload: Workload, fields: Fields, rows: int) -> Task:
+    """The task of a run on a set of `rows` training rows."""
+    program = workload.program(spec.of_workload, fields)
+    plan = step_plan(spec, program, rows)
+    return Task(spec, workload, spec.entry, spec.of_workload, fields, program, plan)
+
+
+def workload_of(spec: RunSpec) -> Workload:
+    """The workload that a run names; loads Keras."""
+    workload: Workload = importlib.import_module(spec.entry.module).WORKLOAD
+    return workload
+
+
+def read_by_workload(spec: RunSpec, data: DataSet) -> DataSet:
+    """The data set with those fields only that the run's workload reads.
+
+    Raises:
+        DatasetError: they do not fit the workload; the message gives the reason.
+    """
+    return ChosenFields(data, spec.entry.reads(spec.of_workload, data.fields))

@@ -1,0 +1,18 @@
+"""What layers and losses find in a step of TensorFlow on one replica, without an engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gan_runtime.engines.tf.step import input_gradient, weighted_gradient
+from gan_runtime.workloads.contract import Noise
+from gan_runtime.workloads.step_context import Kernels, StepContext
+
+
+def alone(noise: Noise, kernels: Kernels | None = None, loss_scaling: bool = False) -> StepContext:
+    """The mean over the replicas is the value itself."""
+
+    def mean(tensor: Any) -> Any:
+        return tensor
+
+    return StepContext(noise, kernels, input_gradient, weighted_gradient, mean, loss_scaling)

@@ -1,0 +1,148 @@
+"""Batches of any fields, and programs of any phases, in the TensorFlow engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.engines.image_order import RowOrder
+from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.fields import Fields
+from gan_runtime.workloads.contract import Program
+from tests.engines.conditional_gan import CONDITIONAL_GAN, ConditionalGan
+from tests.engines.showers import ENERGY, random_showers
+from tests.engines.small_engines import MakeEngine, Streamed, assert_close, assert_equal, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+SHOWERS = random_showers(40)
+
+
+def conditional(make: MakeEngine, replicas: int = 1, **options: Any) -> TfEngine:
+    return make(replicas, CONDITIONAL_GAN, data=SHOWERS, **options)
+
+
+def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> None:
+    engine = conditional(make)
+    numbers = RowOrder(1, engine._task.plan).rows(0, 1)[0]
+    assert numbers.shape == (2, 8), "two batches a step"
+    rows = next(engine._batches())
+    for place, phase in enumerate(engine._task.program.phases[:2]):
+        own, expected = engine._step.batch_of(rows, phase), SHOWERS.read(numbers[place])
+        assert {name: array.dtype for name, array in own.items()} == {
+            "images": tf.uint8,
+            "labels": tf.int32,
+            "energy": tf.float32,
+        }
+        assert all(np.array_equal(own[name], expected[name]) for name in expected)
+
+
+def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(make: MakeEngine) -> None:
+    whole = conditional(make)
+    expected = trained(whole, 3)
+    for other in (conditional(make, accumulation_steps=4), conditional(make, 2, accumulation_steps=2)):
+        assert_close(trained(other, 3), expected, 1e-5)
+        assert_close(other.state(), whole.state(), 1e-5)
+
+
+def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngine) -> None:
+    first, second = conditional(make, ema_decay=0.9), conditional(make, ema_decay=0.9, seed=1)
+    trained(first, 1)
+    second.load(first.state())
+    assert_equal(trained(second, 2), first.run(2).values)  # into the second epoch
+    assert_equal(second.state(), first.state())
+
+
+def test_the_numbers_of_a_step_on_two_replicas_are_the_same_every_time(make: MakeEngine) -> None:
+    """A critic's loss is on no way to its gradient: nothing else would keep it from being worked out with the new weights."""
+    engine = conditional(make, 2, optimizer="sgd")
+    begin = engine.state()
+    expected = trained(engine, 1, 3)
+    for _ in range(5):
+        engine.load(begin)
+        assert_equal({name: np.concatenate(runs) for name, runs in _runs(engine, 1, 3).items()}, expected)
+
+
+def _runs(engine: TfEngine, *calls: int) -> dict[str, list[np.ndarray]]:
+    runs = [engine.run(steps).values for steps in calls]
+    return {name: [values[name] for values in runs] for name in runs[0]}
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_streamed_rows_train_bit_by_bit_as_resident_ones(make: MakeEngine, replicas: int) -> None:
+    resident = conditional(make, replicas)
+    streamed = make(replicas, CONDITIONAL_GAN, data=Streamed(SHOWERS))
+    expected = trained(resident, 1, 3)
+    assert_equal(trained(streamed, 1, 3), expected)
+    assert_equal(streamed.state(), resident.state())
+
+
+class Repeating(ConditionalGan):
+    """Its program is one phase, twice."""
+
+    def program(self, options: Any, fields: Fields) -> Program:
+        phase = super().program(options, fields).phases[0]
+        return Program((phase, replace(phase, name="again")))
+
+
+def test_two_equal_phases_draw_different_noise(make: MakeEngine) -> None:
+    engine = make(1, Repeating(), data=SHOWERS)
+    rows = {name: tf.constant(array[:8]) for name, array in SHOWERS.resident.items()}
+    zero, scales = tf.constant(0), engine._step.loss_scales()
+    losses = [
+        float(engine._step.gradients(place, rows, zero, zero, zero, scales)[1]["loss_critic"])
+        for place in (0, 1, 0)
+    ]
+    assert losses[0] == losses[2] != losses[1]
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_probed_gradients_are_those_of_each_phase(make: MakeEngine, replicas: int) -> None:
+    probe = conditional(make, replicas).probe()
+    phases = {"discriminator": ("critic_0", "critic_1"), "generator": ("generator_0", "generator_1")}
+    norms = {
+        network: [probe.scores[f"gradient_norm_{network}@{phase}"] for phase in names]
+        for network, names in phases.items()
+    }
+    assert sum(name.startswith("gradient_norm_") for name in probe.scores) == 4
+    assert all(0.0 < first != second > 0.0 for first, second in norms.values())
+    drawn = {histogram.name for histogram in probe.histograms}
+    assert {"gradient@critic_1/discriminator", "gradient@generator_0/generator/pixels"} <= drawn
+    assert not [name for name in drawn if name.startswith("gradient/")]
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_judged_number_without_declared_ends_is_counted_from_its_lowest_to_its_highest(
+    make: MakeEngine, replicas: int
+) -> None:
+    probe = conditional(make, replicas).probe()
+    assert probe.scores["energy"] == pytest.approx((SHOWERS.resident[ENERGY] * 0.01 - 1.0).mean(), abs=1e-5)
+    (margin,) = [histogram for histogram in probe.histograms if histogram.name == "score/margin"]
+    assert (len(margin.counts), margin.counts.sum()) == (40, 40)
+    assert margin.counts[0] > 0
+    assert margin.counts[-1] > 0
+    middle = (margin.edges[:-1] + margin.edges[1:]) / 2
+    width = margin.edges[1] - margin.edges[0]
+    assert (margin.counts * middle).sum() / 40 == pytest.approx(probe.scores["gap"], abs=width / 2)
+
+
+def test_what_is_shown_holds_every_array_for_the_fixed_inputs(make: MakeEngine) -> None:
+    shown = conditional(make, replicas=3, batch_size_global=6).sample()
+    assert shown["images"].shape == (64, 8, 8, 1)
+    assert shown["labels"].tolist() == [number % 3 for number in range(64)]
+
+
+def test_a_step_changes_each_network_as_often_as_its_program_says(make: MakeEngine) -> None:
+    engine = make(1, Repeating(), data=SHOWERS)
+    assert engine.updates() == {"discriminator": 2}
+    before = engine.state()
+    trained(engine, 3)
+    state = engine.state()
+    assert [int(state[name]) for name in state if name.endswith("iteration")] == [6]
+    assert_equal(
+        {name: array for name, array in state.items() if name.startswith("generator/")},
+        {name: array for name, array in before.items() if name.startswith("generator/")},
+    )
