@@ -19,6 +19,9 @@ from gan_runtime.data import loading, prepared
 from gan_runtime.fields import labels
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
 from tests.own_pictures import encoded, picture, zipped
 
 Show = Callable[..., AppTest]
@@ -164,6 +167,16 @@ def test_a_folder_of_the_host_can_be_picked(
     app.selectbox(key="data.host.0").set_value("cats").run()
     app = previewed(app, home, wait_until)
     assert app.metric[0].value == "3"
+
+
+def test_a_run_that_waits_for_its_data_says_so_on_its_page(
+    show: Show, new_run: Callable[..., RunDir]
+) -> None:
+    run = new_run("quick-0001")
+    waits = StatusChange(status="queued", reason="waits for data set photos (40 %)", queue_rank=0.0)
+    journal.append(run.supervisor_journal, 1, waits)
+    app = show("live", run="quick-0001")
+    assert "Waits for data set photos (40 %)" in "".join(item.proto.body for item in app.get("html"))
 
 
 def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:
