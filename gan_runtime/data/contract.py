@@ -79,11 +79,6 @@ class ArraySet:
         """Never trained on."""
         return _length(self.kept_back)
 
-    @property
-    def images(self) -> NDArray[np.uint8]:
-        """The pictures to train on."""
-        return self.resident[IMAGES]
-
     def read(self, indices: Indices) -> dict[str, Array]:
         """See DataSet."""
         return {name: self.resident[name][indices] for name in self.fields}

@@ -52,17 +52,17 @@ def noise(count: int) -> np.ndarray:
 
 def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
     data = digits.load()
-    assert data.images.shape == (1_797, 28, 28, 1)
-    assert data.images.dtype == np.uint8
-    assert (data.images.min(), data.images.max()) == (0, 255)
-    assert 40 < data.images.mean() < 80
+    assert data.resident["images"].shape == (1_797, 28, 28, 1)
+    assert data.resident["images"].dtype == np.uint8
+    assert (data.resident["images"].min(), data.resident["images"].max()) == (0, 255)
+    assert 40 < data.resident["images"].mean() < 80
     assert (data.name, data.origin, data.note) == ("digits", "embedded in scikit-learn", "")
 
 
 def test_digits_are_those_of_scikit_learn_enlarged() -> None:
     inner = (
         digits.load()
-        .images[:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0]
+        .resident["images"][:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0]
         .astype(np.float32)
     )
     made_small = (
@@ -76,7 +76,7 @@ def test_digits_are_those_of_scikit_learn_enlarged() -> None:
 
 
 def test_digits_keep_a_black_margin_as_mnist_has() -> None:
-    images = digits.load().images[..., 0]
+    images = digits.load().resident["images"][..., 0]
     assert not images[:, :2].any()
     assert not images[:, -2:].any()
     assert not images[:, :, :2].any()
@@ -99,7 +99,7 @@ def test_digits_know_which_digit_each_picture_is() -> None:
 def test_all_digits_are_trained_on_so_the_held_out_ones_are_among_them() -> None:
     data = digits.load()
     assert (data.rows, data.held_out) == (1_797, 0)
-    assert np.array_equal(data.read_held_out(5)["images"], data.images[:5])
+    assert np.array_equal(data.read_held_out(5)["images"], data.resident["images"][:5])
 
 
 def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
@@ -107,7 +107,7 @@ def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
     rows = data.read(np.array([7, 3, 7]))
     assert list(rows) == ["images", "labels"]
     assert rows["labels"].tolist() == [7, 3, 7]
-    assert np.array_equal(rows["images"], data.images[[7, 3, 7]])
+    assert np.array_equal(rows["images"], data.resident["images"][[7, 3, 7]])
 
 
 # ---- IDX files --------------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
 def test_idx_files_are_read_plain_and_compressed(folder: Path, write_idx: WriteIdx, name: str) -> None:
     path = write_idx(folder / name, pictures(3))
     data = loading.load("mnist")
-    assert np.array_equal(data.images[..., 0], pictures(3))
+    assert np.array_equal(data.resident["images"][..., 0], pictures(3))
     assert (data.name, data.origin, data.note) == ("mnist", str(path), "")
     known = loading.availability("mnist")
     assert (known.ready, known.images, known.origin) == (True, 3, str(path))
@@ -128,7 +128,7 @@ def test_idx_files_are_read_plain_and_compressed(folder: Path, write_idx: WriteI
 def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TEST, pictures(2))
     data = loading.load("mnist")
-    assert len(data.images) == 2
+    assert len(data.resident["images"]) == 2
     assert data.note == f"{folder} has only the test files: training on these 10,000 images."
     assert loading.availability("mnist").note == data.note
 
@@ -136,7 +136,7 @@ def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx)
 def test_training_files_win_over_test_files(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TEST, pictures(2))
     write_idx(folder / (TRAIN + ".gz"), pictures(3))
-    assert (len(loading.load("mnist").images), loading.load("mnist").note) == (3, "")
+    assert (len(loading.load("mnist").resident["images"]), loading.load("mnist").note) == (3, "")
 
 
 def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(
@@ -415,7 +415,8 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
         labels.write_bytes(gzip.compress(b"\x00\x00\x08\x01" + b"\x00\x00\x00\x03" + b"\x00" * 3))
     code = (
         "from gan_runtime.data import loading; data = loading.load('fashion_mnist');"
-        "print(data.images.shape, data.images.dtype, data.images[2, 1, 0, 0], data.held_out, len(data.fields), data.origin)"
+        "images = data.resident['images']; "
+        "print(images.shape, images.dtype, images[2, 1, 0, 0], data.held_out, len(data.fields), data.origin)"
     )
     child = _child(["-c", code])
     assert child.stdout.splitlines()[-1:] == ["(3, 28, 28, 1) uint8 20 3 2 Keras' cache"], child.stderr

@@ -224,4 +224,4 @@ def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:
 def test_stacked_digits_have_a_thousand_modes_and_are_the_same_everywhere() -> None:
     data, again = stacked_digits.load(), stacked_digits.load()
     assert len(set(data.resident["labels"])) == 1_000
-    assert np.array_equal(data.images, again.images)
+    assert np.array_equal(data.resident["images"], again.resident["images"])

@@ -92,7 +92,7 @@ def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
     compiled = "\n".join(clusters)
     assert [part for part in OF_THE_STEP if part not in compiled] == []
 
-    engine = make(images=loading.load("digits").images, **options)
+    engine = make(images=loading.load("digits").resident["images"], **options)
     assert_close(recorded(run), trained(engine, 3), 1e-4)
 
 
