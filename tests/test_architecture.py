@@ -213,10 +213,11 @@ def literals(path: Path) -> set[str]:
 
 
 def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
-    """Training, store and dashboard read them from the catalog, so that another GAN needs no line there."""
+    """Engines, training, store and dashboard read them from the catalog, so that another GAN needs no line there."""
     names = names_of_the_catalog()
     assert {"generator", "loss_generator", "update_ratio_discriminator", "score/real"} <= names
-    files = python_files("gan_runtime/training", "gan_runtime/store", "gan_runtime/cli", "dashboard", "pages")
+    rooms = ("engines", "training", "store", "pictures", "jobs", "surface", "cli", "runtime")
+    files = python_files(*(f"gan_runtime/{room}" for room in rooms), "dashboard", "pages")
     read = [path for path in files if not any(path.is_relative_to(place) for place in NAMED_AS_IN_THE_PAPER)]
     assert len(read) > 100, "this rule looks in the wrong place"
     assert {str(path): sorted(found) for path in read if (found := literals(path) & names)} == {}
