@@ -5,7 +5,7 @@ Parameter and activation counts feed the memory estimate of the Launch page; a t
 
 from __future__ import annotations
 
-from gan_runtime.catalog import pairs
+from gan_runtime.catalog import dcgan, pairs
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
 from gan_runtime.fields import IMAGES, LABELS, labels, pictures
 
@@ -42,6 +42,23 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         reads=pairs.reads_digits,
         batches=pairs.batches,
         size=lambda _options, _fields: Size(2_543_809, 131_000),
+        rules=pairs.RULES,
+    ),
+    "dcgan": WorkloadEntry(
+        title="DCGAN for any pictures",
+        summary="For 28 to 128 pixels, grey or RGB, with the width of your choice; conditional where the data set has labels.",
+        source="Radford et al. 2016, arXiv:1511.06434; labels: Miyato and Koyama 2018, arXiv:1802.05637",
+        module="gan_runtime.workloads.dcgan",
+        options=dcgan.DcganOptions,
+        networks=pairs.NETWORKS,
+        metrics=pairs.METRICS,
+        panels=pairs.PANELS,
+        judgements=pairs.JUDGEMENTS,
+        pictures=dcgan.PICTURES,
+        averaged="generator",
+        reads=dcgan.reads,
+        batches=pairs.batches,
+        size=dcgan.size,
         rules=pairs.RULES,
     ),
     "mlp_gan": WorkloadEntry(

@@ -1,7 +1,8 @@
-"""Unconditional GANs of two networks, a generator and a discriminator of pictures: their step, and what is looked at.
+"""GANs of two networks, a generator and a discriminator of pictures: their step, and what is looked at.
 
-A step trains both together from ONE forward pass, or in turn. Latents z: float32 (B, latent size), standard normal.
-Generator z → pictures (B, height, width, channels) in [-1, 1]; discriminator pictures → logits (B, 1).
+A step trains both together from ONE forward pass, or in turn. Latents z: float32 (B, latent size), standard normal; labels y,
+where the data set has them: int32 (B,). Generator z (, y) → pictures (B, height, width, channels) in [-1, 1]; discriminator
+pictures (, y) → logits (B, 1).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.fields import IMAGES, Fields
+from gan_runtime.fields import IMAGES, LABELS, Fields
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import (
     Arrays,
@@ -41,7 +42,8 @@ from gan_runtime.workloads.losses import (
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LOSS_GENERATOR, LOSS_DISCRIMINATOR = "loss_generator", "loss_discriminator"
-LATENTS = "latents"
+LATENTS, CLASS_IMAGES = "latents", "class_images"
+COLUMNS, MOST_CLASSES = 8, 20  # of the grid that shows each class
 UNDECIDED = 0.5  # D's score between "fake" and "real"
 
 FOLLOW_G = Update(GENERATOR, LOSS_GENERATOR)
@@ -51,21 +53,26 @@ FOLLOW_D = Update(DISCRIMINATOR, LOSS_DISCRIMINATOR)
 OPPOSE_D = Update(GENERATOR, LOSS_DISCRIMINATOR, loss_when_scaled=LOSS_GENERATOR)
 
 
-@dataclass(frozen=True)
-class UnconditionalPair:
-    """See `contract.Workload`.
+class Pair:
+    """See `contract.Workload`. Where a batch has labels, both networks are conditional: they take [values, labels].
 
-    `each_image_alone`: D's logit depends on that picture only (no batch norm in D). Then both losses can share one backward
-    pass through D: their gradients differ by a factor for each picture.
+    Generated pictures of a step have the labels of its real ones, so that both have the same shares of the classes.
     """
 
-    latent_size: int
-    make_networks: Callable[[], dict[str, Any]]
-    each_image_alone: bool = False
-
-    def networks(self, options: PairOptions, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
+    def networks(self, options: Any, fields: Fields) -> dict[str, Any]:
         """{"generator": …, "discriminator": …}, new and untrained."""
-        return self.make_networks()
+        raise NotImplementedError
+
+    def latent_size_of(self, options: Any) -> int:
+        """Numbers of one latent."""
+        raise NotImplementedError
+
+    def judges_each_alone(self, options: Any) -> bool:
+        """Whether D's logit depends on that picture only (no batch norm in D).
+
+        Then both losses can share one backward pass through D: their gradients differ by a factor for each picture.
+        """
+        raise NotImplementedError
 
     def program(self, options: PairOptions, fields: Fields) -> Program:  # noqa: ARG002
         """One phase that updates both networks, or k for the discriminator and one for the generator."""
@@ -75,19 +82,29 @@ class UnconditionalPair:
         return Program((*(self._discriminator(options, batch) for batch in steps), self._generator(options)))
 
     def inputs(self, options: PairOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
-        """{"latents": float32 (B, latent size)}."""
-        return {LATENTS: noise.normal(rows[IMAGES].shape[0], self.latent_size)}
+        """{"latents": float32 (B, latent size)}, and the labels of the rows."""
+        latents = noise.normal(rows[IMAGES].shape[0], self.latent_size_of(options))
+        return {LATENTS: latents} | {name: rows[name] for name in (LABELS,) if name in rows}
 
     def fixed_inputs(
         self,
-        options: PairOptions,  # noqa: ARG002
-        fields: Fields,  # noqa: ARG002
+        options: PairOptions,
+        fields: Fields,
         rows: Arrays,  # noqa: ARG002
         random: np.random.RandomState,
         count: int,
     ) -> dict[str, NDArray[Any]]:
-        """{"latents": float32 (count, latent size)}: the same place in the grids of two runs shows the same latent."""
-        return {LATENTS: random.standard_normal((count, self.latent_size)).astype(np.float32)}
+        """{"latents": float32 (count, latent size)}: the same place in the grids of two runs shows the same latent.
+
+        With labels: COLUMNS rows of each of the first MOST_CLASSES classes, whose columns share a latent.
+        """
+        size = self.latent_size_of(options)
+        if LABELS not in fields:
+            return {LATENTS: random.standard_normal((count, size)).astype(np.float32)}
+        classes = min(len(fields[LABELS].classes), MOST_CLASSES)
+        latents = random.standard_normal((COLUMNS, size)).astype(np.float32)
+        labels = np.repeat(np.arange(classes, dtype=np.int32), COLUMNS)  # 0 0 0 … 1 1 1 …
+        return {LATENTS: np.tile(latents, (classes, 1)), LABELS: labels}
 
     def show(
         self,
@@ -96,20 +113,21 @@ class UnconditionalPair:
         inputs: Batch,
         training: bool = False,
     ) -> Mapping[str, Tensor]:
-        """{"images": float32 (B, height, width, channels) in [-1, 1]}."""
-        return {IMAGES: ops.cast(networks[GENERATOR](inputs[LATENTS], training=training), "float32")}
+        """{"images": float32 (B, height, width, channels) in [-1, 1]}; with labels {"class_images": …, "labels": …}."""
+        images = _pictures(networks, inputs, training)
+        return {CLASS_IMAGES: images, LABELS: inputs[LABELS]} if LABELS in inputs else {IMAGES: images}
 
-    def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
+    def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
         """D's scores, the share that it judges rightly, and how far pictures differ from each other.
 
         The spread of generated pictures is taken in training mode: stored batch-norm statistics lag behind at first and
         flatten every picture.
         """
-        fake = self.show(options, networks, inputs)[IMAGES]
-        varied = self.show(options, networks, inputs, training=True)[IMAGES]
+        fake, varied = _pictures(networks, inputs), _pictures(networks, inputs, training=True)
+        discriminator = networks[DISCRIMINATOR]
         scores = {
-            "real": probability_real(networks[DISCRIMINATOR](rows[IMAGES], training=False)),
-            "fake": probability_real(networks[DISCRIMINATOR](fake, training=False)),
+            "real": probability_real(discriminator(_with_labels(rows[IMAGES], rows), training=False)),
+            "fake": probability_real(discriminator(_with_labels(fake, rows), training=False)),
         }
         right = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
         return Judged(
@@ -122,43 +140,77 @@ class UnconditionalPair:
     # ---- the phases -----------------------------------------------------------------------------------------------
 
     def _both(self, options: PairOptions) -> Phase:
+        alone = self.judges_each_alone(options)
+
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            generated = self._generated(networks, batch, noise)
+            generated = self._generated(options, networks, batch, noise)
             context, fake_loss = step_context.current(), bce_fake
-            if self.each_image_alone and not context.loss_scaling:
+            if alone and not context.loss_scaling:
                 fake_loss = bce_fake_for_both
                 logits = context.weighted_gradient(
-                    lambda images: networks[DISCRIMINATOR](images, training=True),
+                    lambda images: _logits(networks, images, batch),
                     generated,
                     lambda logits: generator_over_discriminator(logits, options.generator_loss),
                 )
             else:
-                logits = networks[DISCRIMINATOR](generated, training=True)
-            critic = _critic(networks, batch[IMAGES], logits, options, fake_loss)
+                logits = _logits(networks, generated, batch)
+            critic = _critic(networks, batch, logits, options, fake_loss)
             return Forward(
                 {LOSS_GENERATOR: _generator_loss(logits, options), **critic.losses}, critic.scalars
             )
 
-        return Phase("both", forward, (OPPOSE_D if self.each_image_alone else FOLLOW_G, FOLLOW_D))
+        return Phase("both", forward, (OPPOSE_D if alone else FOLLOW_G, FOLLOW_D))
 
     def _discriminator(self, options: PairOptions, batch_number: int) -> Phase:
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            generated = ops.stop_gradient(self._generated(networks, batch, noise))
-            return _critic(
-                networks, batch[IMAGES], networks[DISCRIMINATOR](generated, training=True), options
-            )
+            generated = ops.stop_gradient(self._generated(options, networks, batch, noise))
+            return _critic(networks, batch, _logits(networks, generated, batch), options)
 
         return Phase(f"discriminator_{batch_number + 1}", forward, (FOLLOW_D,), batch_number)
 
     def _generator(self, options: PairOptions) -> Phase:
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            logits = networks[DISCRIMINATOR](self._generated(networks, batch, noise), training=True)
+            logits = _logits(networks, self._generated(options, networks, batch, noise), batch)
             return Forward({LOSS_GENERATOR: _generator_loss(logits, options)})
 
         return Phase("generator", forward, (FOLLOW_G,))
 
-    def _generated(self, networks: Networks, batch: Batch, noise: Noise) -> Tensor:
-        return networks[GENERATOR](noise.normal(batch[IMAGES].shape[0], self.latent_size), training=True)
+    def _generated(self, options: PairOptions, networks: Networks, batch: Batch, noise: Noise) -> Tensor:
+        latents = noise.normal(batch[IMAGES].shape[0], self.latent_size_of(options))
+        return networks[GENERATOR](_with_labels(latents, batch), training=True)
+
+
+@dataclass(frozen=True)
+class UnconditionalPair(Pair):
+    """Two networks of one size, whatever the options and the data set say."""
+
+    latent_size: int
+    make_networks: Callable[[], dict[str, Any]]
+    each_image_alone: bool = False
+
+    def networks(self, options: PairOptions, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
+        """{"generator": …, "discriminator": …}, new and untrained."""
+        return self.make_networks()
+
+    def latent_size_of(self, options: PairOptions) -> int:  # noqa: ARG002
+        """That of the workload."""
+        return self.latent_size
+
+    def judges_each_alone(self, options: PairOptions) -> bool:  # noqa: ARG002
+        """As the workload promises."""
+        return self.each_image_alone
+
+
+def _with_labels(values: Tensor, rows: Batch) -> Tensor:
+    return [values, rows[LABELS]] if LABELS in rows else values
+
+
+def _pictures(networks: Networks, inputs: Batch, training: bool = False) -> Tensor:
+    return ops.cast(networks[GENERATOR](_with_labels(inputs[LATENTS], inputs), training=training), "float32")
+
+
+def _logits(networks: Networks, images: Tensor, batch: Batch) -> Tensor:
+    return networks[DISCRIMINATOR](_with_labels(images, batch), training=True)
 
 
 def spread(images: Tensor) -> Tensor:
@@ -174,20 +226,19 @@ def spread(images: Tensor) -> Tensor:
 
 def _critic(
     networks: Networks,
-    images: Tensor,
+    batch: Batch,
     fake: Tensor,
     options: PairOptions,
     fake_loss: Callable[[Tensor], Tensor] = bce_fake,
 ) -> Forward:
     """D's loss and mean scores, from its logits of the generated pictures and a pass over the real ones."""
-    discriminator = networks[DISCRIMINATOR]
-    real = discriminator(images, training=True)
+    real = _logits(networks, batch[IMAGES], batch)
     loss = bce_real(real, 1.0 - options.label_smoothing) + fake_loss(fake)
     scalars = {"d_real": ops.mean(probability_real(real)), "d_fake": ops.mean(probability_real(fake))}
     if options.r1_weight > 0.0:
         # Without dropout: the penalty is about the slope of D itself, not of one random thinning of it.
         slope = step_context.current().input_gradient(
-            lambda inputs: discriminator(inputs, training=False), images
+            lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False), batch[IMAGES]
         )
         scalars["r1_penalty"] = r1_penalty(slope)
         loss = loss + options.r1_weight * scalars["r1_penalty"]

@@ -54,7 +54,7 @@ def exchange(request: pytest.FixtureRequest) -> None:
 def make(new_group: Callable[[], None]) -> MakeEngine:
     """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch. Or on other `data`."""
     from gan_runtime.engines.tf.distribute import TfEngine
-    from gan_runtime.workloads import mlp_gan
+    from gan_runtime.workloads import dcgan, mlp_gan
 
     def call(
         replicas: int,
@@ -64,10 +64,10 @@ def make(new_group: Callable[[], None]) -> MakeEngine:
         **options: Any,
     ) -> TfEngine:
         new_group()
-        spec = RunSpec.parse(
-            {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32", **options}
-        )
         chosen = workload or mlp_gan.WORKLOAD
+        named = {"workload": "dcgan"} if chosen is dcgan.WORKLOAD else {}
+        given_options = {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32"}
+        spec = RunSpec.parse({**given_options, **named, **options})
         given = random_images(40, side_of(chosen)) if images is None else images
         return kept(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
 

@@ -73,7 +73,9 @@ Data = np.ndarray | DataSet  # pictures, or a whole set
 def _engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
     spec = RunSpec.parse(
-        {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7, **options}
+        {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
+        | ({"workload": "dcgan"} if workload == "dcgan" else {})
+        | options
     )
     chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
     rows = picture_set("random", data, "test") if isinstance(data, np.ndarray) else data

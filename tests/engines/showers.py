@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gan_runtime.data.contract import ArraySet
@@ -24,3 +26,9 @@ def random_showers(rows: int, pixels: int = 8) -> ArraySet:
         ENERGY: random.uniform(0.0, 200.0, rows).astype(np.float32),
     }
     return ArraySet("showers", {**FIELDS, IMAGES: pictures(pixels, pixels, 1)}, arrays, "test")
+
+
+def without_energy(showers: ArraySet) -> ArraySet:
+    """Pictures and labels alone."""
+    kept = {name: field for name, field in showers.fields.items() if name != ENERGY}
+    return replace(showers, fields=kept, resident={name: showers.resident[name] for name in kept})

@@ -12,12 +12,12 @@ from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.tf import probes as tf_probes
 from gan_runtime.engines.tf import sampler as tf_sampler
 from gan_runtime.engines.tf import step as tf_step
-from gan_runtime.workloads import dcgan_mnist, mlp_gan
+from gan_runtime.workloads import dcgan, dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
 from tests.engines import same_noise
 from tests.engines.conditional_gan import CONDITIONAL_GAN
 from tests.engines.jax_process import JaxProcess
-from tests.engines.showers import random_showers
+from tests.engines.showers import random_showers, without_energy
 from tests.engines.small_engines import (
     MakeEngine,
     assert_close,
@@ -35,6 +35,7 @@ WORKLOADS: dict[str, Workload] = {
     "mlp_gan": mlp_gan.WORKLOAD,
     "tiny": TINY_GAN,
     "conditional": CONDITIONAL_GAN,
+    "dcgan": dcgan.WORKLOAD,
 }
 # With plain SGD at rate 1 the weights of one step move by the gradient itself.
 GRADIENTS = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
@@ -88,6 +89,14 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
         {**CALMLY, "replicas": 2, "accumulation_steps": 2},
         3,
     ),
+    "pictures of three classes, with batch norm of all replicas in both networks": (
+        "dcgan",
+        {
+            **{**GRADIENTS, "base_channels": 4, "latent_size": 8, "discriminator_norm": "batch"},
+            **{"replicas": 2, "batch_norm": "synchronised"},
+        },
+        1,
+    ),
 }
 
 
@@ -118,6 +127,8 @@ class SameNoise:
 def _set_of(workload: str) -> DataSet:
     if workload == "conditional":
         return random_showers(40)
+    if workload == "dcgan":
+        return without_energy(random_showers(40, pixels=28))
     return picture_set("random", random_images(40, side_of(WORKLOADS[workload])), "test")
 
 

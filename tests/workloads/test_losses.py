@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from gan_runtime.workloads.losses import bce_fake, bce_real, minimax_generator, probability_real, r1_penalty
+from gan_runtime.workloads.losses import (
+    bce_fake,
+    bce_real,
+    generator_over_discriminator,
+    minimax_generator,
+    probability_real,
+    r1_penalty,
+)
 
 pytestmark = pytest.mark.usefixtures("cores")
 LN_2 = 0.6931471805599453
@@ -95,3 +102,22 @@ def test_smoothed_labels_cost_least_where_d_says_the_target() -> None:
 def test_the_r1_penalty_is_half_the_mean_of_the_squared_norms() -> None:
     slopes = np.asarray([[[3.0, 4.0]], [[0.0, 1.0]]], np.float32)
     assert float(r1_penalty(slopes)) == pytest.approx((25.0 + 1.0) / 4.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "logit", "expected"),
+    [
+        (
+            "non_saturating",
+            0.0,
+            -1.0,
+        ),  # G's gradient -sigmoid(-l), D's sigmoid(l): equal and opposite where D is undecided
+        ("non_saturating", 2.0, -math.exp(-2.0)),
+        ("non_saturating", -2.0, -math.exp(2.0)),
+        ("minimax", 2.0, -1.0),
+    ],
+)
+def test_the_generators_gradient_is_so_many_times_the_discriminators(
+    kind: str, logit: float, expected: float
+) -> None:
+    assert float(generator_over_discriminator(logits(logit), kind)[0, 0]) == pytest.approx(expected, rel=1e-5)

@@ -10,16 +10,19 @@ import pytest
 
 from gan_runtime import catalog
 from gan_runtime.catalog import WorkloadEntry
+from gan_runtime.catalog.dcgan import DcganOptions
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.workloads import dcgan_mnist
+from gan_runtime.fields import pictures
+from gan_runtime.workloads import dcgan, dcgan_mnist
 from gan_runtime.workloads.contract import Networks, Phase, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
-from gan_runtime.workloads.pair import UnconditionalPair
+from gan_runtime.workloads.pair import Pair, UnconditionalPair
 from gan_runtime.workloads.step_context import step_scope
 from tests.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 IMAGES = 6
+FIELDS = {"images": pictures(28, 28, 1)}
 LN_2 = 0.6931471805599453
 
 
@@ -59,7 +62,7 @@ def entry(request: pytest.FixtureRequest) -> WorkloadEntry:
 
 
 @pytest.fixture
-def workload(entry: WorkloadEntry) -> UnconditionalPair:
+def workload(entry: WorkloadEntry) -> Pair:
     """Its workload."""
     return importlib.import_module(entry.module).WORKLOAD
 
@@ -70,16 +73,21 @@ def batch() -> dict[str, np.ndarray]:
     return {"images": np.random.default_rng(2).uniform(-1, 1, (IMAGES, 28, 28, 1)).astype(np.float32)}
 
 
+def options_of(workload: Workload, **options: Any) -> PairOptions:
+    """Defaults but for `options`."""
+    return (DcganOptions if workload is dcgan.WORKLOAD else PairOptions)(**options)
+
+
 def networks_of(workload: Workload) -> dict[str, Any]:
-    return workload.networks(PairOptions(), {})
+    return workload.networks(options_of(workload), FIELDS)
 
 
 def phases_of(workload: Workload, **options: Any) -> tuple[Phase, ...]:
-    return workload.program(PairOptions(**options), {}).phases
+    return workload.program(options_of(workload, **options), FIELDS).phases
 
 
-def latents(workload: UnconditionalPair) -> np.ndarray:
-    return PlainNoise().normal(IMAGES, workload.latent_size)
+def latents(workload: Pair) -> np.ndarray:
+    return PlainNoise().normal(IMAGES, workload.latent_size_of(options_of(workload)))
 
 
 def output_shapes(network: Any) -> list[tuple[str, tuple[int, ...]]]:
@@ -91,14 +99,14 @@ def test_the_catalog_counts_the_batches_and_networks_of_the_program(
     entry: WorkloadEntry, workload: Workload, k: int
 ) -> None:
     options = entry.options(**({"updates": "in_turn", "discriminator_steps": k} if k > 1 else {}))
-    program = workload.program(options, {})
+    program = workload.program(options, FIELDS)
     assert program.batches == entry.batches(options) == k
     assert program.updates_of("discriminator") == k
     assert set(program.networks) == {network.name for network in entry.networks} == set(networks_of(workload))
     assert entry.averaged in program.networks
 
 
-def test_the_generator_makes_images_in_the_range_of_tanh(workload: UnconditionalPair) -> None:
+def test_the_generator_makes_images_in_the_range_of_tanh(workload: Pair) -> None:
     images = np.asarray(networks_of(workload)["generator"](latents(workload) * 30, training=False))
     assert images.shape == (IMAGES, 28, 28, 1)
     assert images.dtype == np.float32
@@ -149,10 +157,12 @@ def test_the_logit_of_an_image_depends_on_no_other_image(
 
 
 def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range(
-    entry: WorkloadEntry, workload: UnconditionalPair, batch: dict[str, np.ndarray]
+    entry: WorkloadEntry, workload: Pair, batch: dict[str, np.ndarray]
 ) -> None:
     with step_scope(alone(PlainNoise())):
-        judged = workload.judge(PairOptions(), networks_of(workload), batch, {"latents": latents(workload)})
+        judged = workload.judge(
+            options_of(workload), networks_of(workload), batch, {"latents": latents(workload)}
+        )
     assert set(judged.values) == {judgement.name for judgement in entry.judgements}
     for judgement in entry.judgements:
         values = np.asarray(judged.values[judgement.name])
@@ -164,18 +174,18 @@ def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range(
 
 
 def test_what_is_shown_is_the_same_twice_and_is_what_the_pictures_ask_for(
-    entry: WorkloadEntry, workload: UnconditionalPair
+    entry: WorkloadEntry, workload: Pair
 ) -> None:
     networks, inputs = networks_of(workload), {"latents": latents(workload)}
-    first, second = (workload.show(PairOptions(), networks, inputs) for _ in range(2))
-    assert {name for picture in entry.pictures for name in picture.arrays} <= set(first)
+    first, second = (workload.show(options_of(workload), networks, inputs) for _ in range(2))
+    assert [picture.name for picture in entry.pictures if set(picture.arrays) <= set(first)] == ["samples"]
     assert np.asarray(first["images"]).shape == (IMAGES, 28, 28, 1)
     assert np.array_equal(np.asarray(first["images"]), np.asarray(second["images"]))
 
 
 def test_the_catalog_knows_the_number_of_weights(entry: WorkloadEntry, workload: Workload) -> None:
     counted = sum(network.count_params() for network in networks_of(workload).values())
-    assert counted == entry.size(PairOptions(), {}).parameters
+    assert counted == entry.size(entry.options(), FIELDS).parameters
 
 
 def test_the_catalog_estimates_the_activations_within_a_factor_of_two(
@@ -188,7 +198,7 @@ def test_the_catalog_estimates_the_activations_within_a_factor_of_two(
         for name, network in networks.items()
         for _, shape in output_shapes(network)
     )
-    assert 0.5 < entry.size(PairOptions(), {}).activations_per_row / kept < 2
+    assert 0.5 < entry.size(entry.options(), FIELDS).activations_per_row / kept < 2
 
 
 def test_the_dcgan_generator_is_that_of_table_1() -> None:

@@ -1,0 +1,83 @@
+"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, trains on both engines and is seen on Live."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "adding-a-workload.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"```python\n# (\S+?)(?:, in WORKLOADS)?\n(.*?)```", re.DOTALL)
+OPTIONS = {"workload": "wgan_gp", "batch_size_global": 128, "epochs": 2, "accelerator": "cpu", "replicas": 2}
+LIVE = """
+import sys
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("dashboard/frame/navigation.py", default_timeout=120)
+app.switch_page(str(Path("pages/live.py").resolve()))
+app.query_params["run"] = sys.argv[1]
+app.run()
+assert not app.exception, app.exception
+print([chart.proto.spec for chart in app.get("vega_lite_chart")])
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The project with the page's two files, and its line in the catalog."""
+    root = tmp_path / "project"
+    for folder in ("gan_runtime", "dashboard", "pages"):
+        shutil.copytree(REPOSITORY / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    blocks = BLOCK.findall(PAGE)
+    assert [path for path, _ in blocks] == [
+        "gan_runtime/catalog/wgan_gp.py",
+        "gan_runtime/workloads/wgan_gp.py",
+        "gan_runtime/catalog/__init__.py",
+    ]
+    for path, code in blocks[:2]:
+        (root / path).write_text(code, encoding="utf-8")
+    catalog = root / blocks[2][0]
+    text = catalog.read_text(encoding="utf-8").replace("import dcgan, pairs", "import dcgan, pairs, wgan_gp")
+    opening = "WORKLOADS: dict[str, WorkloadEntry] = {\n"
+    catalog.write_text(text.replace(opening, opening + blocks[2][1]), encoding="utf-8")
+    return root
+
+
+def ask(root: Path, *words: str) -> str:
+    """What the copied project says."""
+    environment = {**os.environ, "PYTHONPATH": str(root), HOME_VARIABLE: str(root / "home")}
+    environment.pop("GAN_DATA_DIR", None)
+    child = subprocess.run(
+        [sys.executable, *words],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert child.returncode == 0, child.stdout + child.stderr
+    return child.stdout
+
+
+def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(copy: Path) -> None:
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    for engine in ("tensorflow", "jax"):
+        assert "finished" in ask(copy, "-m", "gan_runtime", "train", *options, f"--set=engine={engine}")
+    runs = sorted(path.name for path in (copy / "home" / "runs").iterdir() if not path.name.startswith("."))
+    assert len(runs) == 2
+    for run in runs:
+        journal = (copy / "home" / "runs" / run / "journal-0.jsonl").read_text(encoding="utf-8")
+        rows = [json.loads(line) for line in journal.splitlines()]
+        values = [row["values"] for row in rows if row["kind"] == "scalars"]
+        assert {"loss_generator", "loss_critic", "wasserstein"} <= set(values[0])
+        live = ask(copy, "-c", LIVE, run)
+        assert "Distance" in live, "the panel that the page declares"
