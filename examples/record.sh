@@ -29,7 +29,6 @@ study "Batch size on MNIST" batch_size --values 64,128,256,512 --repeats 3 "${re
 study "Replicas on MNIST" replicas --values 1,8 --repeats 3 "${short[@]}"
 study "Precision on MNIST" precision --values float32,mixed_bfloat16 --repeats 3 "${short[@]}" "${profiled[@]}"
 study "XLA on MNIST" xla --values off,jit,autocluster --repeats 3 "${short[@]}" "${profiled[@]}"
-study "Devices on MNIST" devices --values cpu:1,cpu:8 --repeats 3 "${repaired[@]}" --set batch_size_global=32 --set epochs=2
 study "Rate schedule on MNIST" schedule --repeats 1 "${repaired[@]}" --set batch_size_global=128 --set replicas=8 \
     --set epochs=12 --set restart_epochs=4
 
@@ -40,5 +39,6 @@ if ! grep -qsF paper-512-repaired "$home"/runs/paper-*/spec.json; then
     gan surface "$(basename "$(ls -d "$home"/runs/paper-* | tail -1)")"
 fi
 
+.venv/bin/python examples/fewer_greys.py "$home"
 mapfile -t runs < <(ls "$home/runs")
 gan bundle "${runs[@]}" --to examples/paper.zip --prefix example- --overwrite
