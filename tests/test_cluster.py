@@ -27,12 +27,12 @@ for case in sys.stdin.read().splitlines():
     os.environ.pop("TF_CONFIG", None)
     os.environ.update(variables)
     try:
-        place = import_module("gan_runtime.engines." + sys.argv[1]).place(workers)
+        place = import_module("gan_runtime.engines." + sys.argv[1] + ".cluster").place(workers)
         cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster")
         print(json.dumps([place.rank, place.workers, place.chiefs, cluster]))
     except AcceleratorError as error:
         print(json.dumps(str(error)))
-assert sys.argv[1] == "tf_cluster" or not {"tensorflow", "jax"} & set(sys.modules)  # flags for JAX are set later
+assert sys.argv[1] == "tf" or not {"tensorflow", "jax"} & set(sys.modules)  # flags for JAX are set later
 """
 
 
@@ -41,7 +41,7 @@ def places(engine: str, *cases: tuple[dict[str, str], int]) -> list[Any]:
     environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
     text = "\n".join(json.dumps(case) for case in cases)
     child = subprocess.run(
-        [sys.executable, "-c", FIND, f"{engine}_cluster"],
+        [sys.executable, "-c", FIND, engine],
         input=text,
         env=environment,
         capture_output=True,

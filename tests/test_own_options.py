@@ -192,9 +192,9 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         (
             {"workload": "later_gan", "later_gan": {"beauty": 1}, "label_smoothing": 0.1},
             "workload",
-            "workload is 'later_gan', but allowed is dcgan_mnist, mlp_gan",
+            "workload is 'later_gan', but allowed is dcgan_mnist, dcgan, mlp_gan",
         ),
-        ({"workload": ["x"]}, "workload", "workload is ['x'], but allowed is dcgan_mnist, mlp_gan"),
+        ({"workload": ["x"]}, "workload", "workload is ['x'], but allowed is dcgan_mnist, dcgan, mlp_gan"),
     ],
 )
 def test_a_wrong_place_is_named_with_what_to_do(given: dict[str, Any], field: str, sentence: str) -> None:
@@ -209,7 +209,7 @@ def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str)
         "leave it out, or use workload=stranger."
     }
     assert messages({"workload": stranger, "r1_weight": 1}) == {
-        "r1_weight": "r1_weight belongs to workload dcgan_mnist and mlp_gan, but workload is stranger: "
+        "r1_weight": "r1_weight belongs to workload dcgan_mnist, dcgan and mlp_gan, but workload is stranger: "
         "leave it out, or use workload=dcgan_mnist."
     }
 

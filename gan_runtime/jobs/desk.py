@@ -92,7 +92,7 @@ def job_dirs(home: Home) -> list[JobDir]:
     """Every job's folder, in the order in which they were asked for."""
     try:
         paths = [path for path in home.jobs.iterdir() if is_run_name(path.name) and path.is_dir()]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # no job yet, or a home that no folder can be
         return []
     return [JobDir(path) for path in sorted(paths, key=lambda path: path.name.rpartition("-")[2])]
 

@@ -199,9 +199,10 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
     other = other_rates(run, changes or {})
     home = Home(run.path.parent.parent)
     _check_space(home)
-    waits_for = data_requests.job_for(home, run.spec().dataset)
+    dataset = _dataset_of(run)
+    waits_for = data_requests.job_for(home, dataset) if dataset else ""
     run.stop_file.unlink(missing_ok=True)
-    what = data_requests.waiting_for(run.spec().dataset) if waits_for else "waiting for the accelerator"
+    what = data_requests.waiting_for(dataset) if waits_for else "waiting for the accelerator"
     reason = f"resumed{f' with {other.in_words}' if other else ''}: {what}"
     queued = StatusChange(status="queued", reason=reason, queue_rank=time.time(), waits_for=waits_for)
     if other:
@@ -210,6 +211,14 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
     else:
         journal.append(run.supervisor_journal, last.attempt + 1, queued)
     run.announce()
+
+
+def _dataset_of(run: RunDir) -> str:
+    """What a run trains on; empty where its options cannot be read, which its trainer then tells."""
+    try:
+        return run.spec().dataset
+    except SpecError:
+        return ""
 
 
 def why_not_resumed(run: RunDir) -> str:

@@ -118,7 +118,7 @@ def _owners(name: str) -> list[str]:
 
 
 def _of_another(name: str, owners: list[str], workload: str) -> FieldError:
-    theirs = " and ".join(owners)
+    theirs = " and ".join(part for part in (", ".join(owners[:-1]), owners[-1]) if part)
     return FieldError(
         name,
         f"{name} belongs to workload {theirs}, but workload is {workload}: "

@@ -119,7 +119,10 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     assert ticks(losses) == zoomed, "the zoom is lost at the end of an epoch"
     losses.locator("svg").first.dblclick()
     expect(page.get_by_text("Drag across a chart to zoom in.")).to_be_visible()
-    place = wait_until(losses.bounding_box, "the loss chart is drawn with every row again")
+    place = wait_until(
+        lambda: losses.count() == 1 and losses.first.bounding_box(),
+        "the loss chart is drawn with every row again",
+    )
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     page.mouse.wheel(0, 300)
     wait_until(lambda: scrolled(page) > 100, "the wheel over a chart scrolls the page")

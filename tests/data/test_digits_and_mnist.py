@@ -444,10 +444,11 @@ def test_a_cancelled_download_leaves_nothing_and_no_process(tmp_path: Path) -> N
     def progress(*_: object) -> None:
         raise CancelledError
 
+    before = set(psutil.Process().children())  # of other tests of this process, such as a browser
     with pytest.raises(CancelledError):
         keras_sets.prepare("mnist", progress)
     assert not list((tmp_path / ".keras" / "datasets").iterdir())
-    assert not psutil.Process().children()
+    assert set(psutil.Process().children()) <= before
 
 
 @pytest.mark.usefixtures("alone")

@@ -104,7 +104,7 @@ def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
 
 def test_what_bfloat16_changes_is_said_once_both_are_known(show: Show, home: Home, kept: Plan) -> None:
     folder, other = home.path / checks.FOLDER, kept.points[1]
-    checks.keep(folder, planning.key(kept.spec, other), replace(estimate(other), cycles=1_880_000.0))
+    checks.keep(folder, planning.key(kept, other), replace(estimate(other), cycles=1_880_000.0))
     assert "A step takes 1 ms in mixed bfloat16 and 2 ms in float32 (50 % less)" in texts(show("tpu"))
 
 
@@ -113,7 +113,7 @@ def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, pl
     refused = estimate(
         plan.point, refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm."
     )
-    checks.keep(home.path / checks.FOLDER, planning.key(plan.spec, plan.point), refused)
+    checks.keep(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
     app = show("tpu")
     assert not app.exception
     assert "It does not fit into the memory of a core" in texts(app)
@@ -122,7 +122,7 @@ def test_a_refusal_is_shown_with_the_compilers_reason(show: Show, home: Home, pl
 
 def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: Plan) -> None:
     leaving = estimate(kept.point, host_transfers=("infeed.1", "send.7"))
-    checks.keep(home.path / checks.FOLDER, planning.key(kept.spec, kept.point), leaving)
+    checks.keep(home.path / checks.FOLDER, planning.key(kept, kept.point), leaving)
     app = show("tpu")
     assert "**2 operations leave the device**: infeed.1, send.7" in texts(app)
     assert figures(app)["On the TPU"] == "118 of 120"

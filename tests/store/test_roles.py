@@ -99,7 +99,7 @@ def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> 
     )
     assert rows == [
         (workload, f"loss_{network}", "Loss (nats)", network)
-        for workload in ("dcgan_mnist", "mlp_gan")
+        for workload in ("dcgan", "dcgan_mnist", "mlp_gan")
         for network in ("generator", "discriminator")
     ]
     assert stored.rows("SELECT DISTINCT per_epoch FROM metrics WHERE metric = 'gradient_norm_generator'") == [
