@@ -100,9 +100,10 @@ def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wai
     assert not home.data.exists()  # nothing is stored yet
 
     app.button(key="data.prepare").click().run()
+    told = said(app)  # once: here, when the job has ended before the page was drawn again
     wait_until(lambda: desk.looks(home)[0].end, "the set is prepared")
     app.run()
-    assert "Data set my-shapes is ready: 40 pictures." in said(app)
+    assert "Data set my-shapes is ready: 40 pictures." in told + said(app)
     assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
     assert loading.load("my-shapes", home).rows == 40
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
