@@ -8,14 +8,6 @@ from benchmarks.mutants.changes import Change
 REASONS = {
     (
         "engines/tf/probes.py",
-        '"scores": {**spreads, **_accuracies(scores), **_norms(gradients)},',
-    ): "the same numbers under the same names; their order is that of the alphabet",
-    (
-        "engines/tf/probes.py",
-        "return {**means, **shares}",
-    ): "as above: nothing has the same name, and names are sorted later",
-    (
-        "engines/tf/probes.py",
         "for variable, value in zip(stored, before, strict=False):  # passes in training mode have moved them",
     ): "both lists are made of the same variables",
     ("engines/tf/state.py", "elif self._replicas > 0:"): "the mean over one replica is what it holds",

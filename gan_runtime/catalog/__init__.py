@@ -27,56 +27,35 @@ CLOTHES = (  # Xiao et al., table 2
 )
 
 WORKLOADS: dict[str, WorkloadEntry] = {
-    "dcgan_mnist": WorkloadEntry(
+    "dcgan_mnist": pairs.entry(
         title="DCGAN (paper, Table 1)",
         summary="Convolutional generator and discriminator with batch norm, leaky ReLU and dropout.",
         source="Ravikumar and Sriraman 2023, doi:10.32604/csse.2023.034710, Table 1",
         module="gan_runtime.workloads.dcgan_mnist",
         options=pairs.PairOptions,
-        networks=pairs.NETWORKS,
-        metrics=pairs.METRICS,
-        panels=pairs.PANELS,
-        judgements=pairs.JUDGEMENTS,
         pictures=pairs.GREY,
-        averaged="generator",
         reads=pairs.reads_digits,
-        batches=pairs.batches,
         size=lambda _options, _fields: Size(2_543_809, 131_000),
-        rules=pairs.RULES,
     ),
-    "dcgan": WorkloadEntry(
+    "dcgan": pairs.entry(
         title="DCGAN for any pictures",
         summary="For 28 to 128 pixels, grey or RGB, with the width of your choice; conditional where the data set has labels.",
         source="Radford et al. 2016, arXiv:1511.06434; labels: Miyato and Koyama 2018, arXiv:1802.05637",
         module="gan_runtime.workloads.dcgan",
         options=dcgan.DcganOptions,
-        networks=pairs.NETWORKS,
-        metrics=pairs.METRICS,
-        panels=pairs.PANELS,
-        judgements=pairs.JUDGEMENTS,
         pictures=dcgan.PICTURES,
-        averaged="generator",
         reads=dcgan.reads,
-        batches=pairs.batches,
         size=dcgan.size,
-        rules=pairs.RULES,
     ),
-    "mlp_gan": WorkloadEntry(
+    "mlp_gan": pairs.entry(
         title="Fully connected GAN",
         summary="Small dense networks without batch norm or dropout: fast to start, and equal on any number of replicas.",
         source="Goodfellow et al. 2014, arXiv:1406.2661, section 5 (sizes reduced)",
         module="gan_runtime.workloads.mlp_gan",
         options=pairs.PairOptions,
-        networks=pairs.NETWORKS,
-        metrics=pairs.METRICS,
-        panels=pairs.PANELS,
-        judgements=pairs.JUDGEMENTS,
         pictures=pairs.GREY,
-        averaged="generator",
         reads=pairs.reads_digits,
-        batches=pairs.batches,
         size=lambda _options, _fields: Size(205_969, 4_300),
-        rules=pairs.RULES,
     ),
 }
 

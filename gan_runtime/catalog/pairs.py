@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
-from gan_runtime.catalog.entries import Judgement, Picture
+from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, WorkloadEntry
 from gan_runtime.errors import FieldError
 from gan_runtime.fields import IMAGES, Fields, needed
 from gan_runtime.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
@@ -275,3 +276,34 @@ def reads_digits(_: PairOptions, offered: Fields) -> Fields:
         "use a data set of grey pictures of 28 pixels, or another workload",
     )
     return {IMAGES: images}
+
+
+def entry(
+    *,
+    title: str,
+    summary: str,
+    source: str,
+    module: str,
+    options: type[PairOptions],
+    pictures: tuple[Picture, ...],
+    reads: Callable[[Options, Fields], Fields],
+    size: Callable[[Options, Fields], Size],
+) -> WorkloadEntry:
+    """The entry of one pair, with all that every pair has."""
+    return WorkloadEntry(
+        title=title,
+        summary=summary,
+        source=source,
+        module=module,
+        options=options,
+        networks=NETWORKS,
+        metrics=METRICS,
+        judgements=JUDGEMENTS,
+        pictures=pictures,
+        averaged=G,
+        reads=reads,
+        batches=batches,
+        size=size,
+        panels=PANELS,
+        rules=RULES,
+    )

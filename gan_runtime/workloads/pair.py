@@ -83,8 +83,7 @@ class Pair:
 
     def inputs(self, options: PairOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """{"latents": float32 (B, latent size)}, and the labels of the rows."""
-        latents = noise.normal(rows[IMAGES].shape[0], self.latent_size_of(options))
-        return {LATENTS: latents} | {name: rows[name] for name in (LABELS,) if name in rows}
+        return self._asked(options, rows, noise)
 
     def fixed_inputs(
         self,
@@ -176,8 +175,12 @@ class Pair:
         return Phase("generator", forward, (FOLLOW_G,))
 
     def _generated(self, options: PairOptions, networks: Networks, batch: Batch, noise: Noise) -> Tensor:
-        latents = noise.normal(batch[IMAGES].shape[0], self.latent_size_of(options))
-        return networks[GENERATOR](_with_labels(latents, batch), training=True)
+        asked = self._asked(options, batch, noise)
+        return networks[GENERATOR](_with_labels(asked[LATENTS], asked), training=True)
+
+    def _asked(self, options: PairOptions, rows: Batch, noise: Noise) -> Batch:
+        asked = {LATENTS: noise.normal(rows[IMAGES].shape[0], self.latent_size_of(options))}
+        return {**asked, LABELS: rows[LABELS]} if LABELS in rows else asked
 
 
 @dataclass(frozen=True)
