@@ -21,6 +21,7 @@ from benchmarks import report as page
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.rows import (
+    conditional,
     cycles,
     dashboard,
     growth,
@@ -30,6 +31,7 @@ from benchmarks.rows import (
     pages,
     referee,
     replicas,
+    streaming,
     training,
     workers,
 )
@@ -41,21 +43,31 @@ BATCH = 256
 
 @dataclass(frozen=True)
 class Row:
-    """`rounds` and `steps`: how often and how long each side is asked, unless the command line says otherwise."""
+    """How much is measured, unless the command line says otherwise.
+
+    `rounds` and `steps`: how often and how long each side is asked; `batch`: images per step; `images`: in the
+    set of a run; `minutes`: how long it takes on 2 cores.
+    """
 
     measure: Callable[[Report, Effort], None]
     rounds: int
     steps: int
     minutes: int
+    batch: int = BATCH
+    images: int = MNIST_IMAGES
 
 
 ROWS = {
     "training": Row(training.measure, rounds=24, steps=10, minutes=14),  # 24 · 10 steps: one epoch of MNIST
+    "conditional": Row(
+        conditional.measure, rounds=24, steps=10, minutes=9, batch=64, images=15_360
+    ),  # one epoch too
     "referee": Row(referee.measure, rounds=6, steps=20, minutes=8),
     "replicas": Row(replicas.measure, rounds=24, steps=10, minutes=4),
     "workers": Row(workers.measure, rounds=4, steps=20, minutes=5),
     "overhead": Row(overhead.measure, rounds=3, steps=20, minutes=9),  # rounds: epochs
     "input": Row(input.measure, rounds=1, steps=10, minutes=1),
+    "streaming": Row(streaming.measure, rounds=24, steps=10, minutes=4, batch=64, images=20_480),
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
     "dashboard": Row(dashboard.measure, rounds=1, steps=1, minutes=1),
@@ -72,10 +84,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=tuple(ROWS), help="leave the other rows out")
     parser.add_argument("--rounds", type=int, help="turns of each side; of overhead: epochs")
     parser.add_argument("--steps", type=int, help="steps per turn")
-    parser.add_argument("--batch", type=int, default=BATCH, help="images per step")
-    parser.add_argument(
-        "--images", type=int, default=MNIST_IMAGES, help="images in the set of a run: the length of an epoch"
-    )
+    parser.add_argument("--batch", type=int, help="images per step")
+    parser.add_argument("--images", type=int, help="images in the set of a run: the length of an epoch")
     parser.add_argument(
         "--try",
         action="store_true",
@@ -99,7 +109,13 @@ def measured(name: str, given: argparse.Namespace) -> bool:
     load_before = conditions.load() if given.trial else conditions.wait_until_idle()
     row, begin, report = ROWS[name], datetime.now(UTC), Report(name)
     referee = given.referee and given.referee.resolve()
-    effort = Effort(given.rounds or row.rounds, given.steps or row.steps, given.batch, given.images, referee)
+    effort = Effort(
+        given.rounds or row.rounds,
+        given.steps or row.steps,
+        given.batch or row.batch,
+        given.images or row.images,
+        referee,
+    )
     print(f"{name}: about {row.minutes} minutes", file=sys.stderr)
     failed = False
     try:

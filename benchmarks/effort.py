@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.run_options import MNIST
 from benchmarks.turns import QUIET_CPU, NotMeasuredError
 from gan_runtime.home import REPOSITORY
 
@@ -37,10 +38,10 @@ class Effort:
             *further,
         ]
 
-    def run(self, module: str, precision: str, *settings: str) -> list[str]:
-        """The same for a side that is a run of ours; `settings` such as replicas=8."""
+    def run(self, module: str, precision: str, *settings: str, data: str = MNIST) -> list[str]:
+        """The same for a run of ours; `settings` such as replicas=8; `data`: one of run_options.py."""
         chosen = [part for setting in settings for part in ("--set", setting)]
-        return self.loop(module, precision, "--images", str(self.images), *chosen)
+        return self.loop(module, precision, "--images", str(self.images), "--data", data, *chosen)
 
 
 def answer_of(arguments: list[str]) -> dict[str, Any]:

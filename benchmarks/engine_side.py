@@ -4,7 +4,8 @@ No loop, journal, probes, checkpoints, store or supervisor; the input pipeline a
 `steps_per_loop` steps long, as in a run. Without --serve it prints one JSON line, as the other loops do, of the median call;
 with --profile N, the shares of N profiled steps.
 
-python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20 [--set OPTION=VALUE …] [--profile N]
+python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20 [--data mnist|pictures|streamed]
+                                 [--set OPTION=VALUE …] [--profile N]
 """
 
 from __future__ import annotations
@@ -19,22 +20,23 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from benchmarks.ratios import total
-from benchmarks.run_options import spec_of, trainer_arguments
+from benchmarks.run_options import add_data_argument, random_rows, reading, spec_of, trainer_arguments
 from benchmarks.step_timer import WARM_UP_STEPS, alone, timed
-from benchmarks.trial import random_mnist
+from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, serve
 from gan_runtime import catalog
 from gan_runtime.data import loading
 from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 
 
-def build(spec: RunSpec) -> Any:
-    """The engine of a run, built and traced as a trainer does it."""
+def build(spec: RunSpec, home: Home) -> Any:
+    """The engine of a run, built and traced as a trainer does it. `home`: of prepared data sets."""
     tf_flags.set_flags(spec, "cpu")
     engine_class = importlib.import_module(catalog.engine(spec.engine).module).ENGINE
-    data = read_by_workload(spec, loading.load(spec.dataset))
+    data = read_by_workload(spec, loading.load(spec.dataset, home))
     engine = engine_class(spec, workload_of(spec), data, "cpu")
     engine.trace()
     return engine
@@ -69,13 +71,14 @@ def answer(given: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
 def main() -> None:
     """Builds the engine as asked and answers."""
     parser = trainer_arguments("Times the bare engine.")
+    add_data_argument(parser)
     parser.add_argument(
         "--profile", type=int, default=0, metavar="STEPS", help="profile so many steps instead of timing them"
     )
     given = parser.parse_args()
-    with random_mnist(given.images):
-        spec = spec_of(given, epochs=1)
-        answer(given, build(spec), spec)
+    spec = spec_of(given, epochs=1, data=given.data)
+    with trial_home() as home, random_rows(home, given.images, given.data), reading(given.data):
+        answer(given, build(spec, home), spec)
 
 
 if __name__ == "__main__":

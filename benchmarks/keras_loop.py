@@ -18,6 +18,9 @@ from benchmarks.step_timer import arguments, run_alone_or_serve
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_BACKEND"] = "tensorflow"
 
+LATENT_SIZE = 100
+RATE = 1e-4
+
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
     """A call that trains one step on `batch` images, waits for it, and gives the generator's loss."""
@@ -25,18 +28,28 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
     import tensorflow as tf
 
     keras.config.set_dtype_policy(precision)
-    generator, discriminator = networks()
+    return step_of(*networks(), tf.random.uniform([batch, 28, 28, 1], -1.0, 1.0))
+
+
+def step_of(generator: Any, discriminator: Any, images: Any, labels: Any = None) -> Callable[[], float]:
+    """The same for two networks and a batch of images (B, …); with labels (B,) both take [values, labels]."""
+    import keras
+    import tensorflow as tf
+
     weights = [network.trainable_variables for network in (generator, discriminator)]
-    optimizers = [keras.optimizers.Adam(1e-4), keras.optimizers.Adam(1e-4)]
+    optimizers = [keras.optimizers.Adam(RATE), keras.optimizers.Adam(RATE)]
     for optimizer, variables in zip(optimizers, weights, strict=True):
         optimizer.build(variables)  # variables cannot be made inside the tf.function
     bce = keras.losses.BinaryCrossentropy(from_logits=True)
-    images = tf.random.uniform([batch, 28, 28, 1], -1.0, 1.0)
+
+    def asked(values: Any) -> Any:
+        return values if labels is None else [values, labels]
 
     def train_step() -> Any:
         with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
-            fake_images = generator(tf.random.normal([batch, 100]), training=True)
-            real, fake = discriminator(images, training=True), discriminator(fake_images, training=True)
+            latents = tf.random.normal([images.shape[0], LATENT_SIZE])
+            fake_images = generator(asked(latents), training=True)
+            real, fake = (discriminator(asked(seen), training=True) for seen in (images, fake_images))
             losses = [
                 bce(tf.ones_like(fake), fake),
                 bce(tf.ones_like(real), real) + bce(tf.zeros_like(fake), fake),

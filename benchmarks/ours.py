@@ -16,9 +16,9 @@ import sys
 import time
 from typing import Any
 
-from benchmarks.run_options import spec_of, trainer_arguments
+from benchmarks.run_options import random_rows, spec_of, trainer_arguments
 from benchmarks.step_timer import WARM_UP_STEPS
-from benchmarks.trial import random_mnist, trial_home
+from benchmarks.trial import trial_home
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -31,7 +31,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Images per second at the median step of one run, without its first steps. An epoch is 10 steps long."""
     epochs = -(-(WARM_UP_STEPS + given.steps) // STEPS_PER_EPOCH)
     spec = spec_of(given, epochs)
-    with trial_home() as home, random_mnist(STEPS_PER_EPOCH * spec.images_per_step):
+    with trial_home() as home, random_rows(home, STEPS_PER_EPOCH * spec.images_per_step):
         runtime = Runtime.open(home)
         try:
             begin = time.perf_counter()

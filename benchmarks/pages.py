@@ -55,6 +55,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
     return {
         "home": {},
         "launch": {},
+        "data": {},
         "live": {"run": one},
         "runs": {},
         "compare": {"runs": some},

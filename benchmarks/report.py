@@ -37,6 +37,11 @@ WHAT_IS_COMPARED = """
 Ours, the plain Keras loop (benchmarks/keras_loop.py) and the PyTorch loop (benchmarks/torch_loop.py) train the networks of Table 1
 with Adam(1e-4) on the same global batch. The PyTorch loop passes the generated images through D a second time for G's step, as is
 usual there. The peers' images stay in memory, ours go through the input pipeline.
+
+"Conditional" is `dcgan` at its default width on labelled RGB pictures of 64 × 64 pixels, batch 64, with projection
+discriminator and conditional batch norm, against the same networks and step in plain Keras (benchmarks/keras_conditional.py;
+a test compares weights and outputs). "Streaming" is a run of these networks whose rows are read from memory-mapped files,
+which at first lie on the disk alone, against one whose rows are in memory.
 """
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
@@ -60,7 +65,7 @@ def text(records: Sequence[Record]) -> str:
         referee(records),
         "## Rates\n",
         rates(records),
-        "## What streaming, probes and checkpoints cost\n",
+        "## What journal, probes and checkpoints cost\n",
         overhead(records),
         "## Cost of growth\n\nSeconds per step, median, bfloat16, simulated replicas on the same cores.\n",
         growth(records),

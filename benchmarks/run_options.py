@@ -1,12 +1,21 @@
-"""The options of those sides that are runs of our trainer: a RunSpec from the command line of a benchmark."""
+"""The options and the data of those sides that are runs of our trainer: a RunSpec from a benchmark's command line."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from benchmarks import picture_set
 from benchmarks.step_timer import arguments
-from benchmarks.trial import MNIST_IMAGES
+from benchmarks.trial import MNIST_IMAGES, random_mnist
+from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
+
+MNIST, PICTURES, STREAMED = "mnist", "pictures", "streamed"
+_OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
+# Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or streamed.
+OPTIONS = {MNIST: {"dataset": "mnist"}, PICTURES: _OF_PICTURES, STREAMED: _OF_PICTURES}
 
 
 def trainer_arguments(description: str) -> argparse.ArgumentParser:
@@ -19,13 +28,31 @@ def trainer_arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def spec_of(given: argparse.Namespace, epochs: int) -> RunSpec:
-    """Table 1 on random MNIST images. Raises SpecError."""
+def add_data_argument(parser: argparse.ArgumentParser) -> None:
+    """--data, for sides that can stream."""
+    parser.add_argument(
+        "--data", choices=tuple(OPTIONS), default=MNIST, help="what is trained, on which rows"
+    )
+
+
+def spec_of(given: argparse.Namespace, epochs: int, data: str = MNIST) -> RunSpec:
+    """What `data` says, on the CPU, with any options that were given besides. Raises SpecError."""
     further = dict(setting.split("=", 1) for setting in given.set)
-    usual = {
-        "dataset": "mnist",
-        "accelerator": "cpu",
-        "precision": given.precision,
-        "batch_size_global": given.batch,
-    }
-    return RunSpec.parse({**usual, "epochs": epochs, **further})
+    usual = {"accelerator": "cpu", "precision": given.precision, "batch_size_global": given.batch}
+    return RunSpec.parse({**OPTIONS[data], **usual, "epochs": epochs, **further})
+
+
+@contextmanager
+def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
+    """The data set of such a run has so many rows, for this process and its children."""
+    if data == MNIST:
+        with random_mnist(images):
+            yield
+    else:
+        picture_set.write(home, images)
+        yield
+
+
+def reading(data: str) -> AbstractContextManager[None]:
+    """Around what reads the data set in a process that trains."""
+    return picture_set.streaming() if data == STREAMED else nullcontext()

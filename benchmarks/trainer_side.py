@@ -12,7 +12,8 @@ probes, sample grids and checkpoints. Two things are not as usual, both in the t
 Timed is all of a turn's wall time: training calls, the time between them, and whatever epoch's end falls into it. A turn ends with the
 first host call that reaches the steps asked for. Not timed: loading, building, tracing, and the warm-up turn.
 
-python -m benchmarks.trainer_side --serve [--precision P] [--batch N] [--images N] [--set OPTION=VALUE …]
+python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P] [--batch N] [--images N]
+                                  [--set OPTION=VALUE …]
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from benchmarks.run_options import spec_of, trainer_arguments
-from benchmarks.trial import random_mnist, trial_home
+from benchmarks.run_options import add_data_argument, random_rows, reading, spec_of, trainer_arguments
+from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, answer_stream
 from gan_runtime import catalog, hosts, worker
 from gan_runtime.home import REPOSITORY, Home
@@ -79,7 +80,7 @@ class GatedRunDir(RunDir):
         return path
 
 
-def train(run_path: Path) -> int:
+def train(run_path: Path, data: str) -> int:
     """The trainer process; its exit code."""
     answers = answer_stream()
     engine = catalog.ENGINES["tensorflow"]
@@ -92,16 +93,17 @@ def train(run_path: Path) -> int:
 
         return CountedEngine.steps_run
 
-    return worker.main(GatedRunDir(run_path, Gate(sys.stdin, answers, steps_run)), 1, ACCELERATOR)
+    with reading(data):
+        return worker.main(GatedRunDir(run_path, Gate(sys.stdin, answers, steps_run)), 1, ACCELERATOR)
 
 
-def watch(home: Home, spec: RunSpec) -> int:
+def watch(home: Home, spec: RunSpec, data: str) -> int:
     """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
     run = commands.submit(home, spec, hosts.probe())
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark")
     )
-    command = [sys.executable, "-m", "benchmarks.trainer_side", "--trainer", str(run.path)]
+    command = [sys.executable, "-m", "benchmarks.trainer_side", "--trainer", str(run.path), "--data", data]
     with subprocess.Popen(command, cwd=REPOSITORY) as trainer:
         runtime = Runtime.open(home)
         try:
@@ -113,12 +115,13 @@ def watch(home: Home, spec: RunSpec) -> int:
 def main() -> int:
     """Either process."""
     parser = trainer_arguments("Serves turns of our trainer, with everything that belongs to a run.")
+    add_data_argument(parser)
     parser.add_argument("--trainer", type=Path, metavar="RUN_DIR", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.trainer:
-        return train(given.trainer)
-    with trial_home() as home, random_mnist(given.images):
-        return watch(home, spec_of(given, ENDLESS_EPOCHS))
+        return train(given.trainer, given.data)
+    with trial_home() as home, random_rows(home, given.images, given.data):
+        return watch(home, spec_of(given, ENDLESS_EPOCHS, given.data), given.data)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from benchmarks.effort import Effort, answer_of
 from benchmarks.results import Report
+from benchmarks.run_options import MNIST
 from benchmarks.turns import NotMeasuredError
 
 FIGURE = "input_share"
 
 
 def measure(report: Report, effort: Effort) -> None:
+    """Of the steps of Table 1."""
+    add_share(report, effort, MNIST)
+
+
+def add_share(report: Report, effort: Effort, data: str) -> None:
     """One profile of `effort.steps` steps; the other shares are kept beside it."""
-    options = ["--batch", str(effort.batch), "--images", str(effort.images), "--profile", str(effort.steps)]
-    answer = answer_of(["-m", "benchmarks.engine_side", *options])
+    options = ["--data", data, "--batch", str(effort.batch), "--images", str(effort.images)]
+    answer = answer_of(["-m", "benchmarks.engine_side", *options, "--profile", str(effort.steps)])
     if not answer["shares"]:
         raise NotMeasuredError("the profile of the steps is empty")
     report.add(

@@ -1,4 +1,4 @@
-"""What streaming, probes and checkpoints cost together: a whole run against the bare engine, turn by turn, over whole epochs.
+"""What journal, probes and checkpoints cost together: a whole run against the bare engine, over whole epochs, in turns.
 
 Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real run. The run is timed by
 the wall, with the time between its host calls and at the ends of epochs; the bare engine makes the same calls and nothing

@@ -1,6 +1,6 @@
 """Our trainer against a plain Keras loop and a PyTorch loop, in both precisions, all in one rotation.
 
-Ours is a whole run (trainer_side.py) with metrics streaming and probes on; the peers train and do nothing else. The default
+Ours is a whole run (trainer_side.py) with journal and probes on; the peers train and do nothing else. The default
 rounds cover an epoch of MNIST with its probe and checkpoint: the median of the turns is about steady steps, the ratio of
 totals charges the epoch's end in full.
 """

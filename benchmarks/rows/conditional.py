@@ -1,0 +1,43 @@
+"""A conditional DCGAN of 64 × 64 RGB pictures: our trainer against the same networks in plain Keras.
+
+Both precisions are in one rotation. As in the row `training`, ours is a whole run, the peer trains and does
+nothing else, and the default rounds cover an epoch with its probe and checkpoint.
+"""
+
+from __future__ import annotations
+
+from benchmarks.effort import Effort
+from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
+from benchmarks.results import Report
+from benchmarks.run_options import PICTURES
+from benchmarks.step_timer import PRECISIONS
+from benchmarks.turns import Turn, alternate, child_sides
+
+WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
+
+
+def commands(effort: Effort) -> dict[str, list[str]]:
+    """What follows `python` to start each side."""
+    sides = {}
+    for precision in PRECISIONS:
+        sides[f"keras {precision}"] = effort.loop("keras_conditional", precision)
+        sides[f"ours {precision}"] = effort.run("trainer_side", precision, data=PICTURES)
+    return sides
+
+
+def measure(report: Report, effort: Effort) -> None:
+    """Rates of all sides, and how many times as fast ours is in each precision."""
+    with child_sides(commands(effort)) as sides:
+        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+    for name, its_turns in turns.items():
+        rates = [effort.batch / turn.step_s for turn in its_turns]
+        report.spread("rate", name, spread(rates), unit="images/s")
+    compare(report, turns)
+
+
+def compare(report: Report, turns: dict[str, list[Turn]]) -> None:
+    """The figures that have targets."""
+    for precision in PRECISIONS:
+        ours, keras = turns[f"ours {precision}"], turns[f"keras {precision}"]
+        ratios, of_totals = speed_ratios(ours, keras), speed_ratio_of_totals(ours, keras)
+        report.spread("figure", f"over_keras_{precision}", spread(ratios), of_totals=of_totals)

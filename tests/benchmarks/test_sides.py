@@ -1,0 +1,99 @@
+"""The sides of the rows start and answer as the rows ask them, on the smallest of runs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import pytest
+
+from benchmarks import bench, engine_side, pages
+from benchmarks.effort import Effort
+from benchmarks.results import Report
+from benchmarks.rows import conditional, streaming
+from benchmarks.run_options import MNIST, PICTURES, STREAMED, random_rows, reading, spec_of
+from benchmarks.targets import TARGETS
+from benchmarks.turns import Turn, child_sides
+from dashboard.frame import places
+from gan_runtime.home import Home
+from tests.engines.small_engines import kept
+
+NARROW = ["base_channels=4", "steps_per_loop=1"]
+SMALL = Effort(rounds=1, steps=1, batch=4, images=12)
+
+
+def options(*settings: str) -> argparse.Namespace:
+    return argparse.Namespace(precision="float32", batch=SMALL.batch, set=list(settings))
+
+
+def test_a_whole_run_that_streams_answers_turn_by_turn() -> None:
+    narrow = [part for setting in NARROW for part in ("--set", setting)]
+    with child_sides({"streamed": [*streaming.commands(SMALL)["streamed"], *narrow]}) as sides:
+        turns = [sides["streamed"].turn(2) for _ in range(2)]
+    assert [turn.steps for turn in turns] == [2, 2]
+    assert all(turn.seconds > 0.0 for turn in turns)
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize("data", [MNIST, STREAMED])
+def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> None:
+    settings = NARROW if data == STREAMED else ["workload=mlp_gan"]
+    spec = spec_of(options(*settings), epochs=1, data=data)
+    with random_rows(home, SMALL.images, data), reading(data):
+        engine = kept(engine_side.build(spec, home))
+        turn = engine_side.block(engine, spec, 3)
+        numbers = engine.run(1)
+    assert turn.steps == 3
+    assert all(math.isfinite(value[0]) for value in numbers.values.values())
+
+
+def test_the_conditional_row_trains_64_pixels_in_rgb_with_labels_on_both_sides() -> None:
+    sides = conditional.commands(SMALL)
+    assert list(sides) == ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
+    for name, command in sides.items():
+        module = "benchmarks.trainer_side" if name.startswith("ours") else "benchmarks.keras_conditional"
+        assert command[:3] == ["-m", module, "--serve"]
+        assert command[command.index("--precision") + 1] == name.split()[1]
+        assert command[command.index("--batch") + 1] == "4"
+    spec = spec_of(options(), epochs=1, data=PICTURES)
+    assert (spec.workload, spec.value("labels"), spec.value("base_channels")) == ("dcgan", "used", 64)
+    assert (spec.optimizer, spec.value("learning_rate_generator"), spec.adam_beta_1) == ("adam", 1e-4, 0.9)
+
+
+def test_the_conditional_row_compares_each_precision_with_its_own_peer() -> None:
+    report = Report("conditional")
+    steps_s = {
+        **{"ours mixed_bfloat16": 1.0, "keras mixed_bfloat16": 1.5},
+        **{"ours float32": 2.0, "keras float32": 2.2},
+    }
+    conditional.compare(report, {name: [Turn(10, 10 * step_s)] * 3 for name, step_s in steps_s.items()})
+    assert [(record["name"], record["value"], record["of_totals"]) for record in report.records] == [
+        ("over_keras_mixed_bfloat16", 1.5, 1.5),
+        ("over_keras_float32", 1.1, 1.1),
+    ]
+
+
+def test_streaming_is_charged_what_a_streamed_step_takes_longer() -> None:
+    report = Report("streaming")
+    resident = [Turn(10, 10.0)] * 4
+    streaming.compare(report, resident, [Turn(10, 10.1), Turn(10, 10.1), Turn(10, 10.1), Turn(10, 11.7)])
+    (figure,) = report.records
+    assert (figure["name"], figure["value"], figure["of_totals"]) == ("streaming_overhead", 0.01, 0.05)
+
+
+def test_every_target_belongs_to_a_row_that_can_be_asked_for() -> None:
+    assert {target.row for target in TARGETS} <= set(bench.ROWS)
+
+
+def test_the_turns_of_a_peer_see_the_end_of_an_epoch_and_those_of_streaming_do_not() -> None:
+    def epochs(name: str) -> float:
+        row = bench.ROWS[name]
+        return row.rounds * row.steps * row.batch / row.images
+
+    assert min(epochs("training"), epochs("conditional")) >= 1.0
+    assert epochs("streaming") < 0.9
+
+
+def test_every_page_of_the_dashboard_is_timed() -> None:
+    names = {name.lower() for name in vars(places) if name.isupper() and not name.startswith("_")}
+    assert set(pages.visits(runs=8)) == names
