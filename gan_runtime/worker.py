@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, disk, fields, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
+from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
@@ -149,12 +150,14 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     workload, data = workload_of(spec), read_by_workload(spec, data)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     from gan_runtime.training import loop
+    from gan_runtime.training.album import Album
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
     writer.write(
         journal.HostFacts(facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin}),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
+    classes = fields.class_names(data.fields)
     outcome = loop.train(
         spec,
         data.rows,
@@ -163,7 +166,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
         writer,
         lambda: stop.is_set() or run.stop_file.exists(),
         place.rank,
-        fields.class_names(data.fields),
+        Album.of(spec, classes, digest(fixed_inputs(workload, spec.of_workload, data), classes)),
     )
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange(status=outcome.status, reason=outcome.reason))

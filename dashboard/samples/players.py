@@ -23,10 +23,10 @@ PLAY_SECONDS = 0.6
 # How often the slider is told its place after a pause: a tick on its way interrupts a redraw or takes the place of its message.
 REMINDERS = 4
 ACROSS = 3
-SAME_LATENTS = "The same place in the grids is the same latent in all of these runs: compare image by image."
-OTHER_LATENTS = (
-    "These grids were made from different latents, of other networks or by an earlier version of this program: compare whole grids, "
-    "not image by image."
+SAME_INPUTS = "The same place in these grids was asked for with the same inputs in all of these runs: compare image by image."
+OTHER_INPUTS = (
+    "These grids were made from different inputs (latents, labels or frames), or by an earlier version of this program: compare whole "
+    "grids, not image by image."
 )
 
 
@@ -58,7 +58,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         )
         _film_button(store, rows, epochs, kind, key)
     if len(rows) > 1:
-        st.caption(SAME_LATENTS if queries.same_latents(store, run_ids) else OTHER_LATENTS)
+        st.caption(SAME_INPUTS if queries.same_inputs(store, run_ids) else OTHER_INPUTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
         st.html(_scores_line(panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))

@@ -35,11 +35,11 @@ class Recorder:
         step: int,
         wall_s: float,
         rank: int = 0,
-        classes: tuple[str, ...] = (),
+        album: Album | None = None,
     ) -> None:
         self._writer, self._spec, self._steps_per_epoch, self._rank = writer, spec, steps_per_epoch, rank
         self._workers = WorkerLog(writer, rank)
-        self._album = Album.of(spec, classes)
+        self._album = album or Album.of(spec)
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
