@@ -80,9 +80,10 @@ def part_name(part: str, known: Declared) -> str:
 
 
 def _scores(histograms: list[str], known: Declared) -> tuple[Panel, ...]:
-    group = panels.judged(known, histograms)
-    stored = [line for line in group.lines if line.name in histograms] if group else []
-    return tuple(_score_panel(line, known.histograms.get(line.name)) for line in stored)
+    lines = [line for group in panels.judged(known, histograms) for line in group.lines]
+    return tuple(
+        _score_panel(line, known.histograms.get(line.name)) for line in lines if line.name in histograms
+    )
 
 
 def _score_panel(line: panels.Line, judged: Judgement | None) -> Panel:

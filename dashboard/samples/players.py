@@ -105,15 +105,17 @@ def _one_run(
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
-    judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else None
-    if judged is not None:
-        draw = partial(compare_charts.score_bars, judged=judged)
-        widgets.steady_chart(draw, own, f"{key}.scores.{row.run_id}")
+    judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
+    for place, group in enumerate(judged):
+        scores = own[own["name"].isin(group.names)]
+        if len(scores):
+            draw = partial(compare_charts.score_bars, judged=group)
+            widgets.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")
 
 
-def _scores_line(judged: Group | None) -> str:
+def _scores_line(judged: list[Group]) -> str:
     """What the bars below the grids are, in their colors."""
-    lines = judged.lines if judged else ()
+    lines = [line for group in judged for line in group.lines]
     named = [f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}" for line in lines]
     return f"Below each grid: how the scores are spread over {' and '.join(named)}."
 
