@@ -27,13 +27,14 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, disk, fields, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
+from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
-from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
+from gan_runtime.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
-from gan_runtime.records import journal
+from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.leftovers import SCRATCH_PREFIX
@@ -138,7 +139,11 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     importlib.import_module(engine_entry.flags).set_flags(
         spec, accelerator
     )  # first of all: reading MNIST loads Keras
-    data = loading.load(spec.dataset, Home(run.path.parent.parent))
+    home = Home(run.path.parent.parent)
+    content = loading.content_of(spec.dataset, home)
+    if refusal := trained_on.refusal(run, spec.dataset, content):
+        raise DatasetError(refusal)
+    data = loading.load(spec.dataset, home)
     spec.check_set(data.rows)
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
@@ -154,7 +159,7 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
     writer.write(
-        journal.HostFacts(facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin}),
+        journal.HostFacts(facts={**hosts.facts(), **engine.describe(), **_of_data(data, content)}),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
     classes = fields.class_names(data.fields)
@@ -171,6 +176,11 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
     _cluster_of(spec).leave()
+
+
+def _of_data(data: DataSet, content: str) -> dict[str, str]:
+    """What is told of the data; the content of prepared sets only."""
+    return {"data_origin": data.origin} | ({trained_on.FACT: content} if content else {})
 
 
 if __name__ == "__main__":

@@ -88,6 +88,11 @@ class RunDir:
         return self.path / "checkpoints"
 
     @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any(self.checkpoints.glob("*.safetensors"))
+
+    @property
     def snapshots(self) -> Path:
         """Weights alone, one file an epoch, where they were asked for."""
         return self.path / "snapshots"
