@@ -24,7 +24,9 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     for attempt, content in ((1, "a" * 64), (2, "b" * 64)):
         host = journal.HostFacts(facts={"cores": 8, trained_on.FACT: content})
         journal.append(run.trainer_journal(), attempt, host)
-    journal.append(run.trainer_journal(), 2, journal.StatusChange(status="stopped", reason="stopped on request"))
+    journal.append(
+        run.trainer_journal(), 2, journal.StatusChange(status="stopped", reason="stopped on request")
+    )
     run.checkpoints.mkdir()
     (run.checkpoints / "step-00000001.safetensors").touch()
     return run
@@ -55,9 +57,13 @@ def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waite
 ) -> None:
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
-    preparing.prepare(home, Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}), lambda *_: None)
+    preparing.prepare(
+        home, Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}), lambda *_: None
+    )
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]
     trainer = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
     assert trainer.returncode == 1
     assert commands.latest_status(run).status == "failed"
-    assert commands.latest_status(run).reason.startswith("run quick-0001 was trained on another data set photos")
+    assert commands.latest_status(run).reason.startswith(
+        "run quick-0001 was trained on another data set photos"
+    )

@@ -182,7 +182,9 @@ class ZipSource:
     def __post_init__(self) -> None:
         members = [member for member in self.bundle.infolist() if not member.is_dir()]
         if len(members) > MAX_FILES:
-            raise refused(self.path, f"holds {len(members):,} files, more than the {MAX_FILES:,} that are read")
+            raise refused(
+                self.path, f"holds {len(members):,} files, more than the {MAX_FILES:,} that are read"
+            )
         if sum(member.file_size for member in members) > MAX_BYTES:
             raise refused(self.path, f"would unpack to more than {MAX_BYTES / 1e9:.0f} GB")
         for member in self.bundle.infolist():
