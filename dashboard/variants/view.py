@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, palette, widgets, words, zoom
+from dashboard import option_words, palette, step_charts, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
@@ -167,7 +167,7 @@ def work(store: Store, chosen: ComparableSet) -> None:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return
     named = profiles.assign(variant=[value_name(chosen.option, value) for value in profiles["variant"]])
-    widgets.steady_chart(variant_charts.work_bars, named, f"{chosen.option}.work")
+    widgets.steady_chart(step_charts.by_variant, named, f"{chosen.option}.work")
 
 
 def losses(store: Store, chosen: ComparableSet) -> None:
