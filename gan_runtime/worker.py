@@ -136,30 +136,22 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     keep_scikit_learn_out()
     spec = run.spec()
     engine_entry = catalog.engine(spec.engine)
-    importlib.import_module(engine_entry.flags).set_flags(
-        spec, accelerator
-    )  # first of all: reading MNIST loads Keras
-    home = Home(run.path.parent.parent)
-    content = loading.content_of(spec.dataset, home)
-    if refusal := trained_on.refusal(run, spec.dataset, content):
-        raise DatasetError(refusal)
-    data = loading.load(spec.dataset, home)
-    spec.check_set(data.rows)
-    if data.note:
-        writer.write(journal.Event(level="info", topic="data", message=data.note))
-    print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
-    writer.write(
-        StatusChange(status="compiling", reason="building the networks and tracing the training step")
-    )
+    flags = importlib.import_module(engine_entry.flags)
+    flags.set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
+    rows, content = _data(run, spec, writer)
+    building = "building the networks and tracing the training step"
+    writer.write(StatusChange(status="compiling", reason=building))
     engine_module = importlib.import_module(engine_entry.module)
-    workload, data = workload_of(spec), read_by_workload(spec, data)
+    workload, data = workload_of(spec), read_by_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     from gan_runtime.training import loop
     from gan_runtime.training.album import Album
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
     writer.write(
-        journal.HostFacts(facts={**hosts.facts(), **engine.describe(), **_of_data(data, content)}),
+        journal.HostFacts(
+            facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin, **content}
+        ),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
     classes = fields.class_names(data.fields)
@@ -178,9 +170,22 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     _cluster_of(spec).leave()
 
 
-def _of_data(data: DataSet, content: str) -> dict[str, str]:
-    """What is told of the data; the content of prepared sets only."""
-    return {"data_origin": data.origin} | ({trained_on.FACT: content} if content else {})
+def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:
+    """The rows to train on, and what the record of the run says of their content; nothing where it need not be told.
+
+    Raises:
+        DatasetError: they cannot be had, or are others than those that the run was trained on before.
+    """
+    home = Home(run.path.parent.parent)
+    content = loading.content_of(spec.dataset, home)
+    if refusal := trained_on.refusal(run, spec.dataset, content):
+        raise DatasetError(refusal)
+    data = loading.load(spec.dataset, home)
+    spec.check_set(data.rows)
+    if data.note:
+        writer.write(journal.Event(level="info", topic="data", message=data.note))
+    print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
+    return data, {trained_on.FACT: content} if content else {}
 
 
 if __name__ == "__main__":
