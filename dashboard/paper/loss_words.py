@@ -57,12 +57,12 @@ def concentrated_differently(quartiles: pd.DataFrame, results: pd.DataFrame) -> 
     """Fig. 8: each batch size gathers the losses differently. Columns of `quartiles` as above, with run_id."""
     last = quartiles.sort_values("epoch").drop_duplicates("run_id", keep="last").set_index("run_id")["width"]
     known = results.assign(width=results["run_id"].map(last))
-    found = effects(known, "width")
-    if not found:
+    compared = effects(known, "width")
+    if not compared:
         return Verdict(None, "there are not two batch sizes with a finished run in the same repeat.")
     first = plain(str(known["variant"].iloc[0]))
-    listed = "; ".join(f"{plain(variant)} {evidence(effect)}" for variant, effect in found.items())
-    clear = any(effect.is_clear for effect in found.values())
+    listed = "; ".join(f"{plain(variant)} {evidence(effect)}" for variant, effect in compared.items())
+    clear = any(effect.is_clear for effect in compared.values())
     return Verdict(
         clear or None, f"width of the middle half of D's losses in the last epoch, against {first}: {listed}."
     )
@@ -144,8 +144,8 @@ def _last_losses(results: pd.DataFrame) -> pd.DataFrame:
 def descent(surfaces: list[SurfaceRow]) -> str:
     """Fig. 11: how much of the movement the picture shows."""
     parts = [
-        f"{one.network.capitalize()}: the map holds {share(one.share_x + one.share_y)} of its movement"
-        for one in surfaces
+        f"{surface.network.capitalize()}: the map holds {share(surface.share_x + surface.share_y)} of its movement"
+        for surface in surfaces
     ]
     return f"From before the first epoch to after epoch {surfaces[0].path_epoch[-1]}. {'; '.join(parts)}."
 
@@ -153,10 +153,10 @@ def descent(surfaces: list[SurfaceRow]) -> str:
 def descends(surfaces: list[SurfaceRow]) -> Verdict:
     """Fig. 11: both descend. D maximizes its objective by minimizing its loss, which is the objective with the sign turned."""
     parts = [
-        f"{one.network.capitalize()} from {one.path_loss[0]:.2f} to {one.path_loss[-1]:.2f} nats"
-        for one in surfaces
+        f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to {surface.path_loss[-1]:.2f} nats"
+        for surface in surfaces
     ]
-    falls = all(one.path_loss[-1] < one.path_loss[0] for one in surfaces)
+    falls = all(surface.path_loss[-1] < surface.path_loss[0] for surface in surfaces)
     return Verdict(
         falls, f"loss along each path: {'; '.join(parts)}. D maximizes its objective where this loss falls."
     )

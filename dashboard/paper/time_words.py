@@ -20,16 +20,18 @@ STEADY = 0.10  # epochs of a run that differ by less are "about the same from ep
 def time_by_batch(results: pd.DataFrame, accelerators: Iterable[str]) -> Verdict:
     """Fig. 5: the time of an epoch with the largest batch against the smallest."""
     first, last = str(results["variant"].iloc[0]), str(results["variant"].iloc[-1])
-    found = against_first(results, "epoch_seconds", last)
-    if found is None or first == last:
+    compared = against_first(results, "epoch_seconds", last)
+    if compared is None or first == last:
         return Verdict(None, "the study has no second variant with a finished second epoch.")
-    sentence = f"{plain(last)} takes {amount(found.ratio.mean, 'epoch')} {plain(first)} ({evidence(found)})"
+    sentence = (
+        f"{plain(last)} takes {amount(compared.ratio.mean, 'epoch')} {plain(first)} ({evidence(compared)})"
+    )
     ends = f"batch {references.PAPER_BATCHES[0]}", f"batch {references.PAPER_BATCHES[-1]}"
     if (first, last) != ends:
         return Verdict(None, f"{sentence}; the paper compares {ends[0]} with {ends[1]}.")
     paper = 1.0 - references.PAPER_TIME_SAVED
-    verdict = of_ratio(found, paper, f"{sentence}; the paper has × {paper:.2f}")
-    if verdict.agrees is False and found.ratio.mean > paper and set(accelerators) == {"cpu"}:
+    verdict = of_ratio(compared, paper, f"{sentence}; the paper has × {paper:.2f}")
+    if verdict.agrees is False and compared.ratio.mean > paper and set(accelerators) == {"cpu"}:
         why = "A likely reason: a CPU is busy with one small batch already, while TPU cores wait between small ones."
         return Verdict(False, f"{verdict.why} {why}")
     return verdict
@@ -67,11 +69,11 @@ def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
     compiled = next(
         (name for name in results["variant"] if name.lower() == "xla jit"), ""
     )  # studies before 0.2 wrote it small
-    found = against_first(results, "steady_step", compiled)
-    if found is None:
+    compared = against_first(results, "steady_step", compiled)
+    if compared is None:
         return Verdict(None, "the study has no finished run with XLA and one without in the same repeat.")
-    sentence = f"with XLA a run takes {amount(found.ratio.mean, 'step')} without ({evidence(found)})"
-    where = {(one.accelerator, one.engine) for one in conditions}
+    sentence = f"with XLA a run takes {amount(compared.ratio.mean, 'step')} without ({evidence(compared)})"
+    where = {(condition.accelerator, condition.engine) for condition in conditions}
     if any(engine == "jax" for _, engine in where):
         return Verdict(
             None,
@@ -84,9 +86,11 @@ def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
         )
     paper = 1.0 / references.PAPER_XLA_SPEEDUP
     verdict = of_ratio(
-        found, paper, f"{sentence}; the paper's {references.PAPER_XLA_SPEEDUP} times as fast is × {paper:.2f}"
+        compared,
+        paper,
+        f"{sentence}; the paper's {references.PAPER_XLA_SPEEDUP} times as fast is × {paper:.2f}",
     )
-    if verdict.agrees is False and found.ratio.mean > paper and {kind for kind, _ in where} == {"cpu"}:
+    if verdict.agrees is False and compared.ratio.mean > paper and {kind for kind, _ in where} == {"cpu"}:
         why = (
             "On a CPU without XLA this program uses hand-laid kernels (docs/training.md) that the compiler cannot use, so there is less "
             "to gain, and XLA's own convolutions are slower there."

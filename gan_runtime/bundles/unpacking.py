@@ -157,8 +157,8 @@ def _manifest(bundle: zipfile.ZipFile, source: Path) -> dict[str, Any]:
             if member.file_size <= (most_bytes(MANIFEST) or 0)
             else b""
         )
-        found = json.loads(text)
-        return {"format": int(found["format"]), "program": str(found["program"])}
+        said = json.loads(text)
+        return {"format": int(said["format"]), "program": str(said["program"])}
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise BundleError(
             f"{MANIFEST} in {source} says of no format that it has: make the bundle anew."
