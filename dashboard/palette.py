@@ -28,6 +28,7 @@ WORK = {
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
 # Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges it, and further ones.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+LINES = RUNS  # of one chart, where its numbers are of no network: classes
 SIDES = {"real": REAL, "generated": GENERATOR}  # of what a number is about
 # For groups of runs: other colours than single runs have, so that a mean is not taken for a run. P. Tol, "bright", without
 # its blue, which is too near the generator's.

@@ -169,11 +169,23 @@ PANELS = (
 # Histograms: their kind, then "/" and what they are of: score/real, weight/critic, gradient/critic/conv_1. Gradients of
 # one of several phases that update a network: gradient@<phase>/critic, and gradient_norm_critic@<phase>.
 SCORE, WEIGHT, GRADIENT, OF_PHASE = "score", "weight", "gradient", "@"
+PART = "/"
 
 
 def histogram(kind: str, part: str) -> str:
     """The stored name of a histogram: histogram("weight", "critic") is "weight/critic"."""
-    return f"{kind}/{part}"
+    return f"{kind}{PART}{part}"
+
+
+def of_class(judged: str, class_name: str) -> str:
+    """The stored name of the mean of a judged number over the rows of a class: of_class("real", "cat") is "score/real/cat"."""
+    return f"{histogram(SCORE, judged)}{PART}{class_name}"
+
+
+def judged_class(name: str) -> tuple[str, str] | None:
+    """What was judged and the class, from the stored name: the way back of `of_class`; None for any other name."""
+    kind, *judged = name.split(PART, 2)
+    return (judged[0], judged[1]) if kind == SCORE and len(judged) == 2 else None
 
 
 def of_network(family: str, network: str) -> str:

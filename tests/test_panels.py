@@ -77,25 +77,14 @@ def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Dec
 
 
 def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger: Declared) -> None:
-    [judged] = panels.judged(stranger)
+    judged = panels.judged(stranger)
+    assert judged is not None
     frame = pd.DataFrame({"name": ["score/real"], "left": [-3.0], "right": [4.0], "share": [1.0]})
     x = charts.score_histogram(frame, judged).to_dict()["encoding"]["x"]
     assert (x["title"], x["scale"]) == ("Critic's value", {"zero": False})
-    [pair] = panels.judged(PAIR)
+    pair = panels.judged(PAIR)
+    assert pair is not None
     assert pair.panel.domain == (0.0, 1.0)
-    assert pair.names == ("score/real", "score/fake")
-
-
-def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
-    energy = Judgement("energy", "Energy of a shower", "Energy (GeV)", 0.0, 500.0)
-    width, height = (Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height"))
-    groups = panels.judged(Declared(judgements=(energy, width, height)), ["score/width", "score/edge"])
-    assert [(group.axis, group.names, group.panel.domain) for group in groups] == [
-        ("Energy (GeV)", ("score/energy",), (0.0, 500.0)),
-        ("Length (mm)", ("score/width", "score/height"), None),
-        ("Score", ("score/edge",), None),
-    ]
-    assert panels.judged(Declared()) == []
 
 
 def test_equal_colors_are_told_apart_by_dashes() -> None:
@@ -106,6 +95,42 @@ def test_equal_colors_are_told_apart_by_dashes() -> None:
     frame = pd.DataFrame({"metric": names, "epoch": 1, "step": 4, "value": [0.5, 0.25]})
     line = health_charts.over_epochs(frame, group).to_dict()["layer"][0]
     assert line["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [6, 4]]
+
+
+def by_class(names: list[str]) -> list[panels.Group]:
+    """The charts of scores of real and of generated images of these classes."""
+    stored = [f"score/{side}/{name}" for name in names for side in ("fake", "real")]
+    table = PAIR.table(stored)
+    return panels.groups(PAIR, [metric for name, metric in table.items() if name in stored])
+
+
+def test_judged_classes_are_drawn_together_under_their_names() -> None:
+    real, generated = by_class(["cat", "a/b@c"])
+    assert (real.panel.heading, generated.panel.heading) == (
+        "Scores of real images, by class",
+        "Scores of generated images, by class",
+    )
+    assert real.labels == {"score/real/cat": "cat", "score/real/a/b@c": "a/b@c"}
+    assert list(real.colors.values()) == list(generated.colors.values()) == list(palette.LINES[:2])
+    assert (real.panel.domain, real.per_epoch, real.axis) == ((0.0, 1.0), True, "D's score (1 = real)")
+    assert PAIR.table(["score/real/cat"])["score/real/cat"].title == "Scores of real images: cat"
+
+
+def test_a_number_of_a_class_that_nobody_has_declared_is_called_by_its_parts() -> None:
+    table = declared.of("removed_gan").table(["score/margin/cat", "score/margin/dog"])
+    [group] = panels.groups(declared.of("removed_gan"), table.values())
+    assert (group.panel.heading, list(group.colors)) == ("Margin, by class", ["cat", "dog"])
+
+
+def test_twenty_classes_are_told_apart_and_their_names_stand_in_columns() -> None:
+    group, _ = by_class([f"class {number}" for number in range(20)])
+    frame = pd.DataFrame({"metric": group.names, "epoch": 1, "step": 4, "value": 0.5})
+    drawn = health_charts.over_epochs(frame, group).to_dict()
+    line = drawn["layer"][0]["encoding"]
+    looks = zip(line["color"]["scale"]["range"], map(str, line["strokeDash"]["scale"]["range"]), strict=True)
+    assert len(set(looks)) == 20
+    assert line["color"]["legend"]["columns"] == 3
+    assert drawn["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, "seven rows of names"
 
 
 def test_the_sentence_names_the_networks_and_is_absent_without_scores(stranger: Declared) -> None:

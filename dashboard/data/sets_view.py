@@ -13,7 +13,7 @@ from dashboard.data import mosaic
 from dashboard.data import words as data_words
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
-from gan_runtime.data import loading, prepared
+from gan_runtime.data import door, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.data.preparing import PREPARATIONS
@@ -21,7 +21,7 @@ from gan_runtime.errors import DatasetError
 from gan_runtime.fields import IMAGES
 from gan_runtime.home import Home
 from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.spec import RunSpec
+from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
 
 COLUMNS = 3
@@ -54,7 +54,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
     with st.container(horizontal=True, gap="small"):
         if isinstance(at_hand, Availability):
-            _train(known_set.name)
+            _train(known_set)
         if known_set.is_prepared:
             _remove(runtime, known_set.name)
         elif isinstance(at_hand, Availability) and not at_hand.ready and known_set.name in PREPARATIONS:
@@ -70,11 +70,15 @@ def _picture(home: Home, known_set: KnownSet) -> None:
         st.image(image, width=PICTURE_WIDTH, alt=f"The first pictures of {words.plain(known_set.name)}.")
 
 
-def _train(name: str) -> None:
-    """Goes to Launch, where the first preset stands with this data set."""
-    if st.button("Train on it", key=f"data.train.{name}", icon=":material/rocket_launch:"):
+def _train(known_set: KnownSet) -> None:
+    """Goes to Launch, where the first preset stands with this data set and a workload that reads it."""
+    if st.button("Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"):
         preset = next(iter(PRESETS))
-        launch_fields.fill_again({**RunSpec.parse(PRESETS[preset].values).flat(), "dataset": name}, preset)
+        usual, fitting = PRESETS[preset].values, door.workloads_for(known_set.fields)
+        changes = {"dataset": known_set.name}
+        if fitting and usual["workload"] not in fitting:
+            changes["workload"] = fitting[0]
+        launch_fields.fill_again(RunSpec.parse(nesting.overlaid(usual, changes)).flat(), preset)
         st.switch_page(places.LAUNCH)
 
 

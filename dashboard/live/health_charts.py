@@ -5,6 +5,8 @@ The frames are those of `queries.epoch_scores`, and of `queries.curves` where a 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any, cast
 
 import altair as alt
@@ -16,6 +18,9 @@ from dashboard.panels import Group
 # Equal values lie on each other: the dashes of a second line let the first one through.
 DASHES = ([1, 0], [6, 4], [2, 3], [8, 3, 2, 3])
 HEIGHT = 290  # with title, legend and axes: the curves themselves get about half
+ONE_ROW = 4  # names that fit into one row of a legend; more stand in columns across the narrowest chart
+NARROWEST, MOST_COLUMNS, ROW_HEIGHT = 300, 8, 15
+SYMBOL, LETTER, WIDEST_NAME = 34, 7, 66
 
 
 def over_epochs(frame: pd.DataFrame, group: Group) -> alt.LayerChart:
@@ -40,14 +45,17 @@ def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart
 
 
 def _small(group: Group, *layers: alt.Chart) -> alt.LayerChart:
-    return _titled(charts.heading(group.panel.heading, group.panel.subtitle), *layers)
+    """As high as all small charts, and by the further rows of its legend higher."""
+    rows = math.ceil(len(group.colors) / _columns(group.colors)) if len(group.colors) > ONE_ROW else 1
+    title = charts.heading(group.panel.heading, group.panel.subtitle)
+    return _titled(title, *layers, height=HEIGHT + ROW_HEIGHT * (rows - 1))
 
 
-def _titled(title: alt.Title, *layers: alt.Chart) -> alt.LayerChart:
+def _titled(title: alt.Title, *layers: alt.Chart, height: int = HEIGHT) -> alt.LayerChart:
     """Described by what its title asks."""
     words = title.to_dict()
     what = f"{words['text']} Lines over the training. {words.get('subtitle', '')}".strip()
-    return cast(alt.LayerChart, alt.layer(*layers).properties(title=title, description=what, height=HEIGHT))
+    return cast(alt.LayerChart, alt.layer(*layers).properties(title=title, description=what, height=height))
 
 
 def _usual(group: Group) -> list[alt.Chart]:
@@ -69,13 +77,13 @@ def _epoch_lines(frame: pd.DataFrame, group: Group) -> tuple[alt.Chart, ...]:
     if group.log:
         base = base.transform_filter("datum.value > 0")  # a logarithm has no place for 0: a gap
     tooltip = [
-        alt.Tooltip("series:N", title="Of"),
+        alt.Tooltip("series:N", title=group.panel.series),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
         alt.Tooltip("step:Q", title="Step", format=",d"),
         alt.Tooltip("value:Q", title="Value", format=group.format),
     ]
-    again = len(set(group.colors.values())) < len(group.colors)
-    line = base.encode(strokeDash=_dash(group.colors)) if again else base
+    again = _again(group.colors)
+    line = base.encode(strokeDash=_dash(group.colors, again)) if any(again) else base
     return (
         line.mark_line(strokeWidth=2),
         base.mark_circle(size=22, opacity=1),
@@ -124,7 +132,7 @@ def _dashed(
     return (
         alt.Chart(drawn)
         .mark_line(strokeWidth=2)
-        .encode(x=x, y=y, color=_color(colors), strokeDash=_dash(colors), tooltip=tooltip)
+        .encode(x=x, y=y, color=_color(colors), strokeDash=_dash(colors, range(len(colors))), tooltip=tooltip)
     )
 
 
@@ -142,12 +150,27 @@ def _color(colors: dict[str, str]) -> alt.Color:
     return alt.Color("series:N", title=None, legend=_legend(colors), scale=charts.scale_of(colors))
 
 
-def _dash(colors: dict[str, str]) -> alt.StrokeDash:
-    dashes = [DASHES[place % len(DASHES)] for place in range(len(colors))]
+def _again(colors: dict[str, str]) -> list[int]:
+    """How many lines before each one have its color."""
+    all_colors = list(colors.values())
+    return [all_colors[:place].count(color) for place, color in enumerate(all_colors)]
+
+
+def _dash(colors: dict[str, str], numbers: Iterable[int]) -> alt.StrokeDash:
+    """`numbers`: of the dashes of each line."""
+    dashes = [DASHES[number % len(DASHES)] for number in numbers]
     scale = alt.Scale(domain=list(colors), range=dashes)
     return alt.StrokeDash("series:N", title=None, legend=_legend(colors), scale=scale)
 
 
 def _legend(colors: dict[str, str]) -> alt.Legend | None:
     """One line is named by the chart's title."""
+    if len(colors) > ONE_ROW:
+        return charts.legend(_columns(colors), WIDEST_NAME)
     return charts.legend() if len(colors) > 1 else None
+
+
+def _columns(colors: dict[str, str]) -> int:
+    """Of a legend of many names, as many as fit beside each other: 8 of digits, 3 of long names, which are cut."""
+    longest = min(WIDEST_NAME, LETTER * max(map(len, colors)))
+    return min(MOST_COLUMNS, NARROWEST // (SYMBOL + longest))

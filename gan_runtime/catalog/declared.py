@@ -60,12 +60,27 @@ class Declared:
 
     def panel(self, name: str) -> Panel:
         """A panel by its name."""
-        known = {panel.name: panel for panel in (*metrics.PANELS, *self.panels)}
+        by_class = (judged.by_class for judged in self.judgements)
+        known = {panel.name: panel for panel in (*metrics.PANELS, *self.panels, *by_class)}
         return known.get(name) or Panel(name)
 
     def table(self, stored: Iterable[str] = ()) -> dict[str, Metric]:
-        """As `metrics.table`."""
-        return metrics.table(self.metrics, self.networks, stored)
+        """As `metrics.table`, with what is judged class by class behind what the workload declares."""
+        names = tuple(stored)
+        return metrics.table((*self.metrics, *self._by_class(names)), self.networks, names)
+
+    def _by_class(self, stored: tuple[str, ...]) -> list[Metric]:
+        """Those of `stored` that are means over the rows of a class, in the order of the judgements."""
+        order = [judgement.name for judgement in self.judgements]
+        told = [parts for name in stored if (parts := metrics.judged_class(name))]
+        told.sort(key=lambda parts: order.index(parts[0]) if parts[0] in order else len(order))
+        return [self._judgement(judged).of_class(class_name) for judged, class_name in told]
+
+    def _judgement(self, name: str) -> Judgement:
+        """One that is not declared is called by its name."""
+        known = {judgement.name: judgement for judgement in self.judgements}
+        title = metrics.undeclared(name).title
+        return known.get(name) or Judgement(name, title, title)
 
     def loss_title(self, loss: Metric) -> str:
         """Of a narrow column: "Loss G", or the whole title where it is of no network."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from gan_runtime.errors import FieldError
 from gan_runtime.fields import Fields
-from gan_runtime.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_network
+from gan_runtime.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_class, of_network
 
 Options = Any  # an instance of the entry's `options`
 Rule = Callable[..., FieldError | None]  # its parameters are the options that it reads, by name
@@ -27,7 +27,8 @@ class Size:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>.
+    """A number for each row that `Workload.judge` gives, drawn as a histogram called score/<name>; where rows have labels, the
+    means score/<name>/<class> are drawn as lines.
 
     `low`, `high`: all that it can be, for fixed bins; None for bins from the lowest to the highest value. `side`: which rows
     it judges, for its color. `label`: in legends, beside the others; "" for the title.
@@ -50,6 +51,24 @@ class Judgement:
     def bounds(self) -> tuple[float, float] | None:
         """All that it can be; None where that is not known."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def by_class(self) -> Panel:
+        """The chart of its means class by class."""
+        what = "Mean of the probed rows of each class."
+        return Panel(f"{self.title}, by class", subtitle=what, series="Class", domain=self.bounds)
+
+    def of_class(self, class_name: str) -> Metric:
+        """Its mean over the rows of one class, after each epoch."""
+        return Metric(
+            of_class(self.name, class_name),
+            f"{self.title}: {class_name}",
+            self.axis,
+            self.by_class.name,
+            per_epoch=True,
+            format=".3f",
+            label=class_name,
+        )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gan_runtime import catalog
+from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data import loading
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
@@ -25,6 +26,19 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
         raise DatasetError(
             f"data set {spec.dataset} does not fit workload {spec.workload}: {error}"
         ) from None
+
+
+def workloads_for(offered: Fields) -> list[str]:
+    """The workloads that read such fields with their options as they are by default, in the order of the catalog."""
+    return [name for name, entry in catalog.WORKLOADS.items() if _reads(entry, offered)]
+
+
+def _reads(entry: WorkloadEntry, offered: Fields) -> bool:
+    try:
+        entry.reads(entry.options(), offered)
+    except DatasetError:
+        return False
+    return True
 
 
 def rows(name: str, home: Home | None = None) -> int:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gan_runtime import metrics
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.engines.contract import BinCounts, ProbeResult
+from gan_runtime.fields import LABELS, Fields, class_names
 from gan_runtime.workloads.contract import Phase, Program
 
 PROBE_ROWS = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
+MOST_CLASSES = (
+    20  # that are judged apart: PROBE_ROWS hold a dozen rows of each then, and a chart that many lines
+)
+LONGEST_CLASS = 100  # letters of a folder's name; the name of a number may have 200
 # By name: int (bins,), and the lowest and highest value, float (2,); these are not finite where a value is none.
 Counts = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
@@ -40,6 +47,42 @@ def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
 def probe_share(rows: int, replicas: int) -> int:
     """Rows of the probe batch on each replica: of a set of `rows` rows, at most PROBE_ROWS in all."""
     return max(1, min(PROBE_ROWS, rows) // replicas)
+
+
+@dataclass(frozen=True)
+class ProbedClasses:
+    """The classes of the rows of the probe batch.
+
+    `labels`: int (rows,), the place of each row's class among `names`. No names where nothing is told class by class: where the
+    workload reads no labels, of a single class, and of more than MOST_CLASSES.
+    """
+
+    names: tuple[str, ...]
+    labels: NDArray[Any]
+
+    @classmethod
+    def of(cls, fields: Fields, rows: Mapping[str, NDArray[Any]]) -> ProbedClasses:
+        """Those of the rows of all replicas."""
+        names = tuple(_short(name, number) for number, name in enumerate(class_names(fields)))
+        return cls(names, rows[LABELS]) if 2 <= len(names) <= MOST_CLASSES else cls((), np.empty(0, int))
+
+    def means(self, judged: Mapping[str, NDArray[Any]]) -> dict[str, float]:
+        """The mean of each judged number, (rows,), over the rows of each class, by its stored name.
+
+        A class of which no row was probed has no mean: it is left out.
+        """
+        return {
+            metrics.of_class(name, self.names[number]): float(
+                values[self.labels == number].mean(dtype=np.float64)
+            )
+            for name, values in judged.items()
+            for number in np.unique(self.labels)
+        }
+
+
+def _short(name: str, number: int) -> str:
+    """With its number where it is cut: long names may begin alike."""
+    return name if len(name) <= LONGEST_CLASS else f"{name[:LONGEST_CLASS]}… ({number})"
 
 
 def parts(name: str, network: Any) -> dict[str, list[int]]:

@@ -139,14 +139,14 @@ class Store:
             return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
 
     def _create(self) -> None:
-        layout = _layout(self._connection)
-        if layout:
+        found = _layout(self._connection)
+        if found:
             self._check_version()
-            self._check_layout(layout)
+            self._check_layout(found)
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
         self._connection.execute(metric_table.view())
         self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        if not layout:
+        if not found:
             self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
         self._connection.execute("CHECKPOINT")
 

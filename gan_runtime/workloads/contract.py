@@ -63,8 +63,9 @@ class Forward:
 class Judged:
     """What a workload says of its networks once an epoch.
 
-    `values`: a number for each row, float32 (rows,), drawn as histograms called score/<name>. `scalars`: single numbers, of
-    which the mean over the replicas is stored.
+    `values`: a number for each row, float32 (rows,), drawn as histograms called score/<name>. Where rows have labels, the mean
+    over those of each class is told too, so a generated row has the label of the real one in its place. `scalars`: single
+    numbers, of which the mean over the replicas is stored.
     """
 
     values: Mapping[str, Tensor] = field(default_factory=dict)

@@ -70,6 +70,12 @@ def test_stacked_digits_do_not_fit_networks_for_grey_pictures() -> None:
     assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(lambda: door.check(spec))
 
 
+def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
+    assert door.workloads_for({IMAGES: pictures(28, 28, 1)}) == ["dcgan_mnist", "dcgan", "mlp_gan"]
+    assert door.workloads_for({IMAGES: pictures(64, 64, 3), LABELS: labels(("cat", "dog"))}) == ["dcgan"]
+    assert door.workloads_for({LABELS: labels(("cat",))}) == []
+
+
 def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host: Host) -> None:
     said = sentence(lambda: commands.submit(home, photos(), host))
     assert said.startswith(

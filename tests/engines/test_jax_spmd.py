@@ -82,7 +82,8 @@ def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxP
     )
     for found, expected in zip(shared, alone, strict=True):
         assert_close(found, expected, 1e-5)
-    assert set(alone[2]) == {"energy", "gap", "variance"}
+    of_classes = {f"score/margin/{name}" for name in ("up", "down", "strange")}
+    assert set(alone[2]) == {"energy", "gap", "variance", *of_classes}
     assert alone[2]["energy"] == pytest.approx(showers.resident["energy"].mean() * 0.01 - 1.0, abs=1e-5)
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from gan_runtime import catalog
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.engines.probing import gradient_names, probed, score_range
+from gan_runtime.engines.probing import ProbedClasses, gradient_names, probed, score_range
+from gan_runtime.fields import labels
+from gan_runtime.records.journal import EpochScores
 from gan_runtime.workloads.contract import Forward, Phase, Program, Update
 
 GOOD = (np.array([3, 1], np.int32), np.array([0.0, 1.0], np.float32))
@@ -39,6 +41,31 @@ def test_scores_that_are_no_numbers_are_not_drawn_as_zeros() -> None:
     strange = (GOOD[0], np.array([NAN, NAN], np.float32))
     found = probed({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
     assert [item.name for item in found.histograms] == ["score/fake"]
+
+
+def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> None:
+    fields = {"labels": labels(("cat", "dog", "fish"))}
+    classes = ProbedClasses.of(fields, {"labels": np.array([2, 0, 2, 0, 2], np.int32)})
+    judged = np.array([0.25, 0.5, 0.75, 1.0, 2.0], np.float32)
+    assert classes.means({"real": judged}) == {"score/real/cat": 0.75, "score/real/fish": 1.0}
+    assert np.isnan(classes.means({"fake": np.array([1, NAN, 1, 1, 1])})["score/fake/cat"]), (
+        "that is an alarm"
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 21])
+def test_nothing_is_told_class_by_class_of_no_class_a_single_one_or_too_many(count: int) -> None:
+    fields = {"labels": labels(tuple(map(str, range(count))))}
+    classes = ProbedClasses.of(fields if count else {}, {"labels": np.zeros(2, np.int32)})
+    assert classes.means({"real": np.zeros(2, np.float32)}) == {}
+
+
+def test_classes_whose_long_names_begin_alike_are_told_apart_in_names_that_a_record_takes() -> None:
+    long = tuple(f"{'x' * 250}{number}" for number in range(2))
+    classes = ProbedClasses.of({"labels": labels(long)}, {"labels": np.array([0, 1, 1])})
+    means = classes.means({"real": np.array([1.0, 2.0, 4.0])})
+    assert list(means.values()) == [1.0, 3.0]
+    assert EpochScores(epoch=1, step=1, wall_s=1.0, values=means).values == means
 
 
 def no_forward(*_: object) -> Forward:

@@ -124,6 +124,9 @@ def test_a_judged_number_without_declared_ends_is_counted_from_its_lowest_to_its
     assert (len(margin.counts), margin.counts.sum()) == (40, 40)
     assert margin.counts[0] > 0
     assert margin.counts[-1] > 0
+    rows_of = np.bincount(SHOWERS.resident["labels"])
+    means = [probe.scores[f"score/margin/{name}"] for name in ("up", "down", "strange")]
+    assert rows_of @ means / 40 == pytest.approx(probe.scores["gap"], abs=1e-5)
     middle = (margin.edges[:-1] + margin.edges[1:]) / 2
     width = margin.edges[1] - margin.edges[0]
     assert (margin.counts * middle).sum() / 40 == pytest.approx(probe.scores["gap"], abs=width / 2)

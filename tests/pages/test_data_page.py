@@ -77,6 +77,16 @@ def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
     assert not app.exception
     assert app.title[0].value == "Launch a run"
     assert app.session_state["spec.dataset"] == "fashion_mnist"
+    assert app.session_state["spec.workload"] == "dcgan_mnist"
+
+
+def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
+    app = show("data")
+    app.button(key="data.train.stacked_digits").click().run()
+    assert not app.exception
+    assert app.session_state["spec.workload"] == "dcgan"
+    assert app.session_state["spec.learning_rate_generator"] == "5e-4", "what the preset says of any workload"
+    assert not app.error
 
 
 def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wait_until: Wait) -> None:

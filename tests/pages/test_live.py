@@ -20,18 +20,18 @@ from dashboard.live import view as live_view
 from dashboard.samples import sample_images
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import charts, texts
+from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 HOSTILE = "![x](http://127.0.0.1:9/x.png)"
 
 
-def rows_of(app: AppTest, title: str) -> Any:
-    """The rows that the chart of this title draws."""
+def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
+    """The rows that the chart of this title draws; "" for those of a chart that is made anew with them."""
     chart = next(item.proto for item in app.get("vega_lite_chart") if title in item.proto.spec)
     named = {dataset.name: dataset.data.data for dataset in chart.datasets}
-    return pa.ipc.open_stream(named["rows"]).read_pandas()
+    return pa.ipc.open_stream(named[name] if name else next(iter(named.values()))).read_pandas()
 
 
 def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(show: Show, trained: Make) -> None:
@@ -210,6 +210,28 @@ def test_events_are_told_in_the_zone_of_who_looks(show: Show, trained: Make) -> 
     events = app.dataframe[0].value
     assert list(events.columns) == ["Time (Europe/Berlin)", "Level", "Kind", "Message", "Attempt"]
     assert "2026-07-01 14:00:00" in set(events["Time (Europe/Berlin)"])
+
+
+def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(show: Show, trained: Make) -> None:
+    scores = {f"score/{side}/{name}": 0.5 for side in ("real", "fake") for name in ("cat", HOSTILE)}
+    told = (
+        journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=scores)
+        for epoch in (1, 2)
+    )
+    journal.append(trained("quick-0001").trainer_journal(), 1, *told)
+    trained("quick-0002", seconds=10)
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    for side in ("real", "generated"):
+        rows = rows_of(app, f"Scores of {side} images, by class", name="")
+        assert sorted(zip(rows["epoch"], rows["series"], strict=True)) == [
+            (epoch, name) for epoch in (1, 2) for name in (HOSTILE, "cat")
+        ]
+    assert not any("by class" in title for title in titles(show("live", run="quick-0002")))
+    compare = show("compare", runs="quick-0001,quick-0002")
+    compare.multiselect(key="compare.metrics").set_value(["score/real/cat"]).run()
+    assert not compare.exception
+    assert titles(compare)[2] == "Scores of real images: cat"
 
 
 def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, new_run: Make) -> None:

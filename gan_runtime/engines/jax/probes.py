@@ -24,6 +24,7 @@ from gan_runtime.engines.jax.step import Numbers, ReplicaStep
 from gan_runtime.engines.probing import (
     SCORE_BINS,
     WEIGHT_BINS,
+    ProbedClasses,
     gradient_names,
     parts,
     probe_share,
@@ -45,6 +46,7 @@ class Probes:
     def __init__(self, task: Task, mesh: Mesh, model: Model, step: ReplicaStep, data: DataSet) -> None:
         self._task, self._spec, self._model, self._step = task, task.spec, model, step
         first = data.read(np.arange(probe_share(data.rows, mesh.size) * mesh.size))
+        self._classes = ProbedClasses.of(task.fields, first)
         self._rows: Rows = placed(
             {name: first[name] for name in task.fields}, NamedSharding(mesh, BY_REPLICA)
         )
@@ -59,16 +61,16 @@ class Probes:
 
     def probe(self, state: State, step: int) -> ProbeResult:
         """On the first rows of the set, after `step` steps."""
-        judged, gradients, scalars = self._probe_call(state, self._rows, np.int32(step))
-        counts = {
-            histogram(SCORE, name): self._scored(name, np.asarray(value)) for name, value in judged.items()
-        }
+        by_row, gradients, scalars = self._probe_call(state, self._rows, np.int32(step))
+        judged = {name: np.asarray(values) for name, values in by_row.items()}
+        counts = {histogram(SCORE, name): self._scored(name, values) for name, values in judged.items()}
         weights = {name: state[name] for name in self._trained()}
         summaries, norms = self._summary_call(
             on_first_device(weights), [on_first_device(by_phase) for by_phase in gradients]
         )
         counts |= {part: (np.asarray(bins), np.asarray(ends)) for part, (bins, ends) in summaries.items()}
-        return probed(counts, {**scalars, **norms}, loss_scaled=self._task.is_loss_scaled)
+        scores = {**scalars, **norms, **self._classes.means(judged)}
+        return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
     # ---- on the host --------------------------------------------------------------------------------------------
 

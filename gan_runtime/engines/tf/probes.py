@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import ProbeResult
 from gan_runtime.engines.probing import (
     SCORE_BINS,
     WEIGHT_BINS,
+    ProbedClasses,
     gradient_names,
     parts,
     probe_share,
@@ -48,7 +50,9 @@ class Probes:
         self._task, self._spec, self._strategy = task, task.spec, strategy
         self._networks, self._step = networks, step
         self._replicas = strategy.num_replicas_in_sync
-        self._batch = self._probe_batch(data)
+        rows = data.read(np.arange(probe_share(data.rows, self._replicas) * self._replicas))
+        self._batch = self._distributed(rows)
+        self._classes = ProbedClasses.of(task.fields, rows)
         # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes a second.
         self._probe_call = tf.function(self._probe_everywhere, autograph=False)
 
@@ -58,34 +62,37 @@ class Probes:
 
     def probe(self, step: int) -> ProbeResult:
         """On the first rows of the set, after `step` steps."""
-        counts, scores = tf.nest.map_structure(
+        counts, scores, judged = tf.nest.map_structure(
             lambda value: value.numpy(), self._probe_call(self._batch, tf.constant(step, tf.int32))
         )
+        scores |= self._classes.means(judged)
         return probed(counts, scores, loss_scaled=self._task.is_loss_scaled)
 
     # ---- on all replicas ----------------------------------------------------------------------------------------
 
-    def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> tuple[Counts, Numbers]:
+    def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
         """What the first replica of this process found: all have the same numbers."""
         everyone = self._strategy.run(self._probe_replica, args=(batch, step))
-        first: tuple[Counts, Numbers] = tf.nest.map_structure(
+        first: tuple[Counts, Numbers, Numbers] = tf.nest.map_structure(
             lambda value: self._strategy.experimental_local_results(value)[0], everyone
         )
         return first
 
-    def _probe_batch(self, data: DataSet) -> Any:
-        share = probe_share(data.rows, self._replicas)
-        rows = data.read(np.arange(share * self._replicas))
+    def _distributed(self, rows: Mapping[str, NDArray[Any]]) -> Any:
+        """Each replica's share of the rows, in their order."""
 
         def of_replica(context: Any) -> Rows:
-            begin = context.replica_id_in_sync_group * share
-            return {name: tf.constant(rows[name][begin : begin + share]) for name in data.fields}
+            place = context.replica_id_in_sync_group
+            return {
+                name: tf.constant(np.split(rows[name], self._replicas)[place]) for name in self._task.fields
+            }
 
         return self._strategy.experimental_distribute_values_from_function(of_replica)
 
     # ---- on one replica -----------------------------------------------------------------------------------------
 
-    def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers]:
+    def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
+        """Histograms; single numbers; what was judged of all rows, (rows,), where it is told class by class."""
         stored = statistics(self._networks)
         before = [tf.identity(variable) for variable in stored]
         judged = self._judged(rows, step)
@@ -93,7 +100,8 @@ class Probes:
         for variable, value in zip(stored, before, strict=True):  # passes in training mode have moved them
             variable.assign(value)
         counts = {**self._score_histograms(judged), **gradients, **self._weight_histograms()}
-        return counts, {**_means(judged), **norms}
+        by_row = {name: _of_all_rows(values) for name, values in judged.values.items() if self._classes.names}
+        return counts, {**_means(judged), **norms}, by_row
 
     def _judged(self, rows: Rows, step: tf.Tensor) -> Judged:
         """Outside of a step's kernels, so in plain Keras."""
@@ -158,13 +166,17 @@ def _score_counts(values: tf.Tensor, ends: tuple[float, float] | None) -> tuple[
 
     A value that is no number would be counted in the first bin: the ends are none either then.
     """
-    replica = tf.distribute.get_replica_context()
     if ends is None:
-        return histograms.ranged([replica.all_gather(values, axis=0)], SCORE_BINS)
+        return histograms.ranged([_of_all_rows(values)], SCORE_BINS)
     strange = tf.reduce_sum(tf.cast(~tf.math.is_finite(values), tf.int32))
     own = tf.concat([histograms.fixed(values, *ends, SCORE_BINS), [strange]], axis=0)
-    counts = replica.all_reduce("sum", own)
+    counts = tf.distribute.get_replica_context().all_reduce("sum", own)
     return counts[:-1], tf.where(counts[-1] > 0, tf.constant(math.nan), tf.constant(ends))
+
+
+def _of_all_rows(values: tf.Tensor) -> tf.Tensor:
+    """(rows,) of one replica → (rows,) of all, in their order."""
+    return tf.distribute.get_replica_context().all_gather(values, axis=0)
 
 
 def _means(judged: Judged) -> Numbers:

@@ -26,12 +26,11 @@ def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:
     """Every number that these runs have recorded or their workloads declare, by its name. A number that is not declared is one
     of an epoch if the runs show it so."""
     known, names = declared_of(store, run_ids), recorded(store, run_ids)
-    own = known.table()
-    strangers = [name for name in known.table(names) if name not in own]
+    own, table = known.table(), known.table(names)
+    strangers = [name for name, metric in table.items() if name not in own and not metric.per_epoch]
     once = once_an_epoch(store, run_ids, strangers) if strangers else set()
     return {
-        name: replace(metric, per_epoch=True) if name in once else metric
-        for name, metric in known.table(names).items()
+        name: replace(metric, per_epoch=True) if name in once else metric for name, metric in table.items()
     }
 
 
