@@ -16,23 +16,12 @@ from dashboard import palette
 from dashboard.panels import Group
 from gan_runtime.metrics import Panel
 
-NEITHER = "Neither"  # work of no network
 SMOOTHED_BUCKETS = 9
 ZOOM, WHOLE = (
     "zoom",
     "whole",
 )  # parameters of a chart that can be zoomed: a drag across it, and a double-click
 Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
-WORK_NAMES = {
-    "forward": "Forward",
-    "backward": "Backward",
-    "optimizer": "Optimizer",
-    "gradient_all_reduce": "Gradient all-reduce",
-    "batch_norm_all_reduce": "Batch-norm all-reduce",
-    "input": "Input",
-    "idle": "Idle",
-    "unattributed": "Unattributed",
-}
 
 
 def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
@@ -152,50 +141,6 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
         .properties(
             title="Who waits for whom?",
             description="A bar for each worker: milliseconds of a step that it computes, and that it waits for others.",
-            height=height,
-        )
-    )
-
-
-def step_profile(frame: pd.DataFrame, titles: dict[str, str], height: int = 270) -> alt.Chart:
-    """Where the time of a training step goes, one bar a network. `frame` as `queries.profile` gives it; `titles`: of the
-    networks, in their order."""
-    networks = frame["network"].map({**titles, "": NEITHER})
-    named = frame.assign(
-        row=networks,
-        work=frame["category"].map(WORK_NAMES),
-        order=frame["category"].map(list(WORK_NAMES).index),
-    )
-    legend = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
-    colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in WORK_NAMES])
-    return (
-        alt.Chart(named)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "sum(share):Q",
-                title="Share of a step's time",
-                stack="zero",
-                axis=alt.Axis(format="%", grid=False, tickCount=6),
-            ),
-            y=alt.Y(
-                "row:N",
-                title=None,
-                sort=[*titles.values(), NEITHER],
-                axis=alt.Axis(labelLimit=160),
-            ),
-            color=alt.Color("work:N", title=None, legend=legend, scale=colors),
-            order=alt.Order("order:Q"),
-            tooltip=[
-                alt.Tooltip("row:N", title="Network"),
-                alt.Tooltip("work:N", title="Work"),
-                alt.Tooltip("share:Q", title="Share", format=".1%"),
-                alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f"),
-            ],
-        )
-        .properties(
-            title="Where does a step's time go?",
-            description="A bar for each network: the shares of a step's time that go into each kind of work.",
             height=height,
         )
     )

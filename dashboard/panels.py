@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from dashboard import palette
 from gan_runtime import metrics
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.entries import Judgement
 from gan_runtime.metrics import Metric, Panel
 
 UNDECLARED_SCORE = "Score"  # the axis of what nobody has declared
@@ -85,29 +86,33 @@ def of_panel(known: Declared, name: str) -> list[Group]:
     return groups(known, [metric for metric in known.table().values() if metric.panel == name])
 
 
-def judged(known: Declared, stored: Iterable[str] = ()) -> Group | None:
-    """The histograms of what the workloads judge, and others of that kind among `stored`; None where there is none.
+def judged(known: Declared, stored: Iterable[str] = ()) -> list[Group]:
+    """The histograms of what the workloads judge, and others of that kind among `stored`: a chart for each axis.
 
-    The panel's domain is all that they can be, where each has such bounds.
+    A panel's domain is all that its values can be, where each of them has such bounds.
     """
-    declared = known.histograms
-    others = [
-        name
-        for name in stored
-        if name.startswith(metrics.histogram(metrics.SCORE, "")) and name not in declared
+    prefix = metrics.histogram(metrics.SCORE, "")
+    judgements = dict(known.histograms)
+    for name in stored:
+        if name.startswith(prefix):
+            judgements.setdefault(name, Judgement(name, _title(name), UNDECLARED_SCORE))
+    axes = dict.fromkeys(judgement.axis for judgement in judgements.values())
+    panel = known.panel(metrics.SCORES)
+    return [
+        _judged_along(axis, panel, {name: each for name, each in judgements.items() if each.axis == axis})
+        for axis in axes
     ]
+
+
+def _judged_along(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> Group:
     lines = [
-        Line(name, one.legend, palette.SIDES.get(one.side, palette.NEUTRAL)) for name, one in declared.items()
+        Line(name, judgement.legend, palette.SIDES.get(judgement.side, palette.NEUTRAL))
+        for name, judgement in judgements.items()
     ]
-    lines += [Line(name, _title(name), palette.NEUTRAL) for name in others]
-    if not lines:
-        return None
-    bounds = [one.bounds for one in known.judgements]
+    bounds = [judgement.bounds for judgement in judgements.values()]
     limits = [limit for pair in bounds if pair is not None for limit in pair]
-    domain = (min(limits), max(limits)) if limits and None not in bounds and not others else None
-    axis = next((one.axis for one in known.judgements), UNDECLARED_SCORE)
-    panel = replace(known.panel(metrics.SCORES), domain=domain)
-    return Group(panel, tuple(lines), axis, ".3f", per_epoch=True)
+    domain = None if None in bounds else (min(limits), max(limits))
+    return Group(replace(panel, domain=domain), tuple(lines), axis, ".3f", per_epoch=True)
 
 
 def _group(known: Declared, together: list[Metric]) -> Group:

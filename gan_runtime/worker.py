@@ -27,12 +27,14 @@ from filelock import FileLock, Timeout
 from gan_runtime import catalog, cluster, disk, fields, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
-from gan_runtime.errors import AlarmError, GanRuntimeError, NonFiniteError, SpecError
+from gan_runtime.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
-from gan_runtime.records import journal
+from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.leftovers import SCRATCH_PREFIX
@@ -134,27 +136,25 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     keep_scikit_learn_out()
     spec = run.spec()
     engine_entry = catalog.engine(spec.engine)
-    importlib.import_module(engine_entry.flags).set_flags(
-        spec, accelerator
-    )  # first of all: reading MNIST loads Keras
-    data = loading.load(spec.dataset, Home(run.path.parent.parent))
-    spec.check_set(data.rows)
-    if data.note:
-        writer.write(journal.Event(level="info", topic="data", message=data.note))
-    print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
-    writer.write(
-        StatusChange(status="compiling", reason="building the networks and tracing the training step")
-    )
+    flags = importlib.import_module(engine_entry.flags)
+    flags.set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
+    rows, content = _data(run, spec, writer)
+    building = "building the networks and tracing the training step"
+    writer.write(StatusChange(status="compiling", reason=building))
     engine_module = importlib.import_module(engine_entry.module)
-    workload, data = workload_of(spec), read_by_workload(spec, data)
+    workload, data = workload_of(spec), read_by_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     from gan_runtime.training import loop
+    from gan_runtime.training.album import Album
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
     writer.write(
-        journal.HostFacts(facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin}),
+        journal.HostFacts(
+            facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin, **content}
+        ),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
+    classes = fields.class_names(data.fields)
     outcome = loop.train(
         spec,
         data.rows,
@@ -163,11 +163,29 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
         writer,
         lambda: stop.is_set() or run.stop_file.exists(),
         place.rank,
-        fields.class_names(data.fields),
+        Album.of(spec, classes, digest(fixed_inputs(workload, spec.of_workload, data), classes)),
     )
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
     _cluster_of(spec).leave()
+
+
+def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:
+    """The rows to train on, and what the record of the run says of their content; nothing where it need not be told.
+
+    Raises:
+        DatasetError: they cannot be had, or are others than those that the run was trained on before.
+    """
+    home = Home(run.path.parent.parent)
+    content = loading.content_of(spec.dataset, home)
+    if refusal := trained_on.refusal(run, spec.dataset, content):
+        raise DatasetError(refusal)
+    data = loading.load(spec.dataset, home)
+    spec.check_set(data.rows)
+    if data.note:
+        writer.write(journal.Event(level="info", topic="data", message=data.note))
+    print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
+    return data, {trained_on.FACT: content} if content else {}
 
 
 if __name__ == "__main__":

@@ -30,6 +30,17 @@ def encoded(image: Image.Image, form: str) -> bytes:
     return file.getvalue()
 
 
+def noise(count: int, side: int = 28) -> bytes:
+    """A zip of so many grey pictures, no two of which are equal."""
+    random = np.random.RandomState(count)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as bundle:
+        for number in range(count):
+            pixels = random.randint(0, 256, (side, side)).astype(np.uint8)
+            bundle.writestr(f"{number}.png", encoded(Image.fromarray(pixels), "PNG"))
+    return file.getvalue()
+
+
 def zipped(each: int = 20, others: dict[str, bytes] | None = None) -> bytes:
     """`each` disks and as many squares of 80 × 80 pixels in their folders, as PNG and JPEG; and `others`."""
     file = io.BytesIO()

@@ -25,6 +25,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
+from tests.crafted_zips import crowded
 
 NewRun = Callable[..., RunDir]
 
@@ -267,6 +268,12 @@ def test_a_damaged_bundle_loads_nothing(ended: RunDir, other: Home, tmp_path: Pa
     change, sentence = DAMAGES[damage]
     bundles.pack([ended], tmp_path / "one.zip")
     assert re.search(sentence, refused(_rewritten(tmp_path / "one.zip", change), other))
+
+
+def test_a_zip_that_lists_more_members_than_a_bundle_has_is_refused(other: Home, tmp_path: Path) -> None:
+    assert refused(crowded(tmp_path / "odd.zip", 100_010, told=1), other) == (
+        f"{tmp_path / 'odd.zip'} holds more than 2 GB or 100,000 files: give a smaller bundle."
+    )
 
 
 def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:

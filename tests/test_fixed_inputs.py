@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.contract import picture_set
-from gan_runtime.engines.fixed_inputs import chunks, fixed_inputs
+from gan_runtime.engines.fixed_inputs import chunks, digest, fixed_inputs
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
 
@@ -36,6 +36,22 @@ def test_more_rows_begin_with_the_same_ones() -> None:
     assert np.array_equal(
         latents_of(mlp_gan.WORKLOAD, count=256)[:64], latents_of(mlp_gan.WORKLOAD, count=64)
     )
+
+
+def test_the_digest_tells_equal_inputs_from_others() -> None:
+    latents, labels = np.zeros((4, 3), np.float32), np.arange(4, dtype=np.int32)
+    one = digest({"latents": latents, "labels": labels}, ("cat", "dog"))
+    assert one == digest({"labels": labels.copy(), "latents": latents}, ("cat", "dog"))
+    others = [
+        digest({"latents": latents}),
+        digest({"latents": latents[:2], "labels": labels}, ("cat", "dog")),
+        digest({"latents": latents.reshape(3, 4), "labels": labels}, ("cat", "dog")),
+        digest({"latents": latents + 1, "labels": labels}, ("cat", "dog")),
+        digest({"latents": latents, "labels": labels.astype(np.float32)}, ("cat", "dog")),
+        digest({"latents": latents, "labels": labels}, ("dog", "cat")),
+    ]
+    assert len({one, *others}) == 7
+    assert len(one) == 16
 
 
 def test_inputs_are_asked_in_equal_pieces_of_which_the_last_is_filled_up() -> None:

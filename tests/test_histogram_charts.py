@@ -9,7 +9,7 @@ import pytest
 
 from dashboard import palette
 from dashboard.histograms import charts
-from dashboard.histograms.words import items, part_name, shown, whole_networks
+from dashboard.histograms.words import choices, part_name, shown, whole_networks
 from gan_runtime.catalog import declared
 
 COLUMNS = ["run_id", "epoch", "left", "right", "share"]
@@ -63,8 +63,8 @@ def test_a_ridge_ends_where_its_values_do() -> None:
 
 
 def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) -> None:
-    (item, *_) = items(["score/real"], [], PAIR)
-    (panel,) = item.panels
+    (choice, *_) = choices(["score/real"], [], PAIR)
+    (panel,) = choice.panels
     spec = charts.ridgelines(two_epochs, panel.title, panel.axis, panel.color, domain=panel.domain).to_dict()
     assert spec["layer"][0]["encoding"]["x"]["scale"] == {"domain": [0.0, 1.0]}
 
@@ -108,10 +108,10 @@ def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> N
 
 
 def test_layers_are_offered_after_their_network_and_the_generator_first() -> None:
-    found = items(
+    found = choices(
         ["score/real", "score/fake", *LAYERS], ["loss_generator", "loss_discriminator", "d_real"], PAIR
     )
-    assert [item.label for item in found] == [
+    assert [choice.label for choice in found] == [
         "Scores of the discriminator",
         "Losses of the steps",
         "Generator, all layers",
@@ -128,8 +128,8 @@ def test_layers_are_offered_after_their_network_and_the_generator_first() -> Non
 
 
 def test_what_is_not_stored_is_not_offered() -> None:
-    assert items([], [], PAIR) == []
-    assert [item.label for item in items(["gradient/discriminator"], [], PAIR)] == [
+    assert choices([], [], PAIR) == []
+    assert [choice.label for choice in choices(["gradient/discriminator"], [], PAIR)] == [
         "Discriminator, all layers"
     ]
     assert part_name("critic/conv_1", PAIR) == "Critic, layer conv 1"
@@ -141,8 +141,8 @@ def test_a_series_of_an_unknown_kind_is_not_shown() -> None:
 
 def test_gradients_of_several_phases_stand_beside_each_other() -> None:
     names = ["gradient@g_2/generator", "weight/generator", "gradient@g_1/generator"]
-    [item] = items(names, [], PAIR)
-    assert [panel.title for panel in item.panels] == [
+    [choice] = choices(names, [], PAIR)
+    assert [panel.title for panel in choice.panels] == [
         "Weights: generator, all layers",
         "Gradients of phase g_1: generator, all layers",
         "Gradients of phase g_2: generator, all layers",
@@ -155,8 +155,8 @@ def test_gradients_of_several_phases_stand_beside_each_other() -> None:
 
 
 def test_what_no_workload_declares_is_shown_in_a_neutral_color() -> None:
-    found = items(["score/edge", "weight/critic"], ["loss_critic"], declared.of("removed_gan"))
-    assert [(item.label, item.panels[0].title, item.panels[0].color) for item in found] == [
+    found = choices(["score/edge", "weight/critic"], ["loss_critic"], declared.of("removed_gan"))
+    assert [(choice.label, choice.panels[0].title, choice.panels[0].color) for choice in found] == [
         ("Scores", "Score edge", palette.NEUTRAL),
         ("Critic, all layers", "Weights: critic, all layers", palette.NEUTRAL),
     ]

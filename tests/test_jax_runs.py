@@ -72,7 +72,9 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(
         STEPS_PER_EPOCH,
         2 * STEPS_PER_EPOCH,
     ]
-    assert len([record for record in found if isinstance(record, Sample)]) == 2
+    asked = [record.meta["inputs"] for record in found if isinstance(record, Sample)]
+    assert len(asked) == 2
+    assert asked[0] == asked[1] != "", "the digest of what both pictures were asked with"
     assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
     assert sorted(path.name for path in run.samples.iterdir()) == ["samples-00001.png", "samples-00002.png"]
     assert (run.checkpoints / "step-00000014.safetensors").exists()

@@ -77,14 +77,25 @@ def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Dec
 
 
 def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger: Declared) -> None:
-    judged = panels.judged(stranger)
-    assert judged is not None
+    [judged] = panels.judged(stranger)
     frame = pd.DataFrame({"name": ["score/real"], "left": [-3.0], "right": [4.0], "share": [1.0]})
     x = charts.score_histogram(frame, judged).to_dict()["encoding"]["x"]
     assert (x["title"], x["scale"]) == ("Critic's value", {"zero": False})
-    pair = panels.judged(PAIR)
-    assert pair is not None
+    [pair] = panels.judged(PAIR)
     assert pair.panel.domain == (0.0, 1.0)
+    assert pair.names == ("score/real", "score/fake")
+
+
+def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
+    energy = Judgement("energy", "Energy of a shower", "Energy (GeV)", 0.0, 500.0)
+    width, height = (Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height"))
+    groups = panels.judged(Declared(judgements=(energy, width, height)), ["score/width", "score/edge"])
+    assert [(group.axis, group.names, group.panel.domain) for group in groups] == [
+        ("Energy (GeV)", ("score/energy",), (0.0, 500.0)),
+        ("Length (mm)", ("score/width", "score/height"), None),
+        ("Score", ("score/edge",), None),
+    ]
+    assert panels.judged(Declared()) == []
 
 
 def test_equal_colors_are_told_apart_by_dashes() -> None:

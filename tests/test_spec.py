@@ -275,7 +275,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "d_wins_score",
         0.5,
-        "D-wins alarm below (d_wins_score) is 0.5, but allowed is at least 0 and below 0.5: use 0, or about 0.01.",
+        "Judge-wins alarm below (d_wins_score) is 0.5, but allowed is at least 0 and below 0.5: use 0, or about 0.01.",
     ),
     (
         "keep_checkpoints",

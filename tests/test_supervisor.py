@@ -17,10 +17,12 @@ import psutil
 import pytest
 
 from gan_runtime import processes
+from gan_runtime.data import preparing
+from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import HomeInUseError, RunStateError
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host
-from gan_runtime.records import journal
+from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime import commands
@@ -32,6 +34,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.training import checkpoints
+from tests import own_pictures
 from tests.trainers import end_trainers
 
 STEPS_PER_EPOCH = 28  # 1,797 digits in batches of 64
@@ -118,12 +121,37 @@ def test_a_stopped_run_is_resumed_without_a_seam_and_only_an_ended_one_can_be_de
     assert not run.path.exists()
 
 
-def test_a_killed_trainer_is_lost_and_can_be_resumed(runtime: Runtime, wait_until: Wait) -> None:
-    run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 12, "steps_per_loop": 2}))
+def prepare(home: Home, name: str, rows: int) -> str:
+    """A data set of grey pictures of 28 pixels; returns what tells its content."""
+    source = home.path / f"{name}.zip"
+    source.write_bytes(own_pictures.noise(rows))
+    options = {"pixels": "28", "color": "grey"}
+    manifest = preparing.prepare(home, Asked("pictures", name, source, options), lambda *_: None)
+    assert manifest is not None
+    return manifest.content
+
+
+def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
+    runtime: Runtime, wait_until: Wait
+) -> None:
+    content = prepare(runtime.home, "photos", STEPS_PER_EPOCH * 64)
+    run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "photos", "epochs": 12, "steps_per_loop": 2}))
     wait_until(lambda: step(runtime, run) > 2 * STEPS_PER_EPOCH, "the run has a checkpoint")
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
+    assert trained_on.content(run) == content
+    photos, earlier = runtime.home.data / "photos", runtime.home.data / "earlier"
+    photos.rename(earlier)
+    other = prepare(runtime.home, "photos", 100)
+    with pytest.raises(RunStateError) as refused:
+        runtime.resume(run.run_id)
+    assert str(refused.value) == (
+        f"run {run.run_id} was trained on another data set photos (content {content[:16]}) than the one prepared under "
+        f"this name now (content {other[:16]}): prepare the earlier one under this name again, or start a new run."
+    )
+    shutil.rmtree(photos)
+    earlier.rename(photos)
     runtime.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
     assert every_step_once(runtime, run, 12 * STEPS_PER_EPOCH)

@@ -40,13 +40,6 @@ def test_without_a_meeting_there_is_no_dot() -> None:
     assert rows(charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100), 1) == []
 
 
-def test_the_work_of_each_variant_is_named() -> None:
-    shares = pd.DataFrame(
-        {"variant": ["off", "jit"], "category": ["forward", "idle"], "share": [1.0, 1.0], "runs": [2, 1]}
-    )
-    assert charts.work_bars(shares).data["work"].tolist() == ["Forward", "Idle"]
-
-
 def test_equal_curves_are_told_apart_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
     spec = charts.loss_curves(frame, COLORS, declared.of("dcgan_mnist").table()["loss_generator"]).to_dict()

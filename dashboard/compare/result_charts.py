@@ -25,51 +25,46 @@ def scatter(
 
     `frame`: columns run, series (whose colour it has), seconds, text, and `value`; `front`: the same, fastest first.
     """
-    pick = alt.selection_point(name=PICK, fields=["run"])
     x = alt.X("seconds:Q", title="Training time (s)", axis=alt.Axis(grid=False), scale=alt.Scale(domainMin=0))
     y_axis = alt.Axis(format="%") if result.format.endswith("%") else alt.Axis()
     y = alt.Y(f"{value}:Q", title=result.axis, scale=alt.Scale(zero=False, padding=16), axis=y_axis)
-    tooltip = [
-        alt.Tooltip("run:N", title="Run"),
-        alt.Tooltip("seconds:Q", title="Training time (s)", format=",.1f"),
-        alt.Tooltip("text:N", title=result.axis),
-        alt.Tooltip("on_front:N", title="Pareto front"),
-    ]
-    named = frame.assign(
-        on_front=frame["run"].isin(front["run"]).map({True: "on it", False: "beaten by another run"})
-    )
-    named = named.assign(
-        hollow=named["series"].isin(palette.repeated(colors))
-    )  # its colour is that of another series
-    points = (
-        alt.Chart(named)
-        .mark_circle(size=190, strokeWidth=3)
-        .encode(
-            x=x,
-            y=y,
-            tooltip=tooltip,
-            color=compare_charts.color_of("series", colors),
-            stroke=alt.Stroke(
-                "series:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values()))
-            ),
-            fillOpacity=alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1)),
-            opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.25)),
-        )
-        .add_params(pick)
-    )
-    line = (
-        alt.Chart(front)
-        .mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4])
-        .encode(x=x, y=y)
-    )
-    targets = [] if result.target is None else [pd.DataFrame({"target": [result.target]})]
-    rules = [
-        alt.Chart(one).mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q")
-        for one in targets
-    ]
+    dashed = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4])
+    points = _runs(frame, front, colors, result)
+    layers = alt.layer(*_target(result), dashed.encode(x=x, y=y), points.encode(x=x, y=y))
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
     what = f"{result.title} of each run as a point over its training time."
-    return compare_charts.finished(alt.layer(*rules, line, points), title, what, HEIGHT)
+    return compare_charts.finished(layers, title, what, HEIGHT)
+
+
+def _runs(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result) -> alt.Chart:
+    """A point of each run, hollow where another series has its colour."""
+    named = frame.assign(
+        on_front=frame["run"].isin(front["run"]).map({True: "on it", False: "beaten by another run"}),
+        hollow=frame["series"].isin(palette.repeated(colors)),
+    )
+    pick = alt.selection_point(name=PICK, fields=["run"])
+    outline = alt.Scale(domain=list(colors), range=list(colors.values()))
+    points = alt.Chart(named).mark_circle(size=190, strokeWidth=3).add_params(pick)
+    return points.encode(
+        color=compare_charts.color_of("series", colors),
+        stroke=alt.Stroke("series:N", legend=None, scale=outline),
+        fillOpacity=alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1)),
+        opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.25)),
+        tooltip=[
+            alt.Tooltip("run:N", title="Run"),
+            alt.Tooltip("seconds:Q", title="Training time (s)", format=",.1f"),
+            alt.Tooltip("text:N", title=result.axis),
+            alt.Tooltip("on_front:N", title="Pareto front"),
+        ],
+    )
+
+
+def _target(result: Result) -> list[alt.Chart]:
+    """A dotted line at the best value, where that lies between others."""
+    if result.target is None:
+        return []
+    level = alt.Chart(pd.DataFrame({"target": [result.target]}))
+    return [level.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q")]
 
 
 def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:

@@ -64,7 +64,7 @@ def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series],
     name = st.selectbox(
         "Result",
         [name for name in offered if name not in result_words.TIMES],
-        format_func=lambda one: offered[one].title,
+        format_func=lambda name: offered[name].title,
         key="compare.result",
         width=300,
         label_visibility="collapsed",
@@ -139,11 +139,11 @@ def _named(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> pd
 def _series_by_run(rows: list[RunRow], drawn: list[Series]) -> dict[str, str]:
     """Name of a run → name of the curve that it belongs to."""
     names = grouping.unique_names(rows)
-    return {names[run_id]: one.name for one in drawn for run_id in one.run_ids}
+    return {names[run_id]: line.name for line in drawn for run_id in line.run_ids}
 
 
 def _colors(drawn: list[Series]) -> dict[str, str]:
-    return {one.name: one.color for one in drawn}
+    return {line.name: line.color for line in drawn}
 
 
 def _draw(chart: alt.LayerChart, key: str) -> None:

@@ -109,8 +109,10 @@ def series(rows: list[RunRow], by: str) -> list[Series]:
 
 def legend(drawn: list[Series], by: str) -> None:
     """The colours of all charts of the page, once."""
-    again = palette.repeated({one.name: one.color for one in drawn})
-    entries = "".join(f"<span>{_line(one, one.name in again)}{html.escape(one.name)}</span>" for one in drawn)
+    again = palette.repeated({line.name: line.color for line in drawn})
+    entries = "".join(
+        f"<span>{_line(line, line.name in again)}{html.escape(line.name)}</span>" for line in drawn
+    )
     st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
     if by != grouping.EACH_RUN:
         st.caption("Line: mean of the runs of a group. Band: from its lowest to its highest run.")
@@ -173,7 +175,7 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric) 
             f"{words.plain(metric.title)}: no value is above 0, so a logarithmic axis has no place for it. Set the y axis to linear."
         )
         return
-    colors = {one.name: one.color for one in drawn}
+    colors = {line.name: line.color for line in drawn}
     draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
     zoomed = zoom_key(chosen)
     place = zoom.place_of(metric.name, zoomed)
@@ -195,10 +197,10 @@ def zoom_key(chosen: Choices) -> str:
 def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> pd.DataFrame:
     points, window = queries.points_each(len(drawn)), zoom.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
-        names = {one.run_ids[0]: one.name for one in drawn}
-        found = queries.curves(store, list(names), (metric,), chosen.x, points, window)
-        return found.assign(run=found["run_id"].map(names))
-    groups = {one.name: list(one.run_ids) for one in drawn}
+        names = {line.run_ids[0]: line.name for line in drawn}
+        curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)
+        return curves.assign(run=curves["run_id"].map(names))
+    groups = {line.name: list(line.run_ids) for line in drawn}
     return queries.group_curves(store, groups, metric, chosen.x, min(200, points), window)
 
 
@@ -211,16 +213,18 @@ def pick(key: str, part: str) -> None:
 def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
     """The runs behind the last click in a part, each with a way to its Live page; before it, that one can click."""
     picked = st.session_state.get(f"compare.picked.{part}")
-    single = {one.name: one for one in grouping.each_run(rows)}
-    found = single.get(str(picked)) or next((one for one in drawn if one.name == picked), None)
-    if found is None:
+    single = {line.name: line for line in grouping.each_run(rows)}
+    clicked = single.get(str(picked)) or next((line for line in drawn if line.name == picked), None)
+    if clicked is None:
         st.caption("Click a curve, a point or a line to see which run it is and to open it.")
         return
     known = {row.run_id: row for row in rows}
     names = grouping.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f":color[■]{{foreground='{found.color}'}} **{words.plain(found.name)}**", width="content")
-        for run_id in found.run_ids:
+        st.markdown(
+            f":color[■]{{foreground='{clicked.color}'}} **{words.plain(clicked.name)}**", width="content"
+        )
+        for run_id in clicked.run_ids:
             label = f"Open {words.plain(names[run_id])} · {known[run_id].status}"
             st.page_link(
                 places.LIVE,

@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import widgets, words
 from dashboard.compare import grouping
 from dashboard.histograms import charts as histogram_charts
-from dashboard.histograms.words import Item, Panel, items
+from dashboard.histograms.words import Choice, Panel, choices
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -33,7 +33,7 @@ def show(store: Store, rows: list[RunRow]) -> None:
 
 def _redrawn(store: Store, rows: list[RunRow]) -> None:
     ids = [row.run_id for row in rows]
-    offered = items(
+    offered = choices(
         queries.histogram_names(store, ids), queries.recorded(store, ids), queries.declared_of(store, ids)
     )
     if not offered:
@@ -43,12 +43,12 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
         return
     what, how = st.columns([3, 2], vertical_alignment="bottom")
     with what:
-        item = _picked(offered)
+        choice = _picked(offered)
     if len(rows) == 1:
         _over_epochs(
             store,
             rows[0],
-            item,
+            choice,
             how.segmented_control("View", list(VIEWS), default="Ridgelines", required=True),
         )
     else:
@@ -59,11 +59,11 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
                 "histograms",
                 any(row.is_live for row in rows),
             )
-        _over_runs(store, rows, item, epoch)
+        _over_runs(store, rows, choice, epoch)
 
 
-def _picked(offered: list[Item]) -> Item:
-    labels = [item.label for item in offered]
+def _picked(offered: list[Choice]) -> Choice:
+    labels = [choice.label for choice in offered]
     label = st.selectbox("What", labels, help=BINS_HELP, key="histograms.item")
     return offered[labels.index(label)]
 
@@ -73,9 +73,9 @@ def _newest(store: Store, run_ids: list[str]) -> int:
     return 1 if epochs.empty else int(epochs.max())
 
 
-def _over_epochs(store: Store, row: RunRow, item: Item, view: str | None) -> None:
+def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) -> None:
     draw = VIEWS[view or "Ridgelines"]
-    for column, panel in zip(st.columns(len(item.panels), gap="medium"), item.panels, strict=True):
+    for column, panel in zip(st.columns(len(choice.panels), gap="medium"), choice.panels, strict=True):
         ask = queries.loss_ridges if panel.of_steps else queries.histogram_ridges
         frame = ask(store, row.run_id, panel.series)
         with column:
@@ -88,12 +88,12 @@ def _over_epochs(store: Store, row: RunRow, item: Item, view: str | None) -> Non
                 widgets.steady_chart(chart, frame, f"{view}.{panel.series}.{row.run_id}")
 
 
-def _over_runs(store: Store, rows: list[RunRow], item: Item, epoch: int) -> None:
+def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> None:
     names = grouping.unique_names(rows)
     colors = {names[run_id]: color for run_id, color in grouping.colors(rows).items()}
-    columns = st.columns(len(item.panels), gap="medium")
-    frames = [_overlay(store, list(names), panel, epoch) for panel in item.panels]
-    for column, panel, frame in zip(columns, item.panels, frames, strict=True):
+    columns = st.columns(len(choice.panels), gap="medium")
+    frames = [_overlay(store, list(names), panel, epoch) for panel in choice.panels]
+    for column, panel, frame in zip(columns, choice.panels, frames, strict=True):
         with column:
             if frame.empty:
                 st.caption(f"{panel.title}: none of these runs has stored any up to epoch {epoch}.")

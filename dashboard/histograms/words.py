@@ -29,19 +29,19 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Item:
+class Choice:
     """What a person picks: distributions that belong together."""
 
     label: str
     panels: tuple[Panel, ...]
 
 
-def items(histograms: list[str], metrics: list[str], known: Declared) -> list[Item]:
+def choices(histograms: list[str], metrics: list[str], known: Declared) -> list[Choice]:
     """Everything that can be shown of runs that have stored these histograms and metrics: scores, losses, then layer by layer."""
-    found = [Item(_of_whom(known), _scores(histograms, known))]
+    offered = [Choice(_of_whom(known), _scores(histograms, known))]
     losses = [loss for loss in known.losses if loss.name in metrics]
-    found.append(
-        Item(
+    offered.append(
+        Choice(
             "Losses of the steps",
             tuple(
                 Panel(loss.name, loss.title, loss.axis, panels.color(known, loss), True) for loss in losses
@@ -49,16 +49,16 @@ def items(histograms: list[str], metrics: list[str], known: Declared) -> list[It
         )
     )
     parts = {_part(name) for name in histograms if _kind(name)[0] in KINDS}
-    found += [
-        Item(part_name(part, known), _values(part, histograms, known))
+    offered += [
+        Choice(part_name(part, known), _values(part, histograms, known))
         for part in sorted(parts, key=lambda part: _order(part, known))
     ]
-    return [item for item in found if item.panels]
+    return [choice for choice in offered if choice.panels]
 
 
 def shown(histograms: list[str], metrics: list[str], known: Declared) -> set[str]:
     """Those of the series that the page shows."""
-    return {panel.series for item in items(histograms, metrics, known) for panel in item.panels}
+    return {panel.series for choice in choices(histograms, metrics, known) for panel in choice.panels}
 
 
 def whole_networks(known: Declared, histograms: list[str]) -> list[Panel]:
@@ -80,9 +80,10 @@ def part_name(part: str, known: Declared) -> str:
 
 
 def _scores(histograms: list[str], known: Declared) -> tuple[Panel, ...]:
-    group = panels.judged(known, histograms)
-    stored = [line for line in group.lines if line.name in histograms] if group else []
-    return tuple(_score_panel(line, known.histograms.get(line.name)) for line in stored)
+    lines = [line for group in panels.judged(known, histograms) for line in group.lines]
+    return tuple(
+        _score_panel(line, known.histograms.get(line.name)) for line in lines if line.name in histograms
+    )
 
 
 def _score_panel(line: panels.Line, judged: Judgement | None) -> Panel:

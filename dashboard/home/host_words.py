@@ -24,6 +24,7 @@ LABELS = {
     "jax": "JAX",
     "parameters": "Weights",
     "data_origin": "Data read from",
+    "data_content": "Content of the data",
 }
 
 

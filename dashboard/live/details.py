@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import charts, option_words, widgets, words
+from dashboard import charts, option_words, step_charts, widgets, words
 from dashboard.histograms import words as histogram_words
 from dashboard.home import host_words
 from dashboard.live import log_words
@@ -129,7 +129,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
     known = declared.of(row.workload)
     names = [*(network.name for network in known.networks), *filter(None, profile["network"])]
     titles = {name: known.network(name).title for name in names}
-    widgets.steady_chart(partial(charts.step_profile, titles=titles), profile, f"profile.{row.run_id}")
+    widgets.steady_chart(partial(step_charts.by_network, titles=titles), profile, f"profile.{row.run_id}")
     st.caption(
         f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
         help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "

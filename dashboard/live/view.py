@@ -143,9 +143,10 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
         partial(_scores, store, row, group, place)
         for place, group in enumerate(panels.of_panel(known, SCORES))
     ]
-    judged = panels.judged(known)
-    if judged is not None:
-        parts.append(partial(_score_histogram, store, row, judged, epoch))
+    parts += [
+        partial(_score_histogram, store, row, group, epoch, place)
+        for place, group in enumerate(panels.judged(known))
+    ]
     parts.append(partial(_epochs, store, row))
     for begin in range(0, len(parts), ACROSS):
         beside = parts[begin : begin + ACROSS]
@@ -163,13 +164,13 @@ def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
         zoom.live_chart(group, scores, f"scores.{place}", zoomed, SMALL_HEIGHT)
 
 
-def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int) -> None:
+def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:
     histogram = queries.histogram(store, row.run_id, judged.names, epoch)
     if histogram.empty:
         _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
     else:
         draw = partial(charts.score_histogram, group=judged)
-        widgets.steady_chart(draw, histogram, f"score_histogram.{row.run_id}")
+        widgets.steady_chart(draw, histogram, f"score_histogram.{place}.{row.run_id}")
 
 
 def _epochs(store: Store, row: RunRow) -> None:

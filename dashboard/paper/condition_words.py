@@ -10,17 +10,17 @@ ENGINES = {"tensorflow": "TensorFlow", "jax": "JAX", "auto": "TensorFlow"}
 IMPORTED = "imported, so the times are those of the host it came from"
 
 
-def line(found: list[Conditions]) -> str:
+def line(runs: list[Conditions]) -> str:
     """All that these runs share, and what they do not with "or" between: safe inside Markdown."""
-    if not found:
+    if not runs:
         return "No run."
     parts = (
-        [data(one.dataset, one.images) for one in found],
-        [processor(one.accelerator, one.cpu_model) for one in found],
-        [ENGINES.get(one.engine, one.engine) for one in found],
-        [f"{one.devices} device{'s' if one.devices > 1 else ''}" for one in found],
-        [f"{one.epochs} epoch{'s' if one.epochs > 1 else ''}" for one in found],
-        [IMPORTED for one in found if one.imported],
+        [data(run.dataset, run.images) for run in runs],
+        [processor(run.accelerator, run.cpu_model) for run in runs],
+        [ENGINES.get(run.engine, run.engine) for run in runs],
+        [f"{run.devices} device{'s' if run.devices > 1 else ''}" for run in runs],
+        [f"{run.epochs} epoch{'s' if run.epochs > 1 else ''}" for run in runs],
+        [IMPORTED for run in runs if run.imported],
     )
     return " · ".join(words.plain(" or ".join(dict.fromkeys(part))) for part in parts if part)
 

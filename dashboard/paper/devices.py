@@ -10,9 +10,8 @@ import streamlit as st
 
 from dashboard import option_words, widgets
 from dashboard.paper import charts as paper_charts
-from dashboard.paper import condition_words
+from dashboard.paper import condition_words, time_words, verdicts
 from dashboard.paper import figure as paper_figure
-from dashboard.paper import words as paper_words
 from dashboard.studies import words as study_words
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries
@@ -53,11 +52,11 @@ def _accelerator_figure(store: Store, study: StudyRow | None, rates: pd.DataFram
     claim = f"{references.PAPER_REPLICAS} TPU cores, batch {references.PAPER_DEVICES_BATCH}: {says}."
     with paper_figure.box("13", "CPU, GPU, TPU", claim):
         if study is None:
-            paper_figure.verdict(paper_words.NO_DEVICES)
+            paper_figure.verdict(verdicts.NO_DEVICES)
         else:
             results = queries.study_results(store, study.study_id)
             paper_figure.source(store, study, list(results["run_id"]))
-            paper_figure.verdict(paper_words.accelerators(results))
+            paper_figure.verdict(time_words.accelerators(results))
             for sentence in study_words.sentences(results):
                 st.markdown(f"- {sentence}")
             paper_figure.points(results, "epoch_seconds")

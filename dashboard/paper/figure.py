@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.paper import condition_words
-from dashboard.paper.words import Verdict
+from dashboard.paper.verdicts import Verdict
 from dashboard.studies import study_points
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow

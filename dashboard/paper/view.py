@@ -12,7 +12,7 @@ from dashboard import palette, widgets, words
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
 from dashboard.paper import figure as paper_figure
-from dashboard.paper import words as paper_words
+from dashboard.paper import loss_words, time_words, verdicts
 from dashboard.surface import view as surface_view
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
@@ -98,13 +98,13 @@ def batch_figures(store: Store, found: Batches) -> None:
         "winning."
     )
     with paper_figure.box("7", "Losses of generator and discriminator", says):
-        paper_figure.verdict(paper_words.generator_improves(generator, discriminator))
-        st.markdown(paper_words.losses(found.results))
+        paper_figure.verdict(loss_words.generator_improves(generator, discriminator))
+        st.markdown(loss_words.losses(found.results))
         _loss_curves(store, found, LOSSES, "paper.7")
     says = "Histograms of the losses of each epoch, concentrated differently for each batch size."
     with paper_figure.box("8", "Where the losses gather", says):
-        paper_figure.verdict(paper_words.concentrated_differently(discriminator, found.results))
-        st.markdown(paper_words.concentration(discriminator))
+        paper_figure.verdict(loss_words.concentrated_differently(discriminator, found.results))
+        st.markdown(loss_words.concentration(discriminator))
         _ridges(store, found)
 
 
@@ -114,12 +114,12 @@ def _times(store: Store, found: Batches) -> None:
     says = f"{words.share(references.PAPER_TIME_SAVED)} less training time with batch {largest} than with batch {smallest}."
     accelerators = {one.accelerator for one in queries.conditions(store, found.run_ids)}
     with paper_figure.box("5", "Training time by batch size", says):
-        paper_figure.verdict(paper_words.time_by_batch(found.results, accelerators))
+        paper_figure.verdict(time_words.time_by_batch(found.results, accelerators))
         paper_figure.points(found.results, "epoch_seconds")
     epochs = found.named(queries.epoch_times(store, found.run_ids))
     says = "Larger batches have shorter epochs, about the same from epoch to epoch."
     with paper_figure.box("6", "Training time of each epoch", says):
-        paper_figure.verdict(paper_words.time_by_epoch(epochs, found.results))
+        paper_figure.verdict(time_words.time_by_epoch(epochs, found.results))
         widgets.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
 
 
@@ -128,7 +128,7 @@ def rate_figure(store: Store, found: Batches | None) -> None:
     says = f"Dips and abrupt rises at the start of each cycle for batch {references.PAPER_RESTARTS_BATCH}; Table 1 says Adam with 1e-4."
     with paper_figure.box("9", "Learning rate by iteration", says):
         if found is None:
-            paper_figure.verdict(paper_words.NO_SCHEDULE)
+            paper_figure.verdict(verdicts.NO_SCHEDULE)
             return
         rows = [
             row for row in queries.study_runs(store, found.study.study_id) if row.run_id in set(found.run_ids)
@@ -137,8 +137,8 @@ def rate_figure(store: Store, found: Batches | None) -> None:
             queries.curves(store, list(found.first.values()), ("learning_rate_generator",), "epoch")
         )
         paper_figure.source(store, found.study, found.run_ids)
-        paper_figure.verdict(paper_words.rate_cycles(curves, {row.batch_size_global for row in rows}))
-        st.markdown(paper_words.rates(curves))
+        paper_figure.verdict(loss_words.rate_cycles(curves, {row.batch_size_global for row in rows}))
+        st.markdown(loss_words.rates(curves))
         _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1)
 
 
@@ -146,8 +146,8 @@ def optimization_figure(found: Batches) -> None:
     """Figure 10."""
     best = " and ".join(str(batch) for batch in references.PAPER_BEST_BATCHES)
     with paper_figure.box("10", "Loss optimization", f"The losses are optimized best with batch {best}."):
-        paper_figure.verdict(paper_words.optimized_best(found.results))
-        st.markdown(paper_words.lowest(found.results))
+        paper_figure.verdict(loss_words.optimized_best(found.results))
+        st.markdown(loss_words.lowest(found.results))
         paper_figure.points(found.results, *LOSSES)
 
 
@@ -163,12 +163,12 @@ def xla_figure(store: Store, study: StudyRow | None) -> None:
     says = f"After enabling XLA, models run around {references.PAPER_XLA_SPEEDUP} times as fast."
     with paper_figure.box("12", "XLA on and off", says):
         if study is None:
-            paper_figure.verdict(paper_words.NO_XLA)
+            paper_figure.verdict(verdicts.NO_XLA)
             return
         results = queries.study_results(store, study.study_id)
         run_ids = list(results["run_id"])
         paper_figure.source(store, study, run_ids)
-        paper_figure.verdict(paper_words.xla(results, queries.conditions(store, run_ids)))
+        paper_figure.verdict(time_words.xla(results, queries.conditions(store, run_ids)))
         paper_figure.points(results, "steady_step", "compile")
 
 

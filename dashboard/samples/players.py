@@ -23,10 +23,10 @@ PLAY_SECONDS = 0.6
 # How often the slider is told its place after a pause: a tick on its way interrupts a redraw or takes the place of its message.
 REMINDERS = 4
 ACROSS = 3
-SAME_LATENTS = "The same place in the grids is the same latent in all of these runs: compare image by image."
-OTHER_LATENTS = (
-    "These grids were made from different latents, of other networks or by an earlier version of this program: compare whole grids, "
-    "not image by image."
+SAME_INPUTS = "The same place in these grids was asked for with the same inputs in all of these runs: compare image by image."
+OTHER_INPUTS = (
+    "These grids were made from different inputs (latents, labels or frames), or by an earlier version of this program: compare whole "
+    "grids, not image by image."
 )
 
 
@@ -58,7 +58,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         )
         _film_button(store, rows, epochs, kind, key)
     if len(rows) > 1:
-        st.caption(SAME_LATENTS if queries.same_latents(store, run_ids) else OTHER_LATENTS)
+        st.caption(SAME_INPUTS if queries.same_inputs(store, run_ids) else OTHER_INPUTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
     if len(bars):
         st.html(_scores_line(panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())))
@@ -105,15 +105,17 @@ def _one_run(
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
-    judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else None
-    if judged is not None:
-        draw = partial(compare_charts.score_bars, judged=judged)
-        widgets.steady_chart(draw, own, f"{key}.scores.{row.run_id}")
+    judged = panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
+    for place, group in enumerate(judged):
+        scores = own[own["name"].isin(group.names)]
+        if len(scores):
+            draw = partial(compare_charts.score_bars, judged=group)
+            widgets.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")
 
 
-def _scores_line(judged: Group | None) -> str:
+def _scores_line(judged: list[Group]) -> str:
     """What the bars below the grids are, in their colors."""
-    lines = judged.lines if judged else ()
+    lines = [line for group in judged for line in group.lines]
     named = [f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}" for line in lines]
     return f"Below each grid: how the scores are spread over {' and '.join(named)}."
 

@@ -16,19 +16,25 @@ def variant_points(
     `frame`: variant, variant_index, repeat, run_id, value, color (hex), mean, low, high, drawn_low, drawn_high. Values in
     `unit`; `mean_word`: which mean it is. Without an interval its ends are NaN, and no bar is drawn.
     """
-    order = list(frame.sort_values("variant_index")["variant"].unique())
     x = alt.X(
         "variant:N",
         title=None,
-        sort=order,
+        sort=list(frame.sort_values("variant_index")["variant"].unique()),
         axis=alt.Axis(labelAngle=0, labelLimit=140, labelFlush=False, labelOverlap=False, grid=False),
         scale=alt.Scale(type="point", padding=0.5),
     )
-    y_scale = alt.Scale(zero=False, nice=True)
-    base = alt.Chart(frame)
-    runs = base.mark_circle(size=70, opacity=0.85).encode(
+    layers = [*_means(frame, x, f"{mean_word}, {unit}" if unit else mean_word), _runs(frame, x, unit)]
+    return alt.LayerChart(layer=layers).properties(
+        title=f"{title} ({unit})" if unit else title, height=height
+    )
+
+
+def _runs(frame: pd.DataFrame, x: alt.X, unit: str) -> alt.Chart:
+    """A dot of each run."""
+    dots = alt.Chart(frame).mark_circle(size=70, opacity=0.85)
+    return dots.encode(
         x=x,
-        y=alt.Y("value:Q", title=None, scale=y_scale),
+        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, nice=True)),
         color=alt.Color("color:N", scale=None),
         tooltip=[
             alt.Tooltip("variant:N", title="Variant"),
@@ -37,20 +43,20 @@ def variant_points(
             alt.Tooltip("value:Q", title=unit, format=".4~g"),
         ],
     )
-    of_mean = [
-        alt.Tooltip("mean:Q", title=f"{mean_word}, {unit}" if unit else mean_word, format=".4~g"),
+
+
+def _means(frame: pd.DataFrame, x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
+    """Of each variant once: a wide bar for the interval, and a tick for the mean."""
+    tooltip = [
+        alt.Tooltip("mean:Q", title=title, format=".4~g"),
         alt.Tooltip("low:Q", title="95 % interval from", format=".4~g"),
         alt.Tooltip("high:Q", title="to", format=".4~g"),
     ]
-    once = base.transform_joinaggregate(first="min(repeat)", groupby=["variant"]).transform_filter(
-        "datum.repeat == datum.first"
-    )
-    interval = once.mark_rule(strokeWidth=8, opacity=0.25, color=palette.NEUTRAL, strokeCap="round").encode(
-        x=x, y="drawn_low:Q", y2="drawn_high:Q", tooltip=of_mean
-    )
-    mean = once.mark_tick(thickness=3, size=34, color=palette.NEUTRAL).encode(
-        x=x, y="mean:Q", tooltip=of_mean
-    )
-    return alt.LayerChart(layer=[interval, mean, runs]).properties(
-        title=f"{title} ({unit})" if unit else title, height=height
+    firsts = alt.Chart(frame).transform_joinaggregate(first="min(repeat)", groupby=["variant"])
+    once = firsts.transform_filter("datum.repeat == datum.first")
+    interval = once.mark_rule(strokeWidth=8, opacity=0.25, color=palette.NEUTRAL, strokeCap="round")
+    mean = once.mark_tick(thickness=3, size=34, color=palette.NEUTRAL)
+    return (
+        interval.encode(x=x, y="drawn_low:Q", y2="drawn_high:Q", tooltip=tooltip),
+        mean.encode(x=x, y="mean:Q", tooltip=tooltip),
     )

@@ -266,8 +266,8 @@ def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
 
 def _interval(values: pd.Series, measure: str) -> Interval:
     """Of the numbers of one variant. Numbers that are not positive have no geometric mean; then it is NaN."""
-    found = (geometric_interval if measure_of(measure).by_factors else mean_interval)(values)
-    return found or Interval(math.nan, math.nan, math.nan, 0)
+    interval = (geometric_interval if measure_of(measure).by_factors else mean_interval)(values)
+    return interval or Interval(math.nan, math.nan, math.nan, 0)
 
 
 def _cell(runs: pd.DataFrame, measure: str) -> str:

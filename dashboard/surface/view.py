@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import actions, panels, widgets
 from dashboard.paper import figure as paper_figure
-from dashboard.paper import words as paper_words
+from dashboard.paper import loss_words, verdicts
 from dashboard.surface import charts as surface_charts
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.runtime.runtime import Runtime
@@ -24,7 +24,7 @@ def descent(runtime: Runtime) -> None:
     """The surfaces of a picked run, or what to do to get some."""
     found = queries.runs_with_descent(runtime.store)
     if not found:
-        paper_figure.verdict(paper_words.NO_DESCENT)
+        paper_figure.verdict(verdicts.NO_DESCENT)
         return
     names = {row.run_id: widgets.title(row) for row in queries.runs(runtime.store)}
     picked = st.selectbox(
@@ -33,8 +33,8 @@ def descent(runtime: Runtime) -> None:
     surfaces = queries.surfaces(runtime.store, picked)
     if surfaces:
         paper_figure.source_of_run(runtime.store, picked)
-        paper_figure.verdict(paper_words.descends(surfaces))
-        st.markdown(paper_words.descent(surfaces))
+        paper_figure.verdict(loss_words.descends(surfaces))
+        st.markdown(loss_words.descent(surfaces))
         _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
     _job(runtime, picked, bool(surfaces))
 

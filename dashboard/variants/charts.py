@@ -7,12 +7,10 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard import palette
-from dashboard.charts import WORK_NAMES, drag, ground, heading
+from dashboard.charts import drag, ground, heading
 from gan_runtime.break_even import Cost, break_even_steps
 from gan_runtime.metrics import Metric
 
-BARS_HEIGHT, BAR_HEIGHT = 130, 46  # pixels: title, legend and axis, and each bar
 DASHES = ([1, 0], [6, 3], [2, 3])
 CANVAS = {"embedOptions": {"renderer": "canvas"}}
 
@@ -98,41 +96,6 @@ def loss_curves(
     return cast(
         alt.LayerChart,
         layers.properties(title=metric.title, description=what, height=height, usermeta=CANVAS),
-    )
-
-
-def work_bars(frame: pd.DataFrame) -> alt.Chart:
-    """Where the time of a step goes, one bar a variant. `frame` as `queries.variant_profiles` gives it."""
-    named = frame.assign(
-        work=frame["category"].map(WORK_NAMES), order=frame["category"].map(list(WORK_NAMES).index)
-    )
-    colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in WORK_NAMES])
-    above = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
-    return (
-        alt.Chart(named)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "share:Q",
-                title="Share of a step's time",
-                stack="zero",
-                axis=alt.Axis(format="%", grid=False, tickCount=6),
-            ),
-            y=alt.Y("variant:N", title=None, sort=None, axis=alt.Axis(labelLimit=160)),
-            color=alt.Color("work:N", title=None, legend=above, scale=colors),
-            order=alt.Order("order:Q"),
-            tooltip=[
-                alt.Tooltip("variant:N", title="Variant"),
-                alt.Tooltip("work:N", title="Work"),
-                alt.Tooltip("share:Q", title="Share", format=".1%"),
-                alt.Tooltip("runs:Q", title="Runs profiled", format="d"),
-            ],
-        )
-        .properties(
-            title="Where does a step's time go?",
-            description="A bar for each variant: the shares of a step's time that go into each kind of work.",
-            height=BARS_HEIGHT + BAR_HEIGHT * frame["variant"].nunique(),
-        )
     )
 
 

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, palette, widgets, words, zoom
+from dashboard import option_words, palette, step_charts, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
@@ -47,10 +47,11 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
     sets = queries.comparable_sets(store, option)
     if not sets:
         return None
-    by_oldest = {_oldest(one): one for one in sets}
+    by_oldest = {_oldest(comparable): comparable for comparable in sets}
     asked = st.query_params.get("run", "")
     shown = next(
-        (oldest for oldest, one in by_oldest.items() if asked in _run_ids(one)), next(iter(by_oldest))
+        (oldest for oldest, comparable in by_oldest.items() if asked in _run_ids(comparable)),
+        next(iter(by_oldest)),
     )
     picked = st.selectbox(
         f"Runs that differ in {LABELS[option]} only",
@@ -167,7 +168,7 @@ def work(store: Store, chosen: ComparableSet) -> None:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return
     named = profiles.assign(variant=[value_name(chosen.option, value) for value in profiles["variant"]])
-    widgets.steady_chart(variant_charts.work_bars, named, f"{chosen.option}.work")
+    widgets.steady_chart(step_charts.by_variant, named, f"{chosen.option}.work")
 
 
 def losses(store: Store, chosen: ComparableSet) -> None:
@@ -217,11 +218,11 @@ def value_name(option: str, value: str) -> str:
 def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
     first, *others = names
     unit = f" {loss.unit}" if loss.unit else ""
-    found = [(names[other], queries.parity(store, first, other, loss.name)) for other in others]
+    parities = [(names[other], queries.parity(store, first, other, loss.name)) for other in others]
     return [
         f"{name} against {names[first]}, {words.count(apart.steps)} steps: {apart.mean_difference:.3g}{unit} apart on average, at most "
         f"{apart.max_difference:.3g} at step {words.count(apart.at_step)}."
-        for name, apart in found
+        for name, apart in parities
         if apart is not None
     ]
 

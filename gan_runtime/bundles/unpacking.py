@@ -17,6 +17,8 @@ from typing import Any
 
 from gan_runtime import __version__, disk
 from gan_runtime.bundles.layout import FORMAT, MANIFEST, MAX_BYTES, MAX_MEMBERS, is_whole, most_bytes
+from gan_runtime.data import zip_directory
+from gan_runtime.data.zip_directory import CrowdedZipError
 from gan_runtime.errors import BundleError, HomeError, PictureError, quoted
 from gan_runtime.home import Home
 from gan_runtime.records import sample_files as pictures
@@ -65,12 +67,27 @@ def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
     try:
         if not stat.S_ISREG(source.stat().st_mode):  # opening a pipe would wait for its other end
             raise BundleError(f"{source} is not a plain file: give a file made by `bundle`.")
-        bundle = zipfile.ZipFile(source)
-    except _NOT_READABLE as error:
-        reason = getattr(error, "strerror", None) or "it is no zip file, or damaged"
-        raise BundleError(f"{source} cannot be read ({reason}): give a file made by `bundle`.") from None
-    with bundle:
+    except (OSError, ValueError) as error:
+        raise _not_opened(source, error) from None
+    with contextlib.ExitStack() as stack:
+        try:
+            bundle = stack.enter_context(zip_directory.opened(source, MAX_MEMBERS))
+        except CrowdedZipError:
+            raise _too_large(source) from None
+        except _NOT_READABLE as error:
+            raise _not_opened(source, error) from None
         yield bundle
+
+
+def _not_opened(source: Path, error: Exception) -> BundleError:
+    reason = getattr(error, "strerror", None) or "it is no zip file, or damaged"
+    return BundleError(f"{source} cannot be read ({reason}): give a file made by `bundle`.")
+
+
+def _too_large(source: Path) -> BundleError:
+    return BundleError(
+        f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a smaller bundle."
+    )
 
 
 def _checked(bundle: zipfile.ZipFile, source: Path) -> list[zipfile.ZipInfo]:
@@ -110,9 +127,7 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
     if set(names) <= {MANIFEST}:
         raise BundleError(f"{source} holds no run: give a file made by `bundle`.")
     if len(names) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_BYTES:
-        raise BundleError(
-            f"{source} holds more than {MAX_BYTES / 1e9:.0f} GB or {MAX_MEMBERS:,} files: give a smaller bundle."
-        )
+        raise _too_large(source)
 
 
 def _check_pictures(run: RunDir, source: Path) -> None:
@@ -142,8 +157,8 @@ def _manifest(bundle: zipfile.ZipFile, source: Path) -> dict[str, Any]:
             if member.file_size <= (most_bytes(MANIFEST) or 0)
             else b""
         )
-        found = json.loads(text)
-        return {"format": int(found["format"]), "program": str(found["program"])}
+        said = json.loads(text)
+        return {"format": int(said["format"]), "program": str(said["program"])}
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise BundleError(
             f"{MANIFEST} in {source} says of no format that it has: make the bundle anew."

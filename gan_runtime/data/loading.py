@@ -64,6 +64,11 @@ def availability(name: str, home: Home | None = None) -> Availability:
     return Availability(True, known.rows, known.origin)
 
 
+def content_of(name: str, home: Home | None = None) -> str:
+    """What tells a prepared set from another one of its name; empty for those of the catalog. Raises as `availability`."""
+    return "" if name in catalog.DATASETS else prepared.manifest(_home_of(name, home), name).content
+
+
 def fields_of(name: str, home: Home | None = None) -> Fields:
     """What a row holds, without reading any. Raises DatasetError as `availability`."""
     if name in _EMBEDDED:

@@ -21,11 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
+from gan_runtime.data import zip_directory
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.prepared import Skip
+from gan_runtime.data.zip_directory import CrowdedZipError
 from gan_runtime.errors import DatasetError, quoted
 
 MAX_FILES = 2_000_000
+MAX_MEMBERS = 2_500_000  # of a zip, with its folders
 MAX_FILE_BYTES = 200_000_000  # of one picture; a photo of 100 million pixels has about 50 MB
 MAX_BYTES = 200_000_000_000  # of all pictures in a zip, unpacked
 CHUNK_BYTES = 1 << 20
@@ -88,13 +91,15 @@ def opened(path: Path) -> Iterator[Source]:
         raise DatasetError(
             f"{path} is neither a folder nor a plain file: give a folder or a .zip of pictures."
         )
-    try:
-        bundle = zipfile.ZipFile(path)
-    except UNREADABLE:
-        raise DatasetError(
-            f"{path.name} is no zip file, or damaged: give a folder, or a .zip that opens on this machine."
-        ) from None
-    with bundle:
+    with contextlib.ExitStack() as stack:
+        try:
+            bundle = stack.enter_context(zip_directory.opened(path, MAX_MEMBERS))
+        except CrowdedZipError:
+            raise refused(path, f"lists more than {MAX_MEMBERS:,} files and folders") from None
+        except UNREADABLE:
+            raise DatasetError(
+                f"{path.name} is no zip file, or damaged: give a folder, or a .zip that opens on this machine."
+            ) from None
         yield ZipSource(path, bundle)
 
 
@@ -177,9 +182,11 @@ class ZipSource:
     def __post_init__(self) -> None:
         members = [member for member in self.bundle.infolist() if not member.is_dir()]
         if len(members) > MAX_FILES:
-            raise self._refused(f"holds {len(members):,} files, more than the {MAX_FILES:,} that are read")
+            raise refused(
+                self.path, f"holds {len(members):,} files, more than the {MAX_FILES:,} that are read"
+            )
         if sum(member.file_size for member in members) > MAX_BYTES:
-            raise self._refused(f"would unpack to more than {MAX_BYTES / 1e9:.0f} GB")
+            raise refused(self.path, f"would unpack to more than {MAX_BYTES / 1e9:.0f} GB")
         for member in self.bundle.infolist():
             self._check(member)
         for member in members:
@@ -196,16 +203,11 @@ class ZipSource:
         name = member.orig_filename  # `filename` ends at a NUL
         parts = name.split("/")
         if "\0" in name or "\\" in name or ".." in parts or name.startswith("/") or _DRIVE.match(name):
-            raise self._refused(f"holds {quoted(name)}, which leads out of the folder")
+            raise refused(self.path, f"holds {quoted(name)}, which leads out of the folder")
         if stat.S_ISLNK(member.external_attr >> 16):
-            raise self._refused(f"holds the link {quoted(name)}")
+            raise refused(self.path, f"holds the link {quoted(name)}")
         if member.flag_bits & _ENCRYPTED:
             raise DatasetError(f"{self.path.name} is encrypted: pack the pictures without a password.")
-
-    def _refused(self, reason: str) -> DatasetError:
-        return DatasetError(
-            f"{self.path.name} {reason}, so nothing of it is read: pack the pictures themselves anew."
-        )
 
     def open(self, name: str) -> BinaryIO:
         """See Source. Never gives more than the member's header promises."""
@@ -228,6 +230,11 @@ class ZipSource:
                 f"{self.path} cannot be read ({error.strerror}): look after its disk."
             ) from None
         return digest.hexdigest()
+
+
+def refused(path: Path, reason: str) -> DatasetError:
+    """About a zip that is refused as a whole."""
+    return DatasetError(f"{path.name} {reason}, so nothing of it is read: pack the pictures themselves anew.")
 
 
 def readable(name: str) -> str:

@@ -95,8 +95,8 @@ class Tally:
     @property
     def counts(self) -> dict[str, int]:
         """Rows of each class."""
-        found = Counter(self.labels)
-        return {name: found[name] for name in self.classes}
+        rows = Counter(self.labels)
+        return {name: rows[name] for name in self.classes}
 
     def held_out(self, options: PictureOptions) -> int:
         """Rows that are kept back; at least one is trained on."""

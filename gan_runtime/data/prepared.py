@@ -171,9 +171,9 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
     Raises DatasetError when it cannot be read.
     """
     known = manifest(home, name)
-    found = ShardedSet(name, folder(home, name), known.offered, known.shards, known.held_out, known.origin)
-    found.check()
-    return found.in_memory() if known.bytes <= resident_bytes else found
+    rows = ShardedSet(name, folder(home, name), known.offered, known.shards, known.held_out, known.origin)
+    rows.check()
+    return rows.in_memory() if known.bytes <= resident_bytes else rows
 
 
 def remove(home: Home, name: str) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[np.generic]]
-SHARED = "shared"  # how the record of a picture says that its inputs are the same in all runs
 
 
 @dataclass(frozen=True)

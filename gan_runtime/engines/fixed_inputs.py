@@ -1,10 +1,12 @@
-"""What the sample grids ask the generator with: the same in every run of a workload and data set, whatever its seed.
+"""What the sample grids ask the generator with: the same in every run of equal options and data, whatever its seed.
 
-So the same place in the grids of two runs shows what two generators make of the same latent, label or frame.
+So the same place in the grids of two runs shows what two generators make of the same latent, label or frame. Whether two
+runs were asked with the same is told by a digest, which stands in the record of each picture.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,6 +31,15 @@ def fixed_inputs(
     """
     rows = host_values(data.read_held_out(count), data.fields)
     return workload.fixed_inputs(options, data.fields, rows, np.random.RandomState(_SEED), count)
+
+
+def digest(inputs: Mapping[str, NDArray[Any]], classes: tuple[str, ...] = ()) -> str:
+    """16 hexadecimal digits that tell inputs from others: by names, types, shapes, numbers, and what labels are called."""
+    told = hashlib.sha256(repr(classes).encode())
+    for name, array in sorted(inputs.items()):
+        told.update(repr((name, array.dtype.str, array.shape)).encode())
+        told.update(np.ascontiguousarray(array).tobytes())
+    return told.hexdigest()[:16]
 
 
 def chunks(inputs: Mapping[str, NDArray[Any]], rows: int) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:

@@ -223,7 +223,7 @@ def first(path: Path) -> Record | Skipped | None:
 
 def statuses(path: Path) -> list[tuple[int, StatusChange]]:
     """The changes of state in a journal, each with the place of its line. Other lines are not looked at."""
-    found: list[tuple[int, StatusChange]] = []
+    changes: list[tuple[int, StatusChange]] = []
     place = 0
     with path.open("rb") as file:
         for line in file:
@@ -231,9 +231,9 @@ def statuses(path: Path) -> list[tuple[int, StatusChange]]:
                 with contextlib.suppress(ValidationError):
                     record = _READER.validate_json(line)
                     if isinstance(record, StatusChange):
-                        found.append((place, record))
+                        changes.append((place, record))
             place += len(line)
-    return found
+    return changes
 
 
 def _reason(error: ValidationError) -> str:

@@ -88,6 +88,11 @@ class RunDir:
         return self.path / "checkpoints"
 
     @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any(self.checkpoints.glob("*.safetensors"))
+
+    @property
     def snapshots(self) -> Path:
         """Weights alone, one file an epoch, where they were asked for."""
         return self.path / "snapshots"
@@ -126,12 +131,12 @@ class RunDir:
         Raises:
             JournalError: what has the name of a journal is a folder, a pipe or the like.
         """
-        found: dict[str, Stamp] = {}
+        stamps: dict[str, Stamp] = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
             for entry in entries:
                 if journal.is_journal(entry.name):
-                    found[entry.name] = _stamp(entry)
-        return found
+                    stamps[entry.name] = _stamp(entry)
+        return stamps
 
     def announce(self) -> None:
         """Lets the owner of the home look at this run at once; at ended runs it looks about once a minute by itself."""
@@ -198,7 +203,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _stamp(entry: os.DirEntry[str]) -> Stamp:
-    found = entry.stat()
-    if not stat.S_ISREG(found.st_mode):  # reading a pipe would never end
+    status = entry.stat()
+    if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
         raise JournalError(f"{entry.name} is no plain file")
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -15,11 +15,11 @@ from typing import Any
 
 from gan_runtime import disk
 from gan_runtime.data import door, loading
-from gan_runtime.errors import FieldError, HomeError, RunStateError, SpecError
+from gan_runtime.errors import DatasetError, FieldError, HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line
 from gan_runtime.hosts import Host
 from gan_runtime.numbering import next_number
-from gan_runtime.records import journal
+from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime import data_requests
@@ -224,14 +224,25 @@ def _dataset_of(run: RunDir) -> str:
 def why_not_resumed(run: RunDir) -> str:
     """Why an ended run cannot go on; empty when it can. A run that has measured nothing yet may begin anew.
 
-    An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every number beyond it be void.
+    An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every number beyond it be void. With
+    another data set of the same name, the numbers to come would belong to another training.
     """
-    if any(run.checkpoints.glob("*.safetensors")) or not _has_measured(run):
+    if run.has_checkpoint:
+        return _of_other_data(run)
+    if not _has_measured(run):
         return ""
     again = (
         f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
     )
     return f"run {run.run_id} has no checkpoint, so there is nothing to resume from: train its settings again with `{again}`."
+
+
+def _of_other_data(run: RunDir) -> str:
+    dataset, home = _dataset_of(run), Home(run.path.parent.parent)
+    try:
+        return trained_on.refusal(run, dataset, loading.content_of(dataset, home))
+    except DatasetError:  # it is gone, or damaged: told when the run asks for it
+        return ""
 
 
 def _has_measured(run: RunDir) -> bool:

@@ -30,18 +30,18 @@ class WatchingOptions(BaseModel):
         unit="of the data's spread",
         ge=0,
         lt=1,
-        help="Alarm when generated images vary less than this share of what the real ones do: G makes one image again and again. 0 never.",
+        help="Alarm when generated rows vary less than this share of what the real ones do: one is made again and again. 0 never.",
         source="rule of thumb of this project",
         error="use 0, or about 0.1.",
     )
     d_wins_score: float = option(
         0.01,
-        label="D-wins alarm below",
+        label="Judge-wins alarm below",
         group="Watching",
         unit="mean score",
         ge=0,
         lt=0.5,
-        help="Alarm when D's mean score of generated images falls under this, and that of real ones is above 1 minus it. 0 never.",
+        help="Alarm when the judging network's mean score of generated rows is below this, and that of real ones above 1 minus it. 0 never.",
         source="rule of thumb of this project",
         error="use 0, or about 0.01.",
     )

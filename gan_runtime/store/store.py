@@ -139,14 +139,14 @@ class Store:
             return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
 
     def _create(self) -> None:
-        found = _layout(self._connection)
-        if found:
+        layout = _layout(self._connection)
+        if layout:
             self._check_version()
-            self._check_layout(found)
+            self._check_layout(layout)
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
         self._connection.execute(metric_table.view())
         self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        if not found:
+        if not layout:
             self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
         self._connection.execute("CHECKPOINT")
 

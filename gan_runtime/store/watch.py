@@ -94,10 +94,10 @@ class Watch:
 
     def _listed(self) -> dict[str, int]:
         self.listings += 1
-        found: dict[str, int] = {}
+        changed_ns: dict[str, int] = {}
         with suppress(FileNotFoundError), os.scandir(self._home.runs) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):  # a link to nothing, or deleted meanwhile
                     if not entry.name.startswith(".") and entry.is_dir():
-                        found[entry.name] = entry.stat().st_mtime_ns
-        return found
+                        changed_ns[entry.name] = entry.stat().st_mtime_ns
+        return changed_ns

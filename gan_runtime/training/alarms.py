@@ -1,10 +1,11 @@
 """Signs that a GAN training goes wrong, read from the scores of an epoch (docs/metrics.md).
 
-Collapse: the images of a batch hardly differ, while the data's do. D wins: D tells every generated image from every real
-one, so G's gradient carries no direction any more. A NaN needs no scores: the recorder finds it in the step's numbers.
+Collapse: the generated rows of a batch hardly differ, while the data's do. The judge wins: it tells every generated row from
+every real one, so the gradient of the network that it judges carries no direction any more. A NaN needs no scores: the recorder
+finds it in the step's numbers.
 
 Which of an epoch's numbers are looked at is a matter of their roles (gan_runtime/metrics.py): a workload that gives no number
-the roles of an alarm never raises it.
+the roles of an alarm never raises it. Networks and rows are called what the workload calls them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gan_runtime.catalog.declared import Declared
 from gan_runtime.metrics import Role
 from gan_runtime.spec import RunSpec
 
-FIRST_EPOCH = 1  # an untrained generator makes one grey image for every latent: that is no collapse
+FIRST_EPOCH = 1  # an untrained generator makes the same for every latent: that is no collapse
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,9 @@ def _collapse(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm |
         return None
     return Alarm(
         "alarm_collapse",
-        f"The {_network(known, 'spread_of_generated')} has collapsed in epoch {epoch}: its images vary by {generated:.2g}, "
-        f"the data by {real:.2g} (share {generated / real:.1%}, alarm below {spec.collapse_share:.1%}).",
+        f"The {_network(known, 'spread_of_generated')} has collapsed in epoch {epoch}: spread of {generated:.2g} in "
+        f"{_rows(known, 'spread_of_generated')}, of {real:.2g} in {_rows(known, 'spread_of_real')} "
+        f"(share {generated / real:.1%}, alarm below {spec.collapse_share:.1%}).",
     )
 
 
@@ -64,8 +66,9 @@ def _d_wins(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | N
         return None
     return Alarm(
         "alarm_d_wins",
-        f"The {_network(known, 'judged_generated')} has won in epoch {epoch}: its mean score is {generated:.2g} for generated "
-        f"and {real:.2g} for real images (alarm below {spec.d_wins_score:g} and above {surely:g}).",
+        f"The {_network(known, 'judged_generated')} has won in epoch {epoch}: mean score of {generated:.2g} for "
+        f"{_rows(known, 'judged_generated')}, of {real:.2g} for {_rows(known, 'judged_real')} "
+        f"(alarm below {spec.d_wins_score:g} and above {surely:g}).",
     )
 
 
@@ -73,3 +76,9 @@ def _network(known: Declared, role: Role) -> str:
     """Whose number it is, within a sentence."""
     metric = known.of_role(role)
     return known.network(metric.network).noun if metric and metric.network else "training"
+
+
+def _rows(known: Declared, role: Role) -> str:
+    """What the rows are called that a number is about, within a sentence: "generated images"."""
+    metric = known.of_role(role)
+    return metric.legend[:1].lower() + metric.legend[1:] if metric else "rows"

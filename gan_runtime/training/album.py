@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog, pictures
 from gan_runtime.catalog.entries import Picture
-from gan_runtime.engines.contract import SHARED
 from gan_runtime.records.journal import Sample
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
@@ -20,15 +19,19 @@ Shown = Mapping[str, NDArray[np.generic]]  # what the engine gives, by name
 
 @dataclass(frozen=True)
 class Album:
-    """`kinds`: of pictures, in the order in which pages list them. `classes`: the names of the data's labels, if it has any."""
+    """`kinds`: of pictures, in the order in which pages list them. `classes`: the names of the data's labels, if it has any.
+
+    `inputs`: a digest of what the generator is asked with, so that pages know which runs can be compared image by image.
+    """
 
     kinds: tuple[Picture, ...]
     classes: tuple[str, ...] = ()
+    inputs: str = ""
 
     @classmethod
-    def of(cls, spec: RunSpec, classes: tuple[str, ...] = ()) -> Album:
+    def of(cls, spec: RunSpec, classes: tuple[str, ...] = (), inputs: str = "") -> Album:
         """The album that a run's workload declares."""
-        return cls(catalog.WORKLOADS[spec.workload].pictures, classes)
+        return cls(catalog.WORKLOADS[spec.workload].pictures, classes, inputs)
 
     def drawn(self, shown: Shown) -> list[Picture]:
         """The kinds whose arrays are all there: which ones a workload shows may depend on its options and its data.
@@ -63,7 +66,7 @@ class Album:
                 step=step,
                 sample_kind=kind.name,
                 file=str(run.sample_file(kind.name, epoch).relative_to(run.path)),
-                meta={"latents": SHARED, "renderer": kind.renderer},
+                meta={"inputs": self.inputs, "renderer": kind.renderer},
             )
             for kind in self.drawn(shown)
         ]

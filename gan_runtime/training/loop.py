@@ -17,6 +17,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.training.album import Album
 from gan_runtime.training.calls import Call, plain_calls, with_profile
 from gan_runtime.training.recorder import Recorder
 from gan_runtime.training.restoring import restore
@@ -40,12 +41,12 @@ def train(
     writer: JournalWriter,
     stop_requested: Callable[[], bool],
     rank: int = 0,
-    classes: tuple[str, ...] = (),
+    album: Album | None = None,
 ) -> Outcome:
     """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
 
     Several workers each run this loop and make the same calls in the same order, since each call needs all of them; only
-    the one of rank 0 writes files. `classes`: the names of the data's labels, for the pictures.
+    the one of rank 0 writes files. `album`: of the run's pictures; by default one that knows no labels and no inputs.
 
     Raises:
         NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and what to do.
@@ -80,7 +81,7 @@ def train(
     engine.trace()
     writer.write(journal.Phase(phase="trace", seconds=time.perf_counter() - begin))
     writer.write(journal.Kernels(**asdict(engine.kernels())))
-    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank, classes)
+    record = Recorder(writer, spec, steps_per_epoch, step, wall_s, rank, album)
     compiled = False
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:

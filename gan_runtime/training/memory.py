@@ -29,12 +29,12 @@ def process_memory() -> ProcessMemory:
 def _peak_bytes() -> int:
     """VmHWM where there is one: getrusage also remembers the process from which this one was started."""
     if STATUS.exists():
-        found = [
+        peaks = [
             line.split()[1]
             for line in STATUS.read_text(encoding="utf-8").splitlines()
             if line.startswith("VmHWM:")
         ]
-        if found:
-            return int(found[0]) * 1024
+        if peaks:
+            return int(peaks[0]) * 1024
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

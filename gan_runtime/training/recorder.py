@@ -35,11 +35,11 @@ class Recorder:
         step: int,
         wall_s: float,
         rank: int = 0,
-        classes: tuple[str, ...] = (),
+        album: Album | None = None,
     ) -> None:
         self._writer, self._spec, self._steps_per_epoch, self._rank = writer, spec, steps_per_epoch, rank
         self._workers = WorkerLog(writer, rank)
-        self._album = Album.of(spec, classes)
+        self._album = album or Album.of(spec)
         self.step, self.wall_s = step, wall_s
         self._first_call_s: float | None = None
         self._compile_written = False
@@ -59,25 +59,25 @@ class Recorder:
         """Whether steps of this attempt were profiled."""
         return self._profiled_step is not None
 
-    def call(self, found: StepNumbers | ProfiledSteps) -> None:
+    def call(self, measured: StepNumbers | ProfiledSteps) -> None:
         """Writes the numbers of one host call. The clock stands still for profiled steps: the profiler slows them down.
 
         Raises:
             NonFiniteError: one of them is NaN or infinite; the numbers are written down all the same.
         """
-        if isinstance(found, ProfiledSteps):
-            steps = self._numbers(found.numbers, seconds=0.0)
-            self._profile(found, steps)
+        if isinstance(measured, ProfiledSteps):
+            steps = self._numbers(measured.numbers, seconds=0.0)
+            self._profile(measured, steps)
             return
         epoch, first_step = self.epoch, self.step + 1
-        steps = self._numbers(found, found.seconds)
+        steps = self._numbers(measured, measured.seconds)
         if self._first_call_s is None:
-            self._first_call_s = found.seconds
-            self._writer.write(journal.Phase(phase="first_call", seconds=found.seconds))
+            self._first_call_s = measured.seconds
+            self._writer.write(journal.Phase(phase="first_call", seconds=measured.seconds))
             return
-        self._calls.append((found.seconds / steps, steps))
-        if found.news is not None and found.news.seconds is not None:
-            self._workers.call(epoch, first_step, steps, found.news.seconds)
+        self._calls.append((measured.seconds / steps, steps))
+        if measured.news is not None and measured.news.seconds is not None:
+            self._workers.call(epoch, first_step, steps, measured.news.seconds)
 
     def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
         """Writes the numbers of some steps that count as `seconds` of training, and moves step and clock; returns how many."""
@@ -98,11 +98,11 @@ class Recorder:
         self.wall_s += seconds
         return steps
 
-    def _profile(self, found: ProfiledSteps, steps: int) -> None:
+    def _profile(self, profiled: ProfiledSteps, steps: int) -> None:
         self._untimed_steps += steps
         self._profiled_step = self.step
-        shares = [journal.TimeShare(**asdict(share)) for share in found.shares]
-        seconds = sum(share.seconds for share in found.shares)
+        shares = [journal.TimeShare(**asdict(share)) for share in profiled.shares]
+        seconds = sum(share.seconds for share in profiled.shares)
         self._writer.write(journal.Profile(step=self.step, steps=steps, seconds=seconds, shares=shares))
 
     @property

@@ -45,12 +45,12 @@ class Watch:
             NonFiniteError: a score is NaN or infinite.
         """
         finite.check_scores(scores, epoch)
-        found = alarms.raised(self._spec, scores, epoch)
-        for alarm in found:
+        raised = alarms.raised(self._spec, scores, epoch)
+        for alarm in raised:
             if alarm.topic not in self._present:
                 self._note(alarm)
-        self._present = {alarm.topic for alarm in found}
-        return found[0] if found else None
+        self._present = {alarm.topic for alarm in raised}
+        return raised[0] if raised else None
 
     def state(self, step: int, epoch: int) -> Arrays:
         """The engine's state, asked of all workers: they average what has drifted apart.

@@ -90,10 +90,14 @@ def _labels(fields: Fields) -> Any:
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class Projection(keras.layers.Layer):
-    """How well a picture's features match its class: ⟨v_y, Σ φ(x)⟩ (Miyato and Koyama 2018, eq. 5).
+    """How well a picture's features match its class: ⟨v_y, Σ φ(x)⟩, the first term of D's logit
 
-    [features (B, height, width, channels), labels int (B,)] → (B, 1). φ is summed over the pixels; v_y is a learned vector
-    for each class. In float32: a sum over all pixels and channels loses too much in bfloat16.
+        f(x, y) = ⟨v_y, Σ φ(x)⟩ + ψ(φ(x))    (Miyato and Koyama 2018, eq. 5)
+
+    where φ(x) are the features of the last convolution, summed over the pixels, v_y is a learned vector for each class y, and
+    ψ is the dense layer `logit`. [features (B, height, width, channels), labels int (B,)] → (B, 1). At 64 pixels with a width
+    of 64 and 10 classes: φ (B, 4, 4, 512), summed (B, 512); all v (10, 512), chosen (B, 512); their products summed (B, 1).
+    In float32: a sum over all pixels and channels loses too much in bfloat16.
     """
 
     def __init__(self, classes: int, **layer: object) -> None:

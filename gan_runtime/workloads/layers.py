@@ -121,7 +121,10 @@ class TransposedConvolution3D(_TransposedConvolution, keras.layers.Conv3DTranspo
 class BatchNorm(keras.layers.BatchNormalization):
     """BatchNormalization of (B, …, channels) over all axes but the last; the engine decides whether over one replica or all.
 
-    A frozen one (trainable=False) normalises by its stored statistics, as Keras' layer does.
+        y = gamma · (x - mean) / √(variance + epsilon) + beta    (Ioffe and Szegedy 2015, arXiv:1502.03167, algorithm 1)
+
+    For x (32, 14, 14, 128) mean and variance (biased) are of 32 · 14 · 14 numbers each, and all four are (128,). The stored
+    statistics move by stored ← momentum · stored + (1 - momentum) · fresh, and inference norms by them. A frozen one (trainable=False) normalises by its stored statistics, as Keras' layer does.
     """
 
     def __init__(self, **named: object) -> None:
@@ -151,12 +154,15 @@ class BatchNorm(keras.layers.BatchNormalization):
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class ConditionalBatchNorm(keras.layers.Layer):
-    """Batch norm with a scale and an offset for each class: gamma[label] · normalised + beta[label].
+    """Batch norm with a scale and an offset for each class:
 
-    Called with [values (B, …, channels), labels (B,)]: `ConditionalBatchNorm(len(fields["labels"].classes))([values, labels])`.
+        z = gamma[y] · (x - mean) / √(variance + epsilon) + beta[y]    (Dumoulin et al. 2017, arXiv:1610.07629, eq. 5)
+
+    For x (32, 8, 8, 256) and 10 classes gamma and beta are (10, 256); the rows of the labels y (32,) are (32, 256) of them,
+    reshaped to (32, 1, 1, 256). Called with [values (B, …, channels), labels (B,)]: `ConditionalBatchNorm(len(fields["labels"].classes))([values, labels])`.
     The statistics are those of all rows together, as of a `BatchNorm`. Labels are whole numbers from 0 to classes - 1, which
     the door checks; any other number has a scale and an offset of 0.
-    Source: Dumoulin et al. 2017, arXiv:1610.07629, eq. 5; for GANs Miyato and Koyama 2018, arXiv:1802.05637, section 6.
+    For GANs: Miyato and Koyama 2018, arXiv:1802.05637, section 6.
 
     Raises:
         ValueError: no class; labels that are not one number a row.

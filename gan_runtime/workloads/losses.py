@@ -53,7 +53,10 @@ def generator_over_discriminator(logits: Tensor, generator_loss: str) -> Tensor:
 
 
 def r1_penalty(gradients: Tensor) -> Tensor:
-    """Half the mean squared norm of D's gradient at real images, (B, …) → float32 scalar (Mescheder et al. 2018, eq. 9)."""
+    """R1 = ½ E[‖∇D(x)‖²] at real images (Mescheder et al. 2018, eq. 9, before its weight γ).
+
+    `gradients`: ∇D(x) of each image, (B, …) such as (32, 28, 28, 1); squared and summed (B,); their mean a float32 scalar.
+    """
     wide = ops.cast(gradients, "float32")
     return 0.5 * ops.mean(ops.sum(ops.square(wide), axis=tuple(range(1, len(wide.shape)))))
 

@@ -59,3 +59,13 @@ def spread(tmp_path: Path) -> Pack:
         return root
 
     return write
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """GAN_DATA_DIR: an empty folder, with no Keras cache beside it."""
+    path = tmp_path / "data"
+    path.mkdir()
+    monkeypatch.setenv("GAN_DATA_DIR", str(path))
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    return path

@@ -45,6 +45,7 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
         "dashboard.frame.session.prepare_other_pages", lambda: None
     )  # its thread would outlive the test
     st.cache_resource.clear()
+    st.cache_data.clear()  # charts of an earlier test with equal rows
 
     def draw(page: str, **query: str) -> AppTest:
         app = AppTest.from_file(str(SCRIPT), default_timeout=30)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dashboard.paper import devices as paper_devices
-from dashboard.paper import words as paper_words
+from dashboard.paper import loss_words, time_words
 from gan_runtime.store.queries import Conditions
 
 
@@ -14,16 +14,16 @@ def test_rates_that_rise_abruptly_are_counted() -> None:
     constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
     cycles = pd.DataFrame({"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]})
     both = pd.concat([constant, cycles])
-    assert paper_words.rates(both) == "a: stays at 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
-    assert paper_words.rate_cycles(both, {512}).agrees is True
-    assert paper_words.rate_cycles(constant, {512}).agrees is False
-    assert "these runs have batch 64" in paper_words.rate_cycles(both, {64}).why
+    assert loss_words.rates(both) == "a: stays at 0.0001; b: 1e-05 to 0.0001 with 1 abrupt rise."
+    assert loss_words.rate_cycles(both, {512}).agrees is True
+    assert loss_words.rate_cycles(constant, {512}).agrees is False
+    assert "these runs have batch 64" in loss_words.rate_cycles(both, {64}).why
 
 
 def test_concentration_compares_the_first_epoch_with_the_last() -> None:
     frame = pd.DataFrame({"variant": ["a", "a", "b"], "epoch": [1, 2, 1], "width": [0.5, 0.25, 9.0]})
-    assert paper_words.concentration(frame).endswith("a: from 0.50 to 0.25.")
-    assert "no run has finished its second epoch" in paper_words.concentration(frame[frame["variant"] == "b"])
+    assert loss_words.concentration(frame).endswith("a: from 0.50 to 0.25.")
+    assert "no run has finished its second epoch" in loss_words.concentration(frame[frame["variant"] == "b"])
 
 
 def two_variants(
@@ -60,14 +60,14 @@ BATCHES = ("batch 64", "batch 512")
 def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
     seconds: list[float], agrees: bool | None, part: str
 ) -> None:
-    verdict = paper_words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
+    verdict = time_words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
     assert verdict.agrees is agrees
     assert part in verdict.why
     assert "a CPU is busy" not in verdict.why
 
 
 def test_figure_5_needs_the_papers_batches() -> None:
-    found = paper_words.time_by_batch(two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"})
+    found = time_words.time_by_batch(two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"})
     assert (found.agrees, found.word) == (None, "Not enough runs yet")
     assert "the paper compares batch 64 with batch 512" in found.why
 
@@ -89,25 +89,21 @@ def test_figure_6_asks_for_shorter_and_steady_epochs(later: dict[str, list[float
         ]
     )
     results = two_variants(BATCHES, [4.0, 4.1], [3.0, 3.1])
-    assert paper_words.time_by_epoch(epochs, results).agrees is agrees
-    assert paper_words.time_by_epoch(epochs[epochs["epoch"] < 3], results).agrees is None
+    assert time_words.time_by_epoch(epochs, results).agrees is agrees
+    assert time_words.time_by_epoch(epochs[epochs["epoch"] < 3], results).agrees is None
 
 
 def test_figure_7_asks_whether_the_generator_improves_once_the_discriminator_stops_winning() -> None:
     epochs = {"run_id": ["a"] * 3, "epoch": [1, 2, 3]}
     d = pd.DataFrame({**epochs, "mean": [1.2, 0.6, 1.0]})
-    assert paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), d).agrees is True
-    assert (
-        paper_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 2.2]}), d).agrees is False
-    )
+    assert loss_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), d).agrees is True
+    assert loss_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 2.2]}), d).agrees is False
     still_winning = pd.DataFrame({**epochs, "mean": [1.2, 1.0, 0.6]})
     assert (
-        paper_words.generator_improves(
-            pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), still_winning
-        ).agrees
+        loss_words.generator_improves(pd.DataFrame({**epochs, "mean": [0.8, 2.0, 1.1]}), still_winning).agrees
         is False
     )
-    assert paper_words.generator_improves(d[:1], d[:1]).agrees is None
+    assert loss_words.generator_improves(d[:1], d[:1]).agrees is None
 
 
 def test_figure_8_asks_for_a_clear_difference_between_batches() -> None:
@@ -120,9 +116,9 @@ def test_figure_8_asks_for_a_clear_difference_between_batches() -> None:
             "variant": results["variant"],
         }
     )
-    assert paper_words.concentrated_differently(widths, results).agrees is True
+    assert loss_words.concentrated_differently(widths, results).agrees is True
     assert (
-        paper_words.concentrated_differently(widths.assign(width=[0.5, 0.51, 0.6, 0.3]), results).agrees
+        loss_words.concentrated_differently(widths.assign(width=[0.5, 0.51, 0.6, 0.3]), results).agrees
         is None
     )
 
@@ -132,12 +128,12 @@ def test_figure_10_asks_for_the_lowest_losses_at_the_papers_batches() -> None:
     best_at_512 = results.assign(
         loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[1.4, 1.41, 0.7, 0.705]
     )
-    assert paper_words.optimized_best(best_at_512).agrees is True
+    assert loss_words.optimized_best(best_at_512).agrees is True
     best_at_64 = best_at_512.assign(loss_generator=[0.5, 0.505, 1.0, 1.01])
-    assert paper_words.optimized_best(best_at_64).agrees is False
+    assert loss_words.optimized_best(best_at_64).agrees is False
     scattered = best_at_512.assign(loss_generator=[1.0, 0.5, 0.6, 0.9])
-    assert paper_words.optimized_best(scattered).agrees is None
-    assert paper_words.optimized_best(best_at_512[best_at_512["variant"] == "batch 64"]).agrees is None
+    assert loss_words.optimized_best(scattered).agrees is None
+    assert loss_words.optimized_best(best_at_512[best_at_512["variant"] == "batch 64"]).agrees is None
 
 
 def place(accelerator: str, engine: str = "tensorflow") -> Conditions:
@@ -163,7 +159,7 @@ def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(
     results = two_variants(("xla off", "xla jit"), [1.0, 1.0], [5.0, 5.01]).rename(
         columns={"epoch_seconds": "steady_step"}
     )
-    verdict = paper_words.xla(results, [where])
+    verdict = time_words.xla(results, [where])
     assert verdict.agrees is agrees
     assert "with XLA a run takes 5.0 × as long per step as without" in verdict.why
     assert part in verdict.why
@@ -184,16 +180,16 @@ def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -
         for repeat in (1, 2, 3)
     ]
     whole = pd.DataFrame(rows)
-    assert paper_words.accelerators(whole).agrees is True
-    assert paper_words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
-    some = paper_words.accelerators(whole[whole["variant"].isin(["cpu x1", "gpu x1"])])
+    assert time_words.accelerators(whole).agrees is True
+    assert time_words.accelerators(whole.assign(epoch_seconds=whole["epoch_seconds"] ** 2)).agrees is False
+    some = time_words.accelerators(whole[whole["variant"].isin(["cpu x1", "gpu x1"])])
     assert (some.agrees, some.why.endswith("missing here: tpu x8, tpu x1.")) == (None, True)
 
 
 def test_a_study_without_a_second_variant_says_nothing() -> None:
     rows = [{"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}]
-    assert paper_words.time_by_batch(pd.DataFrame(rows), {"cpu"}).agrees is None
-    assert paper_words.xla(pd.DataFrame(rows), []).agrees is None
+    assert time_words.time_by_batch(pd.DataFrame(rows), {"cpu"}).agrees is None
+    assert time_words.xla(pd.DataFrame(rows), []).agrees is None
 
 
 ONE, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "unknown": 1}'

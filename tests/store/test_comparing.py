@@ -247,12 +247,15 @@ def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(
     assert queries.score_histograms(store, ["quick-0001"], 0).empty
 
 
-def test_grids_show_the_same_latents_unless_workload_or_old_seed_differ(
+def test_pictures_were_asked_with_the_same_by_their_digest_or_in_old_runs_by_workload_and_seed(
     store: Store, home: Home, new_run: NewRun
 ) -> None:
     sampled = {
-        "new-1": ({"latents": "shared", "columns": 8}, {"seed": 1}),
-        "new-2": ({"latents": "shared", "columns": 8}, {"seed": 2}),
+        "new-1": ({"inputs": "3f", "renderer": "grey_grid"}, {"seed": 1}),
+        "new-2": ({"inputs": "3f", "renderer": "grey_grid"}, {"seed": 2}),
+        "new-3": ({"inputs": "7c", "renderer": "grey_grid"}, {"seed": 1}),
+        "shared-1": ({"latents": "shared", "columns": 8}, {"seed": 1}),
+        "shared-2": ({"latents": "shared", "columns": 8}, {"seed": 2}),
         "old-1": ({"seed": 1, "columns": 8}, {"seed": 1}),
         "old-2": ({"seed": 2, "columns": 8}, {"seed": 2}),
         "old-3": ({"seed": 2, "columns": 8}, {"seed": 2, "replicas": 2}),
@@ -268,14 +271,17 @@ def test_grids_show_the_same_latents_unless_workload_or_old_seed_differ(
     new_run("empty-1", seed=9)
     Ingestor(home, store).catch_up()
     same = {
-        pair: queries.same_latents(store, list(pair))
+        pair: queries.same_inputs(store, list(pair))
         for pair in [
             ("new-1", "new-2"),
-            ("old-1", "old-2"),
+            ("shared-1", "shared-2"),
             ("old-2", "old-3"),
-            ("new-1", "old-1"),
-            ("new-1", "mlp-1"),
+            ("new-1", "new-3"),
+            ("new-1", "shared-1"),
+            ("shared-1", "mlp-1"),
+            ("shared-1", "old-1"),
+            ("old-1", "old-2"),
         ]
     }
-    assert list(same.values()) == [True, False, True, False, False]
-    assert queries.same_latents(store, ["new-1", "empty-1"])
+    assert list(same.values()) == [True] * 3 + [False] * 5
+    assert queries.same_inputs(store, ["new-1", "empty-1"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gan_runtime import catalog
+from gan_runtime.metrics import Metric, Network, Role
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import alarms
 
@@ -22,7 +23,8 @@ def test_images_that_hardly_differ_are_a_collapse() -> None:
     [alarm] = alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0178}, epoch=7)
     assert alarm.topic == "alarm_collapse"
     assert alarm.message == (
-        "The generator has collapsed in epoch 7: its images vary by 0.018, the data by 0.2 (share 8.9%, alarm below 10.0%)."
+        "The generator has collapsed in epoch 7: spread of 0.018 in generated images, of 0.2 in real images "
+        "(share 8.9%, alarm below 10.0%)."
     )
     assert alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0201}, epoch=7) == []
 
@@ -30,9 +32,9 @@ def test_images_that_hardly_differ_are_a_collapse() -> None:
 def test_a_discriminator_that_is_always_right_has_won() -> None:
     [alarm] = alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002, "probe_score_real": 0.995}, epoch=3)
     assert alarm.topic == "alarm_d_wins"
-    assert (
-        "its mean score is 0.002 for generated and 0.99 for real images (alarm below 0.01 and above 0.99)"
-        in alarm.message
+    assert alarm.message == (
+        "The discriminator has won in epoch 3: mean score of 0.002 for generated images, of 0.99 for real images "
+        "(alarm below 0.01 and above 0.99)."
     )
     assert (
         alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002}, epoch=3) == []
@@ -60,6 +62,34 @@ def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
     monkeypatch.setitem(catalog.WORKLOADS, SPEC.workload, silent)
     assert alarms.raised(SPEC, hopeless, epoch=2) == []
     assert alarms.gap(SPEC, hopeless) is None
+
+
+def test_an_alarm_calls_networks_and_rows_what_the_workload_calls_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    roles: tuple[tuple[str, str, Role], ...] = (
+        ("true_edge", "Simulated showers", "judged_real"),
+        ("made_edge", "Made showers", "judged_generated"),
+        ("true_width", "Simulated showers", "spread_of_real"),
+        ("made_width", "Made showers", "spread_of_generated"),
+    )
+    showers = replace(
+        catalog.WORKLOADS[SPEC.workload],
+        networks=(Network("referee", "Referee"),),
+        metrics=tuple(
+            Metric(name, "A long title", "Value", role=role, network="referee", label=label)
+            for name, label, role in roles
+        ),
+    )
+    monkeypatch.setitem(catalog.WORKLOADS, SPEC.workload, showers)
+    scores = {"true_edge": 1.0, "made_edge": 0.001, "true_width": 0.5, "made_width": 0.01}
+    collapse, won = alarms.raised(SPEC, scores, epoch=2)
+    assert collapse.message.startswith(
+        "The referee has collapsed in epoch 2: spread of 0.01 in made showers, of 0.5 in simulated showers"
+    )
+    assert won.message.startswith(
+        "The referee has won in epoch 2: mean score of 0.001 for made showers, of 1 for simulated showers"
+    )
 
 
 def test_within_an_epoch_nothing_is_judged() -> None:

@@ -29,7 +29,7 @@ def files(run: RunDir) -> list[str]:
 
 
 def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
-    album, shown = Album((PLAIN, BY_CLASS), ("cat", "dog")), {"images": IMAGES, "labels": LABELS}
+    album, shown = Album((PLAIN, BY_CLASS), ("cat", "dog"), "3f"), {"images": IMAGES, "labels": LABELS}
     album.write(shown, run, epoch=3)
     records = album.records(shown, run, epoch=3, step=30)
     assert files(run) == ["by_class-00003.png", "samples-00003.png"]
@@ -37,7 +37,10 @@ def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
         (3, 30, "samples", "samples/samples-00003.png"),
         (3, 30, "by_class", "samples/by_class-00003.png"),
     ]
-    assert [record.meta["renderer"] for record in records] == ["grey_grid", "labelled_grid"]
+    assert [record.meta for record in records] == [
+        {"inputs": "3f", "renderer": "grey_grid"},
+        {"inputs": "3f", "renderer": "labelled_grid"},
+    ]
     with Image.open(run.sample_file("by_class", 3)) as picture:
         assert picture.height == 2 * 18 - 2, "a row for each class"
 

@@ -409,7 +409,8 @@ def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
     assert events(run) == [
         (
             "alarm_collapse",
-            "The generator has collapsed in epoch 2: its images vary by 0.002, the data by 0.2 (share 1.0%, alarm below 10.0%).",
+            "The generator has collapsed in epoch 2: spread of 0.002 in generated images, of 0.2 in real images "
+            "(share 1.0%, alarm below 10.0%).",
         )
     ]
 

@@ -191,7 +191,7 @@ class ReplicaStep:
         return numbers
 
     def _followed(self, state: State) -> State:
-        """Moves the averaged network one step towards the one in training."""
+        """average ← decay · average + (1 - decay) · live, for every weight of the network that is averaged."""
         decay = self._spec.ema_decay
         live = self._model.trainable.get(self._task.entry.averaged, [])
         return {

@@ -92,7 +92,10 @@ class ExchangingAdam(_Exchanging, keras.optimizers.Adam):
     """Kingma and Ba 2015, as one fused operation a variable instead of Keras' sixteen."""
 
     def update_step(self, gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
-        """The formula of Keras' Adam, epsilon outside the root."""
+        """Algorithm 1 with both bias corrections in the rate (end of section 2), as Keras has it; g the gradient, t updates so far:
+
+        m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²,  w ← w - rate · √(1 - β₂ᵗ) / (1 - β₁ᵗ) · m / (√v + ε)
+        """
         index = self._get_variable_index(variable)
         updates_done = tf.cast(tf.convert_to_tensor(self.iterations) + 1, tf.float32)
         tf.raw_ops.ResourceApplyAdam(

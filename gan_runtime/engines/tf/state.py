@@ -69,7 +69,7 @@ class NetworkState:
         }
 
     def moved_since_mark(self) -> dict[str, float]:
-        """`update_ratio_<network>`: norm of the change of all weights since `mark`, over their norm then. Forgets the mark."""
+        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights together, w₀ those at `mark`. Forgets the mark."""
         ratios = {}
         for name, before in self._marked.items():
             change = [

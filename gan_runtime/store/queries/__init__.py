@@ -30,7 +30,7 @@ from gan_runtime.store.queries.probes import histogram, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs, set_aside
 from gan_runtime.store.queries.samples import (
     SampleGrid,
-    same_latents,
+    same_inputs,
     sample,
     sample_epochs,
     sample_kinds,
@@ -105,7 +105,7 @@ __all__ = [
     "run_table",
     "runs",
     "runs_with_descent",
-    "same_latents",
+    "same_inputs",
     "sample",
     "sample_epochs",
     "sample_kinds",

@@ -78,12 +78,6 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     NaN; of several best epochs the first counts.
     """
     known = declared_of(store, run_ids)
-    best = ", ".join(
-        f"arg_min({name}, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best, "
-        f"arg_min(epoch, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best_epoch, "
-        f"arg_max({name}, epoch) FILTER (isfinite({far})) AS {name}_last"
-        for name, far in _DISTANCES.items()
-    )
     return store.frame(
         f"""
         WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
@@ -102,7 +96,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
                    ({_of_role("accuracy_on_real")} + {_of_role("accuracy_on_generated")}) / 2 AS accuracy,
                    nullif(greatest({_of_role("spread_of_generated")}, 0), 0) / nullif({_of_role("spread_of_real")}, 0) AS spread_ratio
             FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
-        ), judged AS (SELECT run_id, {best} FROM scores GROUP BY run_id
+        ), judged AS (SELECT run_id, {_judged()} FROM scores GROUP BY run_id
         ), means AS (
             SELECT run_id, metric, epoch, avg(value) AS value FROM scalars
             WHERE list_contains($runs, run_id) AND list_contains($rated, metric) AND isfinite(value) GROUP BY ALL
@@ -114,6 +108,16 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
         """,
         {"runs": run_ids, "rated": [metric.name for metric in known.rated]},
     ).pipe(lambda frame: frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64")))
+
+
+def _judged() -> str:
+    """Columns _best, _best_epoch and _last of what an epoch's scores come to."""
+    return ", ".join(
+        f"arg_min({name}, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best, "
+        f"arg_min(epoch, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best_epoch, "
+        f"arg_max({name}, epoch) FILTER (isfinite({far})) AS {name}_last"
+        for name, far in _DISTANCES.items()
+    )
 
 
 def _best_and_last(rated: Iterable[Metric]) -> str:

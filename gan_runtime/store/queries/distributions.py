@@ -59,19 +59,22 @@ def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float6
     if (
         len(first) - 1 <= bins
         and first[0] < first[-1]
-        and all(np.array_equal(one.edges, first) for one in several)
+        and all(np.array_equal(histogram.edges, first) for histogram in several)
     ):
         return first
-    low, high = min(one.quantile(TAIL) for one in several), max(one.quantile(1 - TAIL) for one in several)
+    low, high = (
+        min(histogram.quantile(TAIL) for histogram in several),
+        max(histogram.quantile(1 - TAIL) for histogram in several),
+    )
     if low == high:  # all values are the same number: it stands in the middle
         around = max(abs(low) * 0.01, 1e-6)
         low, high = low - around, high + around
     return np.linspace(low, high, bins + 1)
 
 
-def rebinned(one: Bins, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def rebinned(histogram: Bins, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """The share of the counts in each of other bins; what lies outside of them goes to the first and the last one."""
-    below = one.below(edges)
+    below = histogram.below(edges)
     below[0], below[-1] = 0.0, 1.0
     return np.diff(below)
 
@@ -135,10 +138,10 @@ def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.Dat
                 "epoch": epoch,
                 "left": edges[:-1],
                 "right": edges[1:],
-                "share": rebinned(one, edges),
+                "share": rebinned(histogram, edges),
             }
         )
-        for (run_id, epoch, *_), one in zip(rows, several, strict=True)
+        for (run_id, epoch, *_), histogram in zip(rows, several, strict=True)
     ]
     return pd.concat(frames, ignore_index=True)
 

@@ -65,14 +65,15 @@ def sample(store: Store, run_id: str, epoch: int, kind: str = "") -> SampleGrid 
     return SampleGrid(*rows[0]) if rows else None
 
 
-def same_latents(store: Store, run_ids: list[str]) -> bool:
-    """Whether the same place in the pictures of these runs is the same latent. Runs without pictures do not count.
+def same_inputs(store: Store, run_ids: list[str]) -> bool:
+    """Whether the same place in the pictures of these runs is the same latent, label or frame. Runs without pictures do not count.
 
-    Latents depend on their size alone, and the size on the workload; grids from before that depended on the seed as well.
+    Pictures tell a digest of their inputs. Those of older runs know their workload only, and the oldest their seed; they are
+    never the same as pictures with a digest.
     """
     rows = store.rows(
         """
-        SELECT count(DISTINCT (workload, coalesce(meta->>'latents', meta->>'seed', '')))
+        SELECT count(DISTINCT coalesce(meta->>'inputs', concat_ws(' ', workload, meta->>'latents', meta->>'seed')))
         FROM samples JOIN runs USING (run_id) WHERE list_contains(?, run_id)
         """,
         [run_ids],

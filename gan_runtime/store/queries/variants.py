@@ -68,8 +68,8 @@ def comparable_sets(store: Store, option: str) -> list[ComparableSet]:
             value = str(_options(row)[option])
             groups.setdefault(_alike(row, option), {}).setdefault(value, []).append(row)
     order = RunSpec.options()[option].choices
-    found = [{value: tuple(group[value]) for value in order if value in group} for group in groups.values()]
-    return [ComparableSet(option, values) for values in found if len(values) > 1]
+    sets = [{value: tuple(group[value]) for value in order if value in group} for group in groups.values()]
+    return [ComparableSet(option, values) for values in sets if len(values) > 1]
 
 
 def variant_medians(store: Store, variants: Variants) -> pd.DataFrame:

@@ -1,0 +1,62 @@
+"""Where the time of a training step goes: a bar for each network of a run, or for each of several variants. No Streamlit."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from dashboard import palette
+
+NEITHER = "Neither"  # work of no network
+WORK_NAMES = {
+    "forward": "Forward",
+    "backward": "Backward",
+    "optimizer": "Optimizer",
+    "gradient_all_reduce": "Gradient all-reduce",
+    "batch_norm_all_reduce": "Batch-norm all-reduce",
+    "input": "Input",
+    "idle": "Idle",
+    "unattributed": "Unattributed",
+}
+HEIGHT = 270
+AROUND, BAR = 130, 46  # pixels: title, legend and axis, and each bar
+
+
+def by_network(frame: pd.DataFrame, titles: dict[str, str]) -> alt.Chart:
+    """`frame` as `queries.profile` gives it; `titles`: of the networks by name, in their order."""
+    named = frame.assign(bar=frame["network"].map({**titles, "": NEITHER}))
+    seconds = alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f")
+    return _bars(named, "Network", [*titles.values(), NEITHER], seconds, HEIGHT)
+
+
+def by_variant(frame: pd.DataFrame) -> alt.Chart:
+    """`frame` as `queries.variant_profiles` gives it."""
+    order = list(dict.fromkeys(frame["variant"]))
+    runs = alt.Tooltip("runs:Q", title="Runs profiled", format="d")
+    return _bars(frame.assign(bar=frame["variant"]), "Variant", order, runs, AROUND + BAR * len(order))
+
+
+def _bars(frame: pd.DataFrame, whose: str, order: list[str], further: alt.Tooltip, height: int) -> alt.Chart:
+    """`frame`: bar (whose, in words), category, share (0 to 1), and what the tooltip `further` asks for."""
+    works = list(WORK_NAMES)
+    named = frame.assign(work=frame["category"].map(WORK_NAMES), order=frame["category"].map(works.index))
+    colors = alt.Scale(domain=list(WORK_NAMES.values()), range=[palette.WORK[name] for name in works])
+    above = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
+    percent = alt.Axis(format="%", grid=False, tickCount=6)
+    bars = alt.Chart(named).mark_bar()
+    return bars.encode(
+        x=alt.X("sum(share):Q", title="Share of a step's time", stack="zero", axis=percent),
+        y=alt.Y("bar:N", title=None, sort=order, axis=alt.Axis(labelLimit=160)),
+        color=alt.Color("work:N", title=None, legend=above, scale=colors),
+        order=alt.Order("order:Q"),
+        tooltip=[
+            alt.Tooltip("bar:N", title=whose),
+            alt.Tooltip("work:N", title="Work"),
+            alt.Tooltip("share:Q", title="Share", format=".1%"),
+            further,
+        ],
+    ).properties(
+        title="Where does a step's time go?",
+        description=f"A bar for each {whose.lower()}: the shares of a step's time that go into each kind of work.",
+        height=height,
+    )

@@ -1,0 +1,69 @@
+"""The embedded digits: what they hold, and how rows are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import sklearn.datasets
+
+from gan_runtime import catalog
+from gan_runtime.data import digits, loading
+
+
+def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
+    data = digits.load()
+    assert data.resident["images"].shape == (1_797, 28, 28, 1)
+    assert data.resident["images"].dtype == np.uint8
+    assert (data.resident["images"].min(), data.resident["images"].max()) == (0, 255)
+    assert 40 < data.resident["images"].mean() < 80
+    assert (data.name, data.origin, data.note) == ("digits", "embedded in scikit-learn", "")
+
+
+def test_digits_are_those_of_scikit_learn_enlarged() -> None:
+    inner = (
+        digits.load()
+        .resident["images"][:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0]
+        .astype(np.float32)
+    )
+    made_small = (
+        inner.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(-1, 64)
+    )  # 24 pixels a side: three for each of the eight
+    alike = [
+        np.corrcoef(one, other)[0, 1]
+        for one, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)
+    ]
+    assert min(alike) > 0.97
+
+
+def test_digits_keep_a_black_margin_as_mnist_has() -> None:
+    images = digits.load().resident["images"][..., 0]
+    assert not images[:, :2].any()
+    assert not images[:, -2:].any()
+    assert not images[:, :, :2].any()
+    assert not images[:, :, -2:].any()
+    assert images[:, 2].any()
+
+
+def test_digits_are_at_hand_without_reading_anything() -> None:
+    known = loading.availability("digits")
+    assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].rows)
+
+
+def test_digits_know_which_digit_each_picture_is() -> None:
+    data = digits.load()
+    assert np.array_equal(data.resident["labels"], sklearn.datasets.load_digits().target)
+    assert data.fields["labels"].classes == tuple("0123456789")
+    assert data.fields == catalog.DATASETS["digits"].fields
+
+
+def test_all_digits_are_trained_on_so_the_held_out_ones_are_among_them() -> None:
+    data = digits.load()
+    assert (data.rows, data.held_out) == (1_797, 0)
+    assert np.array_equal(data.read_held_out(5)["images"], data.resident["images"][:5])
+
+
+def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
+    data = digits.load()
+    rows = data.read(np.array([7, 3, 7]))
+    assert list(rows) == ["images", "labels"]
+    assert rows["labels"].tolist() == [7, 3, 7]
+    assert np.array_equal(rows["images"], data.resident["images"][[7, 3, 7]])

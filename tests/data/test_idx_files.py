@@ -1,0 +1,171 @@
+"""What is wrong with an IDX file or a folder of them: told with its path, before a run is queued."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.data import idx, loading
+from gan_runtime.errors import DatasetError
+from tests.data.idx_files import TRAIN, WriteIdx, noise, pictures
+
+
+def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    path.write_bytes(b"\x00\x00\x0d\x03" + path.read_bytes()[4:])
+    with pytest.raises(DatasetError) as refused:
+        loading.availability("mnist")
+    assert str(refused.value) == (
+        f"{path} is not a readable IDX image file (it does not start like an IDX file of images): "
+        "download it again, or point GAN_DATA_DIR elsewhere."
+    )
+
+
+def test_a_file_cut_within_its_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    path.write_bytes(path.read_bytes()[:10])
+    with pytest.raises(DatasetError, match="it holds only 10 bytes"):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("missing", [-1, 1])
+def test_a_file_with_too_few_or_too_many_bytes_is_refused(
+    folder: Path, write_idx: WriteIdx, missing: int
+) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] if missing == 1 else content + b"\x00")
+    with pytest.raises(
+        DatasetError, match=f"its header promises 2352 bytes of pixels, but {2352 - missing} follow"
+    ):
+        loading.load("mnist")
+
+
+@pytest.mark.parametrize("kept", [5, 20, 1_000])
+def test_a_compressed_file_cut_short_is_refused(folder: Path, write_idx: WriteIdx, kept: int) -> None:
+    path = write_idx(folder / (TRAIN + ".gz"), noise(3))
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.load("mnist")
+
+
+def test_a_damaged_compressed_file_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / (TRAIN + ".gz"), noise(3))
+    content = bytearray(path.read_bytes())
+    content[1000:1010] = bytes(byte ^ 255 for byte in content[1000:1010])
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.load("mnist")
+
+
+def test_a_file_that_only_claims_to_be_compressed_is_refused(folder: Path) -> None:
+    (folder / (TRAIN + ".gz")).write_bytes(b"<html>404</html>")
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz"])
+@pytest.mark.parametrize("damage", ["short", "long", "wrong count"])
+def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
+    folder: Path, name: str, damage: str
+) -> None:
+    count, pixels = {"short": (3, 3 * 784 - 1), "long": (3, 3 * 784 + 1), "wrong count": (4, 3 * 784)}[damage]
+    content = struct.pack(">HBB3I", 0, 8, 3, count, 28, 28) + bytes(pixels)
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    for look in (loading.availability, loading.load):
+        with pytest.raises(
+            DatasetError, match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow"
+        ):
+            look("mnist")
+
+
+def test_a_damaged_compressed_file_is_found_before_a_run_is_queued(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / (TRAIN + ".gz"), noise(3))
+    content = bytearray(path.read_bytes())
+    content[1000:1010] = bytes(byte ^ 255 for byte in content[1000:1010])
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
+        loading.availability("mnist")
+
+
+def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promises(folder: Path) -> None:
+    header = struct.pack(">HBB3I", 0, 8, 3, 2, 28, 28)
+    (folder / (TRAIN + ".gz")).write_bytes(gzip.compress(header + bytes(300_000_000), 1))
+    tracemalloc.start()
+    with pytest.raises(DatasetError, match="its header promises 1568 bytes of pixels, but more follow"):
+        loading.load("mnist")
+    with pytest.raises(DatasetError, match="its header promises 1568 bytes of pixels, but more follow"):
+        loading.availability("mnist")
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
+
+
+def test_a_sparse_file_of_many_gigabytes_is_refused_unread(folder: Path) -> None:
+    with (folder / TRAIN).open("wb") as file:
+        file.write(struct.pack(">HBB3I", 0, 8, 3, 25_000_000, 28, 28))
+        file.truncate(16 + 25_000_000 * 784)
+    for look in (loading.availability, loading.load):
+        with pytest.raises(
+            DatasetError, match="its header promises 20 GB of pixels, more than fit into memory"
+        ):
+            look("mnist")
+
+
+def test_a_file_that_changes_is_looked_at_again(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3))
+    assert loading.availability("mnist").images == 3
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DatasetError, match="but 2351 follow"):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("given", ["~nosuch-user", "/tmp/" + "x" * 300])
+def test_a_data_folder_that_no_folder_can_be_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("GAN_DATA_DIR", given)
+    with pytest.raises(DatasetError) as refused:
+        loading.availability("mnist")
+    assert str(refused.value) == (
+        f"GAN_DATA_DIR is '{given[:80]}', which is not a folder: set it to a folder of IDX files, or unset it."
+    )
+
+
+def test_images_of_another_size_are_refused(folder: Path, write_idx: WriteIdx) -> None:
+    path = write_idx(folder / TRAIN, pictures(3, side=32))
+    with pytest.raises(DatasetError) as refused:
+        loading.load("mnist")
+    assert str(refused.value) == (
+        f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original files."
+    )
+
+
+def test_a_file_without_images_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(0))
+    with pytest.raises(DatasetError, match="holds 0 images"):
+        loading.availability("mnist")
+
+
+def test_a_missing_file_is_no_readable_idx_file(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="No such file or directory"):
+        idx.read(tmp_path / "none")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
+    with pytest.raises(DatasetError) as refused:
+        loading.load("mnist")
+    assert str(refused.value) == (
+        f"GAN_DATA_DIR is '{tmp_path / 'none'}', which is not a folder: set it to a folder of IDX files, or unset it."
+    )
+
+
+def test_an_empty_folder_says_which_file_belongs_where(folder: Path) -> None:
+    with pytest.raises(DatasetError) as refused:
+        loading.load("mnist")
+    assert str(refused.value) == (
+        f"GAN_DATA_DIR is '{folder}', but no mnist images are there: put train-images-idx3-ubyte (.gz or not) into "
+        f"{folder / 'mnist'}, or unset GAN_DATA_DIR to use Keras' cache or its download."
+    )

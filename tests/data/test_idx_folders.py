@@ -1,0 +1,126 @@
+"""MNIST and Fashion-MNIST from a folder of IDX files: which of them is taken, with its labels and held-out rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime import catalog
+from gan_runtime.data import loading, mnist
+from gan_runtime.errors import DatasetError
+from tests.data.idx_files import TEST, TEST_LABELS, TRAIN, TRAIN_LABELS, WriteIdx, pictures
+
+
+@pytest.mark.parametrize(
+    "name", [TRAIN, TRAIN + ".gz", "train-images.idx3-ubyte", "train-images.idx3-ubyte.gz"]
+)
+def test_idx_files_are_read_plain_and_compressed(folder: Path, write_idx: WriteIdx, name: str) -> None:
+    path = write_idx(folder / name, pictures(3))
+    data = loading.load("mnist")
+    assert np.array_equal(data.resident["images"][..., 0], pictures(3))
+    assert (data.name, data.origin, data.note) == ("mnist", str(path), "")
+    known = loading.availability("mnist")
+    assert (known.ready, known.images, known.origin) == (True, 3, str(path))
+
+
+def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TEST, pictures(2))
+    data = loading.load("mnist")
+    assert len(data.resident["images"]) == 2
+    assert data.note == f"{folder} has only the test files: training on these 10,000 images."
+    assert loading.availability("mnist").note == data.note
+
+
+def test_training_files_win_over_test_files(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TEST, pictures(2))
+    write_idx(folder / (TRAIN + ".gz"), pictures(3))
+    assert (len(loading.load("mnist").resident["images"]), loading.load("mnist").note) == (3, "")
+
+
+def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(
+    folder: Path, write_idx: WriteIdx
+) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    assert loading.availability("mnist").images == 3
+    with pytest.raises(DatasetError, match="no fashion_mnist images are there"):
+        loading.availability("fashion_mnist")
+
+
+def test_files_in_a_folder_called_fashion_count_as_fashion_only(
+    tmp_path: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "Fashion-MNIST"
+    write_idx(root / TRAIN, pictures(3))
+    monkeypatch.setenv("GAN_DATA_DIR", str(root))
+    assert loading.availability("fashion_mnist").images == 3
+    with pytest.raises(DatasetError, match="no mnist images are there"):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("own", ["fashion_mnist", "fashion-mnist"])
+def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, own: str) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / own / TRAIN, pictures(4))
+    assert loading.availability("fashion_mnist").images == 4
+    assert loading.availability("mnist").images == 3
+
+
+def test_label_files_beside_the_images_give_labels(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / (TRAIN_LABELS + ".gz"), np.array([9, 0, 4]))
+    data = loading.load("mnist")
+    assert data.resident["labels"].tolist() == [9, 0, 4]
+    assert data.fields == mnist.fields("mnist") == catalog.DATASETS["mnist"].fields
+
+
+def test_images_without_labels_offer_none(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    assert list(loading.load("mnist").fields) == list(mnist.fields("mnist")) == ["images"]
+
+
+def test_the_test_images_are_held_out(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / TEST, pictures(5)[3:])
+    data = loading.load("mnist")
+    assert (data.rows, data.held_out) == (3, 2)
+    assert np.array_equal(data.read_held_out(9)["images"][..., 0], pictures(5)[3:])
+
+
+def test_test_images_without_the_labels_that_the_others_have_are_left_out(
+    folder: Path, write_idx: WriteIdx
+) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    write_idx(folder / TRAIN_LABELS, np.array([9, 0, 4]))
+    write_idx(folder / TEST, pictures(2))
+    assert loading.load("mnist").held_out == 0
+    write_idx(folder / TEST_LABELS, np.array([1, 2]))
+    assert loading.load("mnist").read_held_out(2)["labels"].tolist() == [1, 2]
+
+
+def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(3))
+    path = write_idx(folder / TRAIN_LABELS, np.array([1, 2]))
+    for look in (loading.availability, loading.load):
+        with pytest.raises(DatasetError) as refused:
+            look("mnist")
+        assert str(refused.value) == (
+            f"{path} holds 2 labels, but {TRAIN} beside it 3 images: use the original files."
+        )
+
+
+def test_a_label_of_no_class_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(2))
+    write_idx(folder / TRAIN_LABELS, np.array([1, 10]))
+    with pytest.raises(DatasetError, match="holds the label 10, but allowed is 0 to 9"):
+        loading.load("mnist")
+
+
+def test_a_label_file_that_is_none_is_named(folder: Path, write_idx: WriteIdx) -> None:
+    write_idx(folder / TRAIN, pictures(2))
+    (folder / TRAIN_LABELS).write_bytes(b"\x00\x00\x08\x01\x00\x00\x00\x02\x01")
+    with pytest.raises(
+        DatasetError, match=r"is not a readable IDX label file .*promises 2 bytes of labels, but 1 follow"
+    ):
+        loading.availability("mnist")

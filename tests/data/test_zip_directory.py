@@ -1,0 +1,67 @@
+"""Zip files that list millions of members: refused before their list fills the memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.data import picture_files, zip_directory
+from gan_runtime.data.zip_directory import CrowdedZipError
+from gan_runtime.errors import DatasetError
+from tests.crafted_zips import crowded
+from tests.data.conftest import Pack, encoded
+
+WANTED = 100_000
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def refuse(path: Path, most_members: int = WANTED) -> None:
+    with pytest.raises(CrowdedZipError), zip_directory.opened(path, most_members):
+        pass
+
+
+@pytest.mark.usefixtures("traced")
+@pytest.mark.parametrize("told", [500_000, 1])
+def test_a_list_of_too_many_members_is_refused_whatever_its_end_tells(tmp_path: Path, told: int) -> None:
+    refuse(crowded(tmp_path / "photos.zip", 500_000, told))
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000, "the list, and not an object of each member"
+
+
+@pytest.mark.usefixtures("traced")
+def test_a_list_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
+    refuse(crowded(tmp_path / "photos.zip", 10_000, list_bytes=50_000_000_000))
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+
+
+def test_as_many_members_as_wanted_are_listed(tmp_path: Path) -> None:
+    path = crowded(tmp_path / "photos.zip", 10_000)
+    with zip_directory.opened(path, 10_000) as bundle:
+        assert len(bundle.infolist()) == 10_000
+    refuse(path, 9_999)
+
+
+def test_a_member_may_hold_what_a_list_looks_like(pack: Pack) -> None:
+    path = pack({"zips.png": b"PK\x01\x02" * 1_000})
+    with zip_directory.opened(path, 1_000) as bundle:
+        assert len(bundle.open("zips.png").read()) == 4_000
+
+
+def test_a_zip_of_pictures_with_too_many_members_gets_one_sentence(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_files, "MAX_MEMBERS", 2)
+    path = pack({f"{number}.png": encoded() for number in range(3)})
+    with pytest.raises(DatasetError) as refused, picture_files.opened(path):
+        pass
+    assert str(refused.value) == (
+        "photos.zip lists more than 2 files and folders, so nothing of it is read: pack the pictures themselves anew."
+    )

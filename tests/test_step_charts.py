@@ -1,0 +1,33 @@
+"""Where the time of a step goes, by network and by variant: one chart, of other bars."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dashboard import palette, step_charts
+
+
+def test_the_work_of_each_variant_is_named() -> None:
+    shares = pd.DataFrame(
+        {"variant": ["off", "jit"], "category": ["forward", "idle"], "share": [1.0, 1.0], "runs": [2, 1]}
+    )
+    chart = step_charts.by_variant(shares)
+    assert chart.data["work"].tolist() == ["Forward", "Idle"]
+    spec = chart.to_dict()
+    assert spec["encoding"]["y"]["sort"] == ["off", "jit"]
+    assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == ["Variant", "Runs profiled"]
+
+
+def test_work_of_no_network_has_a_bar_below_those_of_the_networks() -> None:
+    shares = pd.DataFrame(
+        {
+            "network": ["critic", ""],
+            "category": ["backward", "input"],
+            "share": [0.75, 0.25],
+            "seconds_per_step": [0.3, 0.1],
+        }
+    )
+    spec = step_charts.by_network(shares, {"critic": "Critic"}).to_dict()
+    assert spec["encoding"]["y"]["sort"] == ["Critic", "Neither"]
+    assert spec["encoding"]["color"]["scale"]["range"][0] == palette.WORK["forward"]
+    assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == ["Network", "Seconds per step"]
