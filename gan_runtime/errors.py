@@ -19,7 +19,7 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RunStateError               the run is in a state that does not allow this
-├── JobError                    no such background job, or its state does not allow this
+├── JobError                    no such background job, its state does not allow this, or it has failed
 ├── SurfaceError                a loss surface could not be computed
 ├── CheckpointError             no checkpoint can be read
 ├── NonFiniteError              a loss became NaN or infinite; names metric and step
@@ -152,7 +152,7 @@ class RunStateError(GanRuntimeError):
 
 
 class JobError(GanRuntimeError):
-    """There is no such background job, or its state does not allow what was asked."""
+    """There is no such background job, its state does not allow what was asked, or it has ended without what was awaited."""
 
 
 class SurfaceError(GanRuntimeError):

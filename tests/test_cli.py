@@ -23,6 +23,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from typer.testing import CliRunner, Result
 
 from gan_runtime import hosts
@@ -33,6 +34,7 @@ from gan_runtime.data.contract import Availability
 from gan_runtime.errors import HomeInUseError
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
+from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import owner
@@ -267,6 +269,57 @@ def test_export_writes_tables_pictures_and_specs(
     assert (len(scalars), scalars["step"].max()) == (SCALARS, 14)
     assert (folder / "samples/run-0001/samples-00002.png").read_bytes().startswith(b"\x89PNG")
     assert RunSpec.read(folder / "specs/run-0001/spec.json") == Home(trained).run_dir("run-0001").spec()
+
+
+def test_generate_writes_a_picture_and_replaces_no_file_unasked(
+    command: Callable[..., Result], trained: Path, tmp_path: Path
+) -> None:
+    picture = tmp_path / "grid.png"
+    words = ["generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "best"]
+    made = answer(command(*words, "--out", str(picture), "--json", home=trained))
+    assert made.pop("step") in (7, 14)
+    assert made == {
+        "run_id": "run-0001",
+        "count": 20,
+        "seed": 5,
+        "label": "",
+        "checkpoint": "best",
+        "checkpoint_file": "best.safetensors",
+        "warnings": [],
+        "file": str(picture),
+    }
+    with Image.open(picture) as opened:
+        assert (opened.mode, opened.size) == ("L", (8 * 30 - 2, 3 * 30 - 2))
+        assert len(set(opened.tobytes())) > 20
+    kept = picture.read_bytes()
+    for out, sentence in {
+        picture: f"{picture} exists already: choose another place, or give --overwrite.",
+        tmp_path / "grid.gif": f"{tmp_path}/grid.gif does not end in .png or .npz: choose another name.",
+        tmp_path
+        / "no"
+        / "grid.npz": f"{tmp_path}/no/grid.npz cannot be written (No such file or directory): choose another place.",
+    }.items():
+        assert refused(command(*words, "--out", str(out), home=trained)) == sentence
+    assert len(list((trained / "jobs").glob("generate-*"))) == 1, "what is refused is not asked for"
+    assert picture.read_bytes() == kept
+
+
+def test_ctrl_c_cancels_the_job_that_generates(
+    trained: Path, tmp_path: Path, wait_until: Callable[..., Any]
+) -> None:
+    known = set((trained / "jobs").glob("generate-*"))
+    words = ["generate", "run-0001", "--out", str(tmp_path / "grid.png"), "--home", str(trained)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gan_runtime", *words], stderr=subprocess.PIPE, text=True
+    )
+    [path] = wait_until(lambda: set((trained / "jobs").glob("generate-*")) - known, "a job is asked for")
+    job = JobDir(path)
+    wait_until(lambda: job.progress().sentence, "it has begun")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "cancelled: nothing of it was kept.\n"
+    assert process.returncode == 1
+    assert wait_until(job.end, "it is cancelled").state == "cancelled"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rebuild_gives_the_same_rows(command: Callable[..., Result], trained: Path) -> None:
@@ -868,7 +921,13 @@ def test_a_rebuild_replaces_nothing_that_is_no_file(command: Callable[..., Resul
 
 @pytest.mark.parametrize(
     "words",
-    [["show"], ["stop"], ["resume"], ["export", "--to", "/tmp/never-made"]],
+    [
+        ["show"],
+        ["stop"],
+        ["resume"],
+        ["export", "--to", "/tmp/never-made"],
+        ["generate", "--out", "/tmp/never-made.png"],
+    ],
     ids=lambda words: words[0],
 )
 def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path, words: list[str]) -> None:

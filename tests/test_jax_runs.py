@@ -7,13 +7,16 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
+from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.processes import environment
 from gan_runtime.records import journal
 from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample
@@ -58,10 +61,28 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
     return row.note
 
 
-def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(
+def generated(runtime: Runtime, wanted: Wanted, wait_until: Wait) -> dict[str, np.ndarray]:
+    """The arrays that a job makes; its picture holds all of them."""
+    job = runtime.generate(wanted)
+    end = wait_until(job.end, "the job ends")
+    assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"
+    assert (end.result["step"], end.result["warnings"]) == (2 * STEPS_PER_EPOCH, [])
+    with Image.open(job.results / PICTURE_FILE) as picture:
+        rows = 10 if not wanted.label else 2  # a class's name on the left, at most 8 images beside it
+        assert picture.height == rows * 30 - 2
+    with np.load(job.results / ARRAYS_FILE, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_makes_more_images(
     runtime: Runtime, wait_until: Wait
 ) -> None:
-    run = runtime.submit(RunSpec.parse({**TINY, "epochs": 2, "replicas": 2, "count_kernels": "yes"}))
+    sizes = {"base_channels": 4, "latent_size": 16, "learning_rate_generator": 0.01}
+    run = runtime.submit(
+        RunSpec.parse(
+            {**TINY, **sizes, "workload": "dcgan", "epochs": 2, "replicas": 2, "count_kernels": "yes"}
+        )
+    )
     assert ended(runtime, run, "finished", wait_until) == "all 2 epochs done"
     found = records(run)
     facts = next(record.facts for record in found if isinstance(record, HostFacts))
@@ -76,8 +97,16 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow(
     assert len(asked) == 2
     assert asked[0] == asked[1] != "", "the digest of what both pictures were asked with"
     assert next(record.fusions for record in found if isinstance(record, Kernels)) > 0  # type: ignore[operator]
-    assert sorted(path.name for path in run.samples.iterdir()) == ["samples-00001.png", "samples-00002.png"]
+    assert sorted(path.name for path in run.samples.iterdir()) == ["by_class-00001.png", "by_class-00002.png"]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
+
+    wanted = Wanted(run.run_id, count=12, seed=3)
+    sevens, every = (generated(runtime, replace(wanted, label=label), wait_until) for label in ("7", ""))
+    assert (sevens["class_images"].shape, sevens["labels"].tolist()) == ((12, 28, 28, 1), [7] * 12)
+    assert every["labels"].tolist() == [0, 0, 1, 1, *range(2, 10)]
+    apart = np.abs(every["class_images"] - sevens["class_images"]).max(axis=(1, 2, 3))
+    assert apart[9] < 1e-6, "the same seed and class, the same image"
+    assert apart[:4].min() > 1e-3, "the same latents, another class"
 
 
 def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(

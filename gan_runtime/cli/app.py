@@ -13,7 +13,18 @@ from typing import Annotated
 import typer
 
 from gan_runtime import bundles, hosts
-from gan_runtime.cli import data_sets, descent, output, record, reports, serving, tables, tpu_checks, training
+from gan_runtime.cli import (
+    data_sets,
+    descent,
+    generating,
+    output,
+    record,
+    reports,
+    serving,
+    tables,
+    tpu_checks,
+    training,
+)
 from gan_runtime.cli.arguments import (
     CHANGEABLE,
     SETTABLE,
@@ -299,6 +310,9 @@ def tpu_check(
     values = nesting.overlaid(presets.preset(preset).values, presets.parse_assignments(assignments or []))
     if not tpu_checks.check(Home.choose(home), values, topology, sweep, as_json):
         raise typer.Exit(1)
+
+
+app.command()(generating.generate)
 
 
 @app.command()

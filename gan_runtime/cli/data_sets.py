@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from gan_runtime.cli import output
+from gan_runtime.cli import output, progress_line
 from gan_runtime.cli.arguments import HomeOption, JsonOption
 from gan_runtime.cli.tables import table
-from gan_runtime.data import contract, loading, prepared, preparing
+from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.prepared import Manifest, Skipped
 from gan_runtime.data.preparing import PREPARATIONS, Asked
 from gan_runtime.fields import Fields
@@ -23,7 +20,6 @@ from gan_runtime.home import Home
 from gan_runtime.runtime import commands
 from gan_runtime.spec import presets
 
-CANCELLED = 1  # exit code
 SETTABLE = "Options for --set of pictures: " + "; ".join(
     f"{option.name}: {option.allowed}"
     for option in preparing.options_of(PREPARATIONS["pictures"].options).values()
@@ -95,7 +91,7 @@ def prepare(
     chosen = Home.choose(home)
     asked = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
     asked.check()
-    with _one_line() as progress:
+    with progress_line.one_line() as progress:
         if preview:
             return _say_survey(preparing.survey(asked, progress), as_json)
         manifest = preparing.prepare(chosen, asked, progress)
@@ -117,30 +113,6 @@ def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fa
     if as_json:
         return output.print_json({"removed": name})
     return output.say(f"data set {name} is removed.")
-
-
-@contextlib.contextmanager
-def _one_line() -> Iterator[contract.Progress]:
-    """A line that shows how far it is, where someone looks on.
-
-    SIGTERM ends it as Ctrl-C does: by an exception.
-    """
-    console = output.notes()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    columns = (BarColumn(), TextColumn("{task.description}", markup=False))
-    try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as line:
-            task = line.add_task("")
-
-            def progress(done: int, total: int, sentence: str) -> None:
-                line.update(task, completed=done, total=total or None, description=sentence)
-
-            yield progress
-    except KeyboardInterrupt:
-        output.note("cancelled: nothing of it was kept.")
-        raise typer.Exit(CANCELLED) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def in_words(fields: Fields) -> str:

@@ -21,4 +21,5 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "prepare_data": Kind("Prepare a data set", "gan_runtime.jobs.data_work:prepare"),
     "survey_data": Kind("Look through pictures", "gan_runtime.jobs.data_work:look_through"),
+    "generate": Kind("Generate images", "gan_runtime.jobs.picture_work:generate"),
 }

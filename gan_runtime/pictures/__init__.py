@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.pictures import filmstrips, grids, labelled, triplets
+from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room, whole
 
-__all__ = ["RENDERERS", "Renderer", "render", "save"]
+__all__ = ["LABELS", "RENDERERS", "Renderer", "Room", "render", "save", "whole"]
+
+LABELS = "labels"  # what a renderer takes that tells classes apart
 
 
 @dataclass(frozen=True)
@@ -24,20 +27,25 @@ class Renderer:
     """One way to draw. `takes`: what its arrays hold, in their order."""
 
     takes: tuple[str, ...]
-    draw: Callable[[tuple[NDArray[np.generic], ...], tuple[str, ...]], Image.Image]
+    draw: Callable[[tuple[NDArray[np.generic], ...], tuple[str, ...], Room], Image.Image]
 
 
 RENDERERS: dict[str, Renderer] = {
     "grey_grid": Renderer(("images",), grids.grey_grid),
     "rgb_grid": Renderer(("images",), grids.rgb_grid),
-    "labelled_grid": Renderer(("images", "labels"), labelled.labelled_grid),
+    "labelled_grid": Renderer(("images", LABELS), labelled.labelled_grid),
     "triplets": Renderer(("inputs", "outputs", "targets"), triplets.triplets),
     "filmstrip": Renderer(("sequences",), filmstrips.filmstrip),
 }
 
 
-def render(name: str, arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, ...] = ()) -> Image.Image:
-    """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called.
+def render(
+    name: str,
+    arrays: tuple[NDArray[np.generic], ...],
+    classes: tuple[str, ...] = (),
+    room: Room = OF_AN_EPOCH,
+) -> Image.Image:
+    """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called; `room`: how large it may become.
 
     Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,).
 
@@ -52,7 +60,7 @@ def render(name: str, arrays: tuple[NDArray[np.generic], ...], classes: tuple[st
         raise ValueError(
             f"{name} draws {len(renderer.takes)} arrays ({wanted}), but was given {len(arrays)}."
         )
-    return renderer.draw(arrays, classes)
+    return renderer.draw(arrays, classes, room)
 
 
 def save(picture: Image.Image, path: Path) -> None:

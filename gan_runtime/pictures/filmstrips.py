@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.sheet import GAP
+from gan_runtime.pictures.sheet import GAP, Room
 
 
-def filmstrip(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...] = ()) -> Image.Image:
+def filmstrip(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
     """One array (N, frames, height, width, 1 or 3). Of more frames than fit evenly spread ones, the first and the last among
     them, and a line below says so; of more sequences than fit the first ones."""
     levels = sheet.pixels(arrays[0], rank=5)
     frames, height, width, channels = levels.shape[1:]
-    columns = min(frames, sheet.fitting(width, sheet.WIDEST))
-    rows = min(len(levels), sheet.fitting(height, sheet.TALLEST))
+    columns = min(frames, sheet.fitting(width, room.widest))
+    rows = min(len(levels), sheet.fitting(height, room.tallest))
     picture = sheet.canvas(columns * (width + GAP) - GAP, rows * (height + GAP) - GAP, channels)
     for column, frame in enumerate(shown_frames(frames, columns)):
         for row in range(rows):

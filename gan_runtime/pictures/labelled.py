@@ -1,4 +1,4 @@
-"""One row for each class, its name on the left."""
+"""A row for each class, or several where there is room for them, with its name on the left."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.sheet import GAP, INSET, LINE
+from gan_runtime.pictures.sheet import GAP, INSET, LINE, Room
 
-MOST_ROWS = 20
-TALLEST = 1_320  # 20 rows of 64 pixels, 10 of 128
 WIDEST_NAME = 120
 MARGIN = 6  # between a name and its images
 
 
-def labelled_grid(arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, ...] = ()) -> Image.Image:
+def labelled_grid(
+    arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, ...], room: Room
+) -> Image.Image:
     """Images (N, height, width, 1 or 3) and the number of each one's class (N,); a class without a name is called by its number.
 
     The first classes of those that have images, by their numbers; a line below says of how many.
@@ -29,25 +29,29 @@ def labelled_grid(arrays: tuple[NDArray[np.generic], ...], classes: tuple[str, .
             f"labelled_grid was given {len(images)} images but {len(labels)} labels: give one for each."
         )
     present = np.unique(labels)
-    shown = present[: min(MOST_ROWS, sheet.fitting(_cell(images), TALLEST))].tolist()
+    shown = present[: min(room.classes, sheet.fitting(_cell(images), room.tallest_named))].tolist()
     rows = [(_name(number, classes), images[labels == number]) for number in shown]
-    picture = _drawn(rows, images.shape[1:])
+    picture = _drawn(rows, images.shape[1:], room)
     every = max(len(classes), len(present))
     return picture if len(shown) == every else sheet.noted(picture, f"{len(shown)} of {every:,} classes")
 
 
-def _drawn(rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...]) -> Image.Image:
+def _drawn(rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...], room: Room) -> Image.Image:
     height, width, channels = shape
     cell = max(height, LINE)
-    columns = min(sheet.columns(width), max(len(images) for _, images in rows))
+    columns = min(sheet.columns(width, room), max(len(images) for _, images in rows))
     names = [sheet.fitted(name, WIDEST_NAME) for name, _ in rows]
     margin = INSET + max(map(sheet.length, names)) + MARGIN
-    picture = sheet.canvas(margin + columns * (width + GAP) - GAP, len(rows) * (cell + GAP) - GAP, channels)
-    for row, (name, (_, images)) in enumerate(zip(names, rows, strict=True)):
-        top = row * (cell + GAP)
+    lines = [min(-(-len(images) // columns), room.lines) for _, images in rows]
+    size = margin + columns * (width + GAP) - GAP, sum(lines) * (cell + GAP) - GAP
+    picture = sheet.canvas(*size, channels)
+    tops = [sum(lines[:row]) * (cell + GAP) for row in range(len(rows))]
+    for name, (_, images), top, own in zip(names, rows, tops, lines, strict=True):
         sheet.write(picture, INSET, top + cell // 2, name)
-        for column, image in enumerate(images[:columns]):
-            picture.paste(sheet.image(image), (margin + column * (width + GAP), top + (cell - height) // 2))
+        for place, image in enumerate(images[: own * columns]):
+            left = margin + place % columns * (width + GAP)
+            below = place // columns * (cell + GAP)
+            picture.paste(sheet.image(image), (left, top + below + (cell - height) // 2))
     return picture
 
 

@@ -1,13 +1,16 @@
 """What all renderers share: how values become pixels, how many images a picture may hold, and words on it.
 
-The rule of size: images stand two pixels apart, at most 8 beside each other and never wider together than 528 pixels, which is
-8 of 64 pixels and 4 of 128. Pictures with a row for each class have at most 20 rows and 1,320 pixels of height, all others
-528. So none has more than 0.9 million pixels: a color picture that nothing can be compressed in is a file of 2.7 MB. An image that
-is larger than all this stands alone, as large as it is.
+The rule of size for pictures of an epoch, of which a run keeps hundreds (`OF_AN_EPOCH`): images stand two pixels apart, at most 8
+beside each other and never wider together than 528 pixels, which is 8 of 64 pixels and 4 of 128. Pictures with a row for each
+class have at most 20 rows and 1,320 pixels of height, all others 528. So none has more than 0.9 million pixels: a color picture
+that nothing can be compressed in is a file of 2.7 MB. An image that is larger than all this stands alone, as large as it is.
+Pictures that someone asks for hold all of their images (`whole`).
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -15,14 +18,35 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 GAP = 2  # black pixels between neighbors
-COLUMNS = 8
-WIDEST = 528
-TALLEST = 528
+COLUMNS, MOST_COLUMNS = 8, 16
+EVERYTHING = 1_000_000  # pixels, rows or lines: more than anyone asks for
 INSET = 4  # pixels before the first word: pages round the corners of pictures
 LINE = 16  # height of a line of words
 FONT_SIZE = 12  # at 11 its spaces close up
 INK = "#d0d3d9"  # of words on black
 CHANNELS = (1, 3)
+
+
+@dataclass(frozen=True)
+class Room:
+    """How large a picture may become. `columns`: of images. `widest`, `tallest`: pixels of all images together; where each class
+    has its rows, `classes` of them and `tallest_named` pixels, and `lines` rows of images for each."""
+
+    columns: int = COLUMNS
+    widest: int = 528
+    tallest: int = 528
+    classes: int = 20
+    tallest_named: int = 1_320  # 20 rows of 64 pixels, 10 of 128
+    lines: int = 1
+
+
+OF_AN_EPOCH = Room()
+
+
+def whole(count: int) -> Room:
+    """For all of `count` images, about as many beside as below each other: 8 columns for 64 of them, 16 for 256."""
+    columns = min(max(COLUMNS, math.ceil(math.sqrt(count))), MOST_COLUMNS)
+    return Room(columns, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING)
 
 
 def pixels(
@@ -46,9 +70,9 @@ def fitting(size: int, room: int, gap: int = GAP) -> int:
     return max(1, (room + gap) // (size + gap))
 
 
-def columns(width: int) -> int:
+def columns(width: int, room: Room) -> int:
     """How many images of a width stand beside each other."""
-    return min(COLUMNS, fitting(width, WIDEST))
+    return min(room.columns, fitting(width, room.widest))
 
 
 def image(levels: NDArray[np.uint8]) -> Image.Image:

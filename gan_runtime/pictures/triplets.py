@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.pictures import sheet
-from gan_runtime.pictures.sheet import GAP, LINE
+from gan_runtime.pictures.sheet import GAP, LINE, Room
 
 TITLES = ("input", "output", "target")
 BETWEEN = 10  # pixels between two triplets
@@ -15,7 +15,7 @@ AROUND_TITLE = 2  # on both sides
 ACROSS = 2  # triplets at most, so that their titles can be read on a phone
 
 
-def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...] = ()) -> Image.Image:
+def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
     """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other where there is room.
 
     Raises:
@@ -29,8 +29,8 @@ def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...] = ()) -
     channels = max(part.shape[-1] for part in parts)
     height = max(part.shape[1] for part in parts)
     lefts, width = _columns(parts)
-    across = min(ACROSS, counts[0], sheet.fitting(width, sheet.WIDEST, BETWEEN))
-    rows = min(-(-counts[0] // across), sheet.fitting(height, sheet.TALLEST))
+    across = min(ACROSS, counts[0], sheet.fitting(width, room.widest, BETWEEN))
+    rows = min(-(-counts[0] // across), sheet.fitting(height, room.tallest))
     picture = sheet.canvas(across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, channels)
     for group in range(across):
         for title, left in zip(TITLES, lefts, strict=True):

@@ -26,6 +26,7 @@ from gan_runtime.runtime import data_requests
 from gan_runtime.runtime.data_removal import remove_data
 from gan_runtime.runtime.data_requests import cancel_job, look_through, prepare_data
 from gan_runtime.runtime.other_rates import other_rates
+from gan_runtime.runtime.picture_requests import generate
 from gan_runtime.runtime.run_state import latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
@@ -34,6 +35,7 @@ __all__ = [
     "cancel_job",
     "check",
     "delete",
+    "generate",
     "latest_status",
     "look_through",
     "prepare_data",

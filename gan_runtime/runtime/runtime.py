@@ -22,8 +22,9 @@ from gan_runtime.host_look import HostLook
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir, JobLook
+from gan_runtime.jobs.picture_work import Wanted
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, data_requests, leftovers, owner
+from gan_runtime.runtime import commands, data_requests, leftovers, owner, picture_requests
 from gan_runtime.runtime.supervisor import GRACE_SECONDS, Supervisor
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -32,6 +33,7 @@ from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.surface import runner, snapshots
 from gan_runtime.surface.progress import SurfaceProgress
+from gan_runtime.training.checkpoints import Which
 
 TICK_SECONDS = 0.25
 TROUBLED_TICK_SECONDS = 2.0  # after one that failed
@@ -188,6 +190,22 @@ class Runtime:
     def job(self, job_id: str) -> JobLook | None:
         """A job as it is now. Raises JobError when there is none."""
         return desk.job_dir(self.home, job_id).look()
+
+    def generate(self, wanted: Wanted) -> JobDir:
+        """See `commands.generate`."""
+        return commands.generate(self.home, wanted, asker=ASKER)
+
+    def newest_images(self, run_id: str) -> JobLook | None:
+        """See `picture_requests.newest_images`."""
+        return picture_requests.newest_images(self.home, run_id)
+
+    def checkpoints_of(self, run_id: str) -> dict[Which, int]:
+        """See `picture_requests.checkpoints_of`."""
+        return picture_requests.checkpoints_of(self.home, run_id)
+
+    def classes_of(self, run_id: str) -> tuple[str, ...]:
+        """See `picture_requests.classes_of`."""
+        return picture_requests.classes_of(self.home, run_id)
 
     def cancel_job(self, job_id: str) -> None:
         """See `commands.cancel_job`."""

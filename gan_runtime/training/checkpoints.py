@@ -12,6 +12,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -23,6 +24,7 @@ from gan_runtime.errors import CheckpointError
 from gan_runtime.training.finite import first_not_finite
 
 BEST = "best.safetensors"
+Which = Literal["newest", "best"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,36 @@ def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
             f"none of the {len(warnings)} checkpoints in {folder} can be used: start a new run."
         )
     return None
+
+
+def load(folder: Path, which: Which) -> Checkpoint:
+    """The newest usable checkpoint, or the best one.
+
+    Raises:
+        CheckpointError: there is none, or it cannot be used.
+    """
+    if which == "newest":
+        newest = load_newest(folder)
+        if newest is None:
+            raise CheckpointError(f"there is no checkpoint in {folder}: train for an epoch first.")
+        return newest
+    try:
+        return _read(folder / BEST, ())
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise CheckpointError(
+            f"the best checkpoint, {folder / BEST}, cannot be used ({error}): take the newest one."
+        ) from None
+
+
+def steps(folder: Path) -> dict[Which, int]:
+    """After how many steps the checkpoints were saved that `load` can be asked for, readable or not; empty without any."""
+    newest = newest_step(folder)
+    found: dict[Which, int] = {} if newest is None else {"newest": newest}
+    try:
+        with safe_open(folder / BEST, framework="numpy") as file:
+            return {**found, "best": int(file.metadata()["step"])}
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError):
+        return found  # a workload that judges nothing has none
 
 
 def newest_step(folder: Path) -> int | None:

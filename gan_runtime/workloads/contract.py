@@ -165,7 +165,8 @@ class Workload(Protocol):
         ...
 
     def inputs(self, options: Options, fields: Fields, rows: Batch, noise: Noise) -> Batch:
-        """What a generator is asked with, as many rows as `rows` has: latents, labels, frames. For the look after an epoch."""
+        """What a generator is asked with, as many rows as `rows` has: latents, labels, frames. For the look after an epoch, and
+        on the host, where rows and noise are NumPy arrays, for images on request."""
         ...
 
     def fixed_inputs(

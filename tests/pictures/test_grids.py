@@ -82,6 +82,17 @@ def test_of_larger_images_a_grid_holds_fewer(side: int, given: int, size: tuple[
     assert pictures.render("rgb_grid", (np.zeros((given, side, side, 3), np.float32),)).size == size
 
 
+@pytest.mark.parametrize(("count", "columns", "rows"), [(16, 8, 2), (64, 8, 8), (100, 10, 10), (256, 16, 16)])
+def test_a_picture_on_request_holds_all_images_however_large_they_are(
+    count: int, columns: int, rows: int
+) -> None:
+    images = np.zeros((count, 128, 128, 3), np.float32)
+    images[-1] = 1.0
+    picture = pictures.render("rgb_grid", (images,), room=pictures.whole(count))
+    assert picture.size == (columns * 130 - 2, rows * 130 - 2)
+    assert picture.getpixel((picture.width - 1, picture.height - 1)) == (255, 255, 255)
+
+
 @pytest.mark.parametrize(
     ("name", "shapes", "sentence"),
     [

@@ -58,6 +58,23 @@ def test_of_many_classes_the_first_twenty_are_shown_and_a_line_says_so() -> None
     assert pictures.render("labelled_grid", (large, labels)).height == 10 * 130 - 2 + sheet.LINE
 
 
+def test_on_request_a_class_has_as_many_rows_as_its_images_take() -> None:
+    images, labels = squares(*[0.0] * 9, *[1.0] * 17), np.asarray([0] * 9 + [1] * 17)
+    picture = pictures.render("labelled_grid", (images, labels), ("cat", "dog"), pictures.whole(26))
+    left = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
+    assert picture.size == (left + 8 * (SIDE + 2) - 2, 5 * (SIDE + 2) - 2)
+    firsts = [picture.getpixel((left + 8, 8 + 18 * row)) for row in range(5)]
+    seconds = [picture.getpixel((left + 26, 8 + 18 * row)) for row in range(5)]
+    assert (firsts, seconds) == ([128, 128, 255, 255, 255], [128, 0, 255, 255, 0])
+    assert [ink(picture, (0, 18 * row, left - 6, 18 * row + SIDE)) > 10 for row in range(5)] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_a_long_name_is_cut_and_small_images_leave_room_for_words() -> None:
     picture = pictures.render("labelled_grid", (squares(1)[:, :4, :4], np.asarray([0])), ("a name " * 40,))
     assert picture.height == sheet.LINE

@@ -83,6 +83,20 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
     assert (found.step, found.path.name, len(found.warnings)) == (2, "best.safetensors", 1)
 
 
+def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
+    assert checkpoints.steps(tmp_path) == {}
+    for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3)):
+        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, gap=gap)
+    assert checkpoints.steps(tmp_path) == {"newest": 3, "best": 2}
+    assert (checkpoints.load(tmp_path, "newest").step, checkpoints.load(tmp_path, "best").step) == (3, 2)
+    (tmp_path / checkpoints.BEST).write_bytes(b"")
+    assert checkpoints.steps(tmp_path) == {"newest": 3}
+    with pytest.raises(CheckpointError, match=r"best.safetensors, cannot be used \(.+\): take the newest"):
+        checkpoints.load(tmp_path, "best")
+    with pytest.raises(CheckpointError, match=r"there is no checkpoint in .+/none: train for an epoch first"):
+        checkpoints.load(tmp_path / "none", "newest")
+
+
 def test_a_disk_that_has_no_room_for_a_checkpoint_is_told_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

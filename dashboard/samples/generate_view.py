@@ -1,0 +1,182 @@
+"""More images of a trained run: a short form, the job that makes them, and what it made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+from PIL import Image
+
+from dashboard import actions, words
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.runtime.picture_requests import MOST_SEED
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store.queries import RunRow
+from gan_runtime.training.checkpoints import Which
+
+COUNTS = (16, 64, 256)
+EVERY_CLASS = ""  # in place of the name of one
+SECONDS = 0.5  # between two looks at a job
+NARROWEST, WIDEST = 480, 960  # pixels of the picture on a wide page
+NO_CHECKPOINT = (
+    "None of these runs has a checkpoint here: a run saves one after each epoch, and bundles hold none. "
+    "Train a run, and its networks can be asked for more images."
+)
+CHECKPOINT_HELP = (
+    "The newest one holds the networks as they are in the last pictures. The best one is that of the epoch whose images the "
+    "run could tell least from real ones."
+)
+
+
+def show(runtime: Runtime, rows: list[RunRow]) -> None:
+    """Below the samples of some runs: more images of one of them."""
+    st.subheader("More images", anchor=False)
+    names = {row.run_id: row.name for row in rows if runtime.checkpoints_of(row.run_id)}
+    if not names:
+        st.caption(NO_CHECKPOINT)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run_id = _run(names)
+        look = runtime.newest_images(run_id)
+        wanted = _form(runtime, run_id)
+        pressed = st.button(
+            "Generate",
+            key="generate.start",
+            type="primary",
+            icon=":material/add_photo_alternate:",
+            disabled=look is not None and look.is_live,
+        )
+    if pressed and actions.attempt(lambda: runtime.generate(wanted)) is not None:
+        st.rerun()
+    if look is not None and look.is_live:
+        st.fragment(_progress, run_every=SECONDS)(runtime, run_id)
+    elif look is not None:
+        _ended(look, names[run_id])
+
+
+def _run(names: dict[str, str]) -> str:
+    """Nothing is drawn where there is no choice."""
+    if len(names) < 2:
+        return next(iter(names))
+    if st.session_state.get("generate.run") not in names:
+        st.session_state["generate.run"] = next(iter(names))
+    return str(st.selectbox("Run", list(names), format_func=names.__getitem__, key="generate.run", width=200))
+
+
+def _form(runtime: Runtime, run_id: str) -> Wanted:
+    checkpoint = _checkpoint(runtime.checkpoints_of(run_id), run_id)
+    label = _class(runtime, run_id)
+    count = st.segmented_control("Images", COUNTS, default=Wanted.count, required=True, key="generate.count")
+    seed = st.number_input(
+        "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="The same seed gives the same images."
+    )
+    return Wanted(run_id, int(count or Wanted.count), int(seed), label, checkpoint)
+
+
+def _checkpoint(there: dict[Which, int], run_id: str) -> Which:
+    """Nothing is drawn where there is no choice."""
+    if len(set(there.values())) < 2:
+        return next(iter(there))
+    picked: Which = st.selectbox(
+        "Checkpoint",
+        list(there),
+        format_func=lambda which: f"{which.capitalize()}, step {words.count(there[which])}",
+        key=f"generate.checkpoint.{run_id}",
+        width=200,
+        help=CHECKPOINT_HELP,
+    )
+    return picked
+
+
+def _class(runtime: Runtime, run_id: str) -> str:
+    """Nothing is drawn for networks that know no classes."""
+    classes = actions.attempt(lambda: runtime.classes_of(run_id))
+    if not classes:
+        return EVERY_CLASS
+    return str(
+        st.selectbox(
+            "Class",
+            [EVERY_CLASS, *classes],
+            format_func=lambda name: name or "All classes",
+            key=f"generate.class.{run_id}",
+            width=160,
+        )
+    )
+
+
+def _progress(runtime: Runtime, run_id: str) -> None:
+    """Redraws alone; the page once more when the job has ended."""
+    look = runtime.newest_images(run_id)
+    if look is None or not look.is_live:
+        st.rerun()
+        return
+    sentence = words.plain(look.progress.sentence) or "begins"
+    bar, button = st.columns([5, 1], vertical_alignment="center")
+    count = words.things(int(look.asked.options["count"]), "image")
+    bar.progress(look.progress.share, text=f"{count}: {sentence}. This goes on when the page is closed.")
+    if look.job.stop_file.exists():
+        button.caption("cancelling …")
+    elif button.button("Cancel", key=f"generate.cancel.{look.job.job_id}", icon=":material/close:"):
+        actions.succeeded(lambda: runtime.cancel_job(look.job.job_id))
+        st.rerun()
+
+
+def _ended(look: JobLook, name: str) -> None:
+    if look.end is None:
+        return
+    if look.state == "finished":
+        _made(look, look.end.result, name)
+    else:
+        st.error(words.plain(look.end.reason), icon=":material/error:")
+
+
+def _made(look: JobLook, result: dict[str, Any], name: str) -> None:
+    """The picture, what it is, and both files."""
+    picture, arrays = look.job.results / PICTURE_FILE, look.job.results / ARRAYS_FILE
+    if not picture.exists() or not arrays.exists():
+        st.caption("What was made last is gone: press Generate again.")
+        return
+    wanted = Wanted(**look.asked.options)
+    told = _in_words(wanted, int(result["step"]), name)
+    with Image.open(picture) as opened:
+        width = min(max(opened.width, NARROWEST), WIDEST)
+    st.image(picture.read_bytes(), width=width, alt=told)
+    st.caption(words.plain(told))
+    for warning in result["warnings"]:
+        st.caption(words.plain(warning))
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{wanted.run_id} {wanted.label} seed {wanted.seed}")
+    with st.container(horizontal=True):
+        _download("Picture", picture.read_bytes, f"{stem}.png", "image/png")
+        _download(
+            "Arrays",
+            arrays.read_bytes,
+            f"{stem}.npz",
+            "application/octet-stream",
+            "A NumPy .npz: each image as the network made it, values from -1 to 1, and the number of its class.",
+        )
+
+
+def _in_words(wanted: Wanted, step: int, name: str) -> str:
+    """64 images of quick-0007, class 3, seed 1, by its newest checkpoint (after step 1 050)."""
+    of_class = f", class {wanted.label}" if wanted.label else ""
+    return (
+        f"{words.things(wanted.count, 'image')} of {name}{of_class}, seed {wanted.seed}, "
+        f"by its {wanted.checkpoint} checkpoint (after step {words.count(step)})."
+    )
+
+
+def _download(label: str, read: Callable[[], bytes], name: str, kind: str, text: str = "") -> None:
+    """The file is read when the button is pressed, not before."""
+    st.download_button(
+        label,
+        read,
+        name,
+        kind,
+        on_click="ignore",
+        key=f"generate.download.{label}",
+        icon=":material/download:",
+        help=text or None,
+    )

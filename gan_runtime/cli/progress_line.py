@@ -1,0 +1,69 @@
+"""A line on the terminal that shows how far something is; and a background job, shown so until its end."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn
+
+from gan_runtime.cli import output
+from gan_runtime.data import contract
+from gan_runtime.errors import JobError
+from gan_runtime.home import Home
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.runtime import commands
+
+ASKER = "command line"  # of the jobs that it asks for
+CANCELLED = 1  # exit code
+POLL_SECONDS = 0.2
+
+
+@contextlib.contextmanager
+def one_line() -> Iterator[contract.Progress]:
+    """A line that shows how far it is, where someone looks on.
+
+    SIGTERM ends it as Ctrl-C does: by an exception.
+    """
+    console = output.notes()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    columns = (BarColumn(), TextColumn("{task.description}", markup=False))
+    try:
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as line:
+            task = line.add_task("")
+
+            def progress(done: int, total: int, sentence: str) -> None:
+                line.update(task, completed=done, total=total or None, description=sentence)
+
+            yield progress
+    except KeyboardInterrupt:
+        output.note("cancelled: nothing of it was kept.")
+        raise typer.Exit(CANCELLED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def to_its_end(home: Home, job: JobDir) -> dict[str, Any]:
+    """Shows a job until it has ended, and returns what it found; Ctrl-C cancels it.
+
+    Raises:
+        JobError: it has failed, was lost or cancelled by someone else; the message is its reason.
+    """
+    with one_line() as progress:
+        try:
+            while (look := job.look()) is not None and look.is_live:
+                progress(look.progress.done, look.progress.total, look.progress.sentence)
+                time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            with contextlib.suppress(JobError):  # it has ended meanwhile
+                commands.cancel_job(home, job.job_id, ASKER)
+            raise
+    if look is None or look.end is None:
+        raise JobError(f"the folder of job {job.job_id} is gone: ask for it again.")
+    if look.state != "finished":
+        raise JobError(look.end.reason)
+    return look.end.result

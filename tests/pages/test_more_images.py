@@ -1,0 +1,163 @@
+"""More images on the Samples page: what may be asked for, a job under way, and what it made."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime import pictures
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import Asked, End, JobDir, Progress
+from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.training import checkpoints
+from tests.pages.test_pages import texts
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+@pytest.fixture
+def asleep() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that works on nothing."""
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def saved(run: RunDir, *steps: int) -> None:
+    """Checkpoints of no networks, the first of which is the best."""
+    for step in steps:
+        arrays = {"weights": np.zeros(3, np.float32)}
+        checkpoints.save(run.checkpoints, arrays, step, wall_s=1.0, kept=3, gap=step / 100)
+
+
+def asked(home: Home, number: int, wanted: Wanted) -> JobDir:
+    """The folder of a job that nobody works on."""
+    job = JobDir(home.jobs / f"generate-{number:04d}")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind="generate", options=asdict(wanted), asker="a test"))
+    return job
+
+
+def done(job: JobDir, *warnings: str) -> None:
+    """What a job leaves that has made sixteen grey images."""
+    images = np.zeros((16, 28, 28, 1), np.float32)
+    pictures.save(pictures.render("grey_grid", (images,)), job.results / PICTURE_FILE)
+    np.savez(job.results / ARRAYS_FILE, images=images)
+    result = {"step": 1_050, "checkpoint_file": "step-00001050.safetensors", "warnings": list(warnings)}
+    job.write_end(End(state="finished", reason="done", result=result))
+
+
+def offered(app: AppTest, key: str) -> list[str]:
+    """The choices of a select box; nothing where it is not drawn."""
+    return [option for box in app.selectbox if box.key == key for option in box.options]
+
+
+def button(app: AppTest) -> Any:
+    return app.button(key="generate.start")
+
+
+def test_runs_without_a_checkpoint_say_so_instead_of_a_form(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("samples", runs="quick-0001")
+    assert not app.exception
+    assert "None of these runs has a checkpoint here" in texts(app)
+    assert "generate.start" not in [button.key for button in app.button]
+
+
+def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make) -> None:
+    saved(trained("quick-0001", workload="mlp_gan"), 1_050)
+    saved(trained("quick-0002", seconds=10, workload="dcgan"), 700, 1_050)
+    trained("quick-0003", seconds=20)
+    app = show("samples", runs="quick-0001")
+    assert not app.exception
+    assert [box.label for box in app.selectbox] == []
+    app = show("samples", runs="quick-0001,quick-0002,quick-0003")
+    assert offered(app, "generate.run") == ["quick-0001", "quick-0002"]
+    app.selectbox(key="generate.run").set_value("quick-0002").run()
+    assert not app.exception
+    assert offered(app, "generate.class.quick-0002") == ["All classes", *"0123456789"]
+    assert offered(app, "generate.checkpoint.quick-0002") == [
+        "Newest, step 1\u2009050",
+        "Best, step 700",
+    ]
+
+
+def test_a_damaged_checkpoint_is_told_by_the_job_that_the_button_starts(
+    show: Show, home: Home, trained: Make, wait_until: Callable[..., Any]
+) -> None:
+    run = trained("quick-0001", workload="dcgan")
+    saved(run, 1_050)
+    for path in run.checkpoints.iterdir():
+        path.write_bytes(b"torn")
+    app = show("samples", runs="quick-0001")
+    app.selectbox(key="generate.class.quick-0001").set_value("7")
+    app.segmented_control(key="generate.count").set_value(16)
+    app.number_input(key="generate.seed").set_value(3)
+    button(app).click().run()
+    assert not app.exception
+    [look] = desk.looks(home)
+    assert (look.asked.asker, look.asked.options) == (
+        "dashboard",
+        asdict(Wanted("quick-0001", 16, 3, "7", "newest")),
+    )
+    wait_until(look.job.end, "the job ends")
+    app.run()
+    [error] = app.error
+    assert error.value.startswith("none of the 2 checkpoints in ")
+    assert not button(app).disabled
+
+
+def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_reload(
+    show: Show, home: Home, trained: Make
+) -> None:
+    saved(trained("quick-0001", workload="dcgan"), 1_050)
+    done(
+        asked(home, 1, Wanted("quick-0001", 16, 3, "7")),
+        "checkpoint step-2 is damaged; taking the one before.",
+    )
+    asked(home, 2, Wanted("quick-0001")).stop_file.touch()  # cancelled before it began
+    app = show("samples", runs="quick-0001")
+    assert not app.exception
+    sentence = "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step 1\u2009050)."
+    assert [picture.alt for item in app.get("image") for picture in item.proto.imgs][-1] == sentence
+    assert sentence in texts(app).replace("\\", "")
+    assert "checkpoint step-2 is damaged" in texts(app).replace("\\", "")
+    files = [item.proto.label for item in app.get("download_button")]
+    assert files == ["Time-lapse", "Picture", "Arrays"]
+    for path in (home.jobs / "generate-0001" / "results").iterdir():
+        path.unlink()
+    assert "What was made last is gone" in texts(app.run())
+
+
+def test_a_job_under_way_tells_how_far_it_is_and_can_be_cancelled(
+    show: Show, home: Home, trained: Make, asleep: subprocess.Popen[bytes]
+) -> None:
+    saved(trained("quick-0001", workload="mlp_gan"), 1_050)
+    job = asked(home, 1, Wanted("quick-0001", 64))
+    job.introduce(asleep.pid)
+    job.add_progress(Progress(done=1, total=3, sentence="generating"))
+    app = show("samples", runs="quick-0001")
+    assert not app.exception
+    [bar] = app.get("progress")
+    assert (bar.proto.value, bar.proto.text) == (
+        33,
+        "64 images: generating. This goes on when the page is closed.",
+    )
+    assert button(app).disabled
+    app.button(key="generate.cancel.generate-0001").click().run()
+    assert not app.exception
+    assert job.stop_file.read_text(encoding="utf-8") == "dashboard"
+    asleep.wait(10)
+    app.run()
+    assert app.get("progress") == []
+    assert not button(app).disabled
