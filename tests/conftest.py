@@ -37,6 +37,8 @@ LONGEST = (
     "test_cli.py",
     "test_jax_runs.py",
     "test_jax_parity.py",
+    "test_check.py",
+    "test_tpu_kernels.py",
 )
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -164,7 +164,7 @@ def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
     runtime = Runtime.open(home, grace_seconds=1.0)
     try:
         run = runtime.submit(RunSpec.parse(LONG))
-        wait_until(lambda: status(runtime, run) == "running", "the run trains")
+        wait_until(run.process, "the trainer has introduced itself, and listens")
         os.kill(pid(run), signal.SIGSTOP)
         runtime.stop(run.run_id)
         wait_until(lambda: status(runtime, run) == "stopped", "the run is killed", 20)
@@ -434,18 +434,22 @@ def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile()
 
 
 def test_a_trainer_without_data_fails_with_the_reason(
-    runtime: Runtime,
+    home: Home,
+    host: Host,
     wait_until: Wait,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     write_idx: Callable[[Path, np.ndarray], Path],
 ) -> None:
-    """The images were there when the run was queued, and gone when it started."""
-    first = runtime.submit(RunSpec.parse(LONG))
+    """The images were there when the run was queued, and gone when the home had an owner to start it."""
     images = write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
-    run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "mnist"}))
+    run = commands.submit(home, RunSpec.parse({**SHORT, "dataset": "mnist"}), host)
     images.unlink()
-    runtime.stop(first.run_id)
-    wait_until(lambda: status(runtime, run) == "failed", "the run fails")
-    assert "no mnist images are there" in queries.run(runtime.store, run.run_id).note
+    runtime = Runtime.open(home)
+    try:
+        wait_until(lambda: status(runtime, run) == "failed", "the run fails")
+        assert "no mnist images are there" in queries.run(runtime.store, run.run_id).note
+    finally:
+        end_trainers(home)
+        runtime.close()

@@ -15,6 +15,7 @@ from gan_runtime.store.store import Store
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 
 STEPS_PER_EPOCH = 56  # 1,797 digits in batches of 32
+EPOCHS_OF_MLP = 20  # long enough to lose a dashboard in the middle
 
 
 def fill(page: Page, role: Any, label: str, value: str) -> None:
@@ -165,7 +166,7 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]
 ) -> None:
     page = open_page(browser, dashboard.address)
-    run_id = launch(page, dashboard, epochs=2, replicas=2)
+    run_id = launch(page, dashboard, epochs=EPOCHS_OF_MLP, replicas=2, workload="Fully connected GAN")
     wait_until(lambda: step(page) > 10, "the run trains")
     run = Home(dashboard.home).run_dir(run_id)
     identity = run.process()
@@ -180,7 +181,7 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     dashboard.start_again()
 
     page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
-    expect(page.get_by_text("All 2 epochs done ·")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text(f"All {EPOCHS_OF_MLP} epochs done ·")).to_be_visible(timeout=120_000)
     process = run.process()
     assert process is not None
     assert process["pid"] == identity["pid"], "the same process trained to the end"
@@ -191,12 +192,12 @@ def test_a_killed_dashboard_finds_its_run_still_training(
     counts = store.rows(
         "SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY metric"
     )
-    last = 2 * STEPS_PER_EPOCH
+    last = EPOCHS_OF_MLP * STEPS_PER_EPOCH
     each_step = {metric: counted for metric, *counted in counts if counted[2] == 1}
     assert {"d_fake", "d_real", "loss_discriminator", "loss_generator"} <= set(each_step)
     assert all(counted == [last, last, 1, last] for counted in each_step.values()), "every step exactly once"
     each_epoch = [counted for metric, *counted in counts if metric not in each_step]
-    assert each_epoch == [[2, 2, STEPS_PER_EPOCH, last]] * len(each_epoch)
+    assert each_epoch == [[EPOCHS_OF_MLP, EPOCHS_OF_MLP, STEPS_PER_EPOCH, last]] * len(each_epoch)
     assert store.rows("SELECT status, attempt FROM runs") == [("finished", 1)]
     store.close()
 

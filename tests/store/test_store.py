@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -268,6 +269,15 @@ def test_a_statement_ends_when_its_time_is_over() -> None:
         Store().person_answer(RUNAWAY, Limits(seconds=0.2))
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """As at a terminal: a process that a shell has started in the background ignores Ctrl-C, and so would the test."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_statement() -> None:
     store = Store()
     threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
