@@ -10,10 +10,10 @@ import os
 import sys
 import time
 
+from gan_runtime.jobs.kinds import COMPILE_ONLY
 from gan_runtime.spec.presets import preset
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
-from gan_runtime.tpu.check import ENVIRONMENT
 from gan_runtime.tpu.report import StepEstimate
 
 
@@ -35,6 +35,6 @@ def estimate(side: str, topology: str, batch_size_global: int, precision: str) -
 
 
 if __name__ == "__main__":
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(COMPILE_ONLY)
     found = estimate(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
     print(json.dumps(report.to_json(found)))

@@ -99,7 +99,7 @@ def train(run_path: Path, data: str) -> int:
 
 def watch(home: Home, spec: RunSpec, data: str) -> int:
     """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
-    run = commands.submit(home, spec, hosts.probe())
+    run = commands.submit(home, spec, hosts.probe(), asker="a benchmark")
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark")
     )

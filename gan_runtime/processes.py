@@ -11,6 +11,7 @@ import psutil
 
 from gan_runtime.home import REPOSITORY
 
+SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; then its pid
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 

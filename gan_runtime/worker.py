@@ -37,7 +37,6 @@ from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.leftovers import SCRATCH_PREFIX
 from gan_runtime.spec import RunSpec
 
 HEARTBEAT = (
@@ -189,7 +188,7 @@ def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, d
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         tempfile.tempdir = (
             scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
         )

@@ -12,7 +12,7 @@ jobs_view.show(runtime)
 sets_view.show(runtime)
 
 st.header("Add your own pictures")
-wanted = data_form.ask(runtime.home)
+wanted = data_form.ask(runtime)
 if wanted is None:
     st.caption(
         "A preview appears here as soon as there are pictures: what they become, how many of each label, and what is left out."

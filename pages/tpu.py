@@ -6,23 +6,21 @@ from dashboard.frame import session
 from dashboard.tpu import form as tpu_form
 from dashboard.tpu import view as tpu_view
 from dashboard.tpu import words as tpu_words
-from dashboard.tpu.desk import desk
 
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
 asked, plan = tpu_form.ask(runtime.home)
-check = desk().of(runtime.home, plan)
-was_running = check.progress().running
+was_running = runtime.tpu_progress(plan).running
 
 
 @st.fragment(run_every=1.0 if was_running else None)
 def panel() -> None:
     """Redraws alone while programs are compiled; each answer is shown as it comes."""
-    progress = check.progress()
+    progress = runtime.tpu_progress(plan)
     if was_running and not progress.running:
         st.rerun()
-    tpu_view.start_or_cancel(desk(), check, progress)
+    tpu_view.start_or_cancel(runtime, plan, progress)
     tpu_view.how_far(plan, progress)
     if progress.first is None:
         tpu_view.nothing_yet(progress)

@@ -25,7 +25,7 @@ def starting(place: Path) -> Iterator[Start]:
 
     yield begin
     for run in Home(place).run_dirs():
-        run.request_stop()
+        run.request_stop("a test")
     for process in started:
         process.kill()
         process.communicate()

@@ -64,7 +64,7 @@ def _imports(path: Path, nodes: Iterator[ast.AST]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _file_of(module: str) -> Path | None:
+def file_of(module: str) -> Path | None:
     """The file of one of our own modules; None for libraries and for names inside a module."""
     stem = Path(*module.split("."))
     return next(
@@ -80,7 +80,7 @@ def loaded_with(paths: list[Path]) -> dict[str, str]:
         path = waiting.pop()
         for module in imported_on_loading(path):
             found.setdefault(module.partition(".")[0], str(path))
-            own = _file_of(module)
+            own = file_of(module)
             if own is not None and own not in seen:
                 seen.add(own)
                 waiting.append(own)
@@ -244,7 +244,7 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
 
 def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
     names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
-    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and _file_of(name)}
+    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
     command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.runtime.runtime", *sorted(ours)]
     child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert child.returncode == 0, child.stderr

@@ -143,7 +143,7 @@ def test_a_study_stays_a_study_under_its_new_name(
     home: Home, host: Host, other: Home, tmp_path: Path
 ) -> None:
     runs = commands.submit_study(
-        home, StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]), host
+        home, StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]), host, asker="a test"
     )
     for run in runs:
         journal.append(

@@ -13,8 +13,9 @@ import pytest
 from gan_runtime.errors import HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line, is_run_name
 from gan_runtime.hosts import Host
+from gan_runtime.numbering import next_rank
 from gan_runtime.records import journal
-from gan_runtime.records.journal import Renamed, StatusChange
+from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
@@ -28,8 +29,8 @@ def names(run: RunDir) -> list[str]:
 
 def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    commands.rename(run, "first try")
-    commands.rename(run, "v1.2_b-3")
+    commands.rename(run, "first try", asker="a test")
+    commands.rename(run, "v1.2_b-3", asker="a test")
     assert names(run) == ["first try", "v1.2_b-3"]
 
 
@@ -37,7 +38,7 @@ def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
 def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -> None:
     run = new_run("quick-0001")
     with pytest.raises(SpecError) as refused:
-        commands.rename(run, name)
+        commands.rename(run, name, asker="a test")
     assert refused.value.by_field()["name"].startswith(
         f"name is {name!r}, but allowed is text of up to 60 letters"
     )
@@ -53,8 +54,32 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
             HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"
         ),
     ):
-        commands.submit(home, RunSpec(), host)
+        commands.submit(home, RunSpec(), host, asker="a test")
     assert list(home.runs.iterdir()) == []
+
+
+# ---- who asks, and in which order ---------------------------------------------------------------------------------------------
+
+
+def test_a_run_tells_who_asked_for_what(home: Home, host: Host) -> None:
+    run = commands.submit(home, RunSpec(), host, asker="anna")
+    commands.rename(run, "mine", asker="ben")
+    commands.stop(run, asker="carl")
+    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
+    assert run.stop_file.read_text() == "carl"
+    commands.resume(run, asker="dora")
+    askers = [
+        (record.kind, record.asker)
+        for record in journal.read_all(run.supervisor_journal)
+        if isinstance(record, Created | StatusChange | Renamed) and record.asker
+    ]
+    assert askers == [("created", "anna"), ("renamed", "ben"), ("status", "dora")]
+
+
+def test_places_in_the_queue_are_counted_whatever_the_clock_says(home: Home) -> None:
+    noon, an_hour_before = 1_767_268_800.0, 1_767_265_200.0
+    ranks = [next_rank(home, clock=lambda now=now: now) for now in (noon, an_hour_before, 0.0)]
+    assert ranks == [noon + 1, noon + 2, noon + 3]
 
 
 # ---- going on -----------------------------------------------------------------------------------------------------------------
@@ -76,7 +101,7 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
 ) -> None:
     before = imported.supervisor_journal.read_bytes()
     with pytest.raises(RunStateError) as refused:
-        commands.resume(imported)
+        commands.resume(imported, asker="a test")
     assert str(refused.value) == (
         "run quick-0001 has no checkpoint, so there is nothing to resume from: train its settings again with "
         f"`{command_line()} train --spec {imported.spec_path} --home {home.path}`."
@@ -87,14 +112,14 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
 def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
-    commands.resume(run)
+    commands.resume(run, asker="a test")
     assert commands.latest_status(run).attempt == 2
 
 
 def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
     imported.checkpoints.mkdir()
     (imported.checkpoints / "best.safetensors").touch()
-    commands.resume(imported)
+    commands.resume(imported, asker="a test")
     assert commands.latest_status(imported).status == "queued"
 
 
@@ -107,9 +132,9 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     with pytest.raises(
         HomeError, match=rf"the disk of {home.path} has 3 MB left, but starting a run needs 20 MB: make space"
     ):
-        commands.resume(run)
+        commands.resume(run, asker="a test")
     with pytest.raises(HomeError, match="has 3 MB left"):
-        commands.submit(home, RunSpec(), host)
+        commands.submit(home, RunSpec(), host, asker="a test")
     assert commands.latest_status(run).status == "stopped"
     assert home.run_dirs() == [run]
 
@@ -118,23 +143,26 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
 
 
 def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
-    made = [commands.submit(home, RunSpec(), host, preset).run_id for preset in ("quick", "", "quick")]
+    made = [
+        commands.submit(home, RunSpec(), host, preset, asker="a test").run_id
+        for preset in ("quick", "", "quick")
+    ]
     assert made == ["quick-0001", "run-0002", "quick-0003"]
 
 
 def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
-    commands.submit(home, RunSpec(), host)
-    newest = commands.submit(home, RunSpec(), host)
+    commands.submit(home, RunSpec(), host, asker="a test")
+    newest = commands.submit(home, RunSpec(), host, asker="a test")
     journal.append(
         newest.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
     )
-    commands.delete(newest)
-    assert commands.submit(home, RunSpec(), host).run_id == "run-0003"
+    commands.delete(newest, asker="a test")
+    assert commands.submit(home, RunSpec(), host, asker="a test").run_id == "run-0003"
 
 
 def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home, host: Host) -> None:
-    shutil.rmtree(commands.submit(home, RunSpec(), host).path)
-    assert commands.submit(home, RunSpec(), host).run_id == "run-0002"
+    shutil.rmtree(commands.submit(home, RunSpec(), host, asker="a test").path)
+    assert commands.submit(home, RunSpec(), host, asker="a test").run_id == "run-0002"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +172,7 @@ def test_a_folder_that_is_no_run_gives_no_number(home: Home, host: Host, new_run
     """The random end of a folder in the making may be eight digits."""
     new_run("quick-0007")
     (home.runs / name).mkdir()
-    assert commands.submit(home, RunSpec(), host, "quick").run_id == "quick-0008"
+    assert commands.submit(home, RunSpec(), host, "quick", asker="a test").run_id == "quick-0008"
 
 
 @pytest.mark.parametrize("name", ["quick-0001", "paper-quick-0001", "my.run_2", "7"])
@@ -166,10 +194,12 @@ def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
 ) -> None:
     new_run("quick-0007")
     home.last_number_file.write_bytes(kept)
-    assert commands.submit(home, RunSpec(), host).run_id == "run-0008"
+    assert commands.submit(home, RunSpec(), host, asker="a test").run_id == "run-0008"
 
 
 def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, host: Host) -> None:
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: commands.submit(home, RunSpec(), host).run_id, range(16)))
+        made = list(
+            pool.map(lambda _: commands.submit(home, RunSpec(), host, asker="a test").run_id, range(16))
+        )
     assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]

@@ -31,7 +31,7 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
     home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    run.request_stop()
+    run.request_stop("a test")
     old = 2 * leftovers.IDLE_SECONDS
     gone = [folder(home.runs / name, old) for name in (".new-abcd1234", ".import-x", ".deleted-quick-0009")]
     gone += [

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from dashboard import charts, palette, panels, words
-from dashboard.live import health_charts
+from dashboard import charts, health_charts, palette, panels, words
 from gan_runtime import catalog
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared

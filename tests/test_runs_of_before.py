@@ -84,7 +84,7 @@ def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
     journal.append(old.supervisor_journal, 2, failed)
     old.checkpoints.mkdir()
     (old.checkpoints / "step-00000006.safetensors").touch()
-    commands.resume(old, {"learning_rate_generator": "1e-5"})
+    commands.resume(old, {"learning_rate_generator": "1e-5"}, asker="a test")
     assert json.loads(old.spec_path.read_text(encoding="utf-8"))["mlp_gan"]["learning_rate_generator"] == 1e-5
     assert old.spec().flat() == {**RunSpec.read(STORED / "spec.json").flat(), "learning_rate_generator": 1e-5}
 

@@ -202,7 +202,7 @@ threading.Event().wait()
 def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
     home: Home, host: Host, wait_until: Wait
 ) -> None:
-    run = commands.submit(home, RunSpec.parse(LONG), host)
+    run = commands.submit(home, RunSpec.parse(LONG), host, asker="a test")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE
@@ -294,7 +294,7 @@ def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(
 ) -> None:
     store = Store()
     supervisor = Supervisor(home, store, FailsOnce(home, store))
-    new_run("quick-0001").request_stop()
+    new_run("quick-0001").request_stop("a test")
     with pytest.raises(OSError, match="No space left"):
         supervisor.tick()
     supervisor.tick()
@@ -307,7 +307,7 @@ def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(
     store = Store()
     ingestor = Ingestor(home, store)
     for run in (new_run("quick-0001"), new_run("quick-0002", seconds=1)):
-        run.request_stop()
+        run.request_stop("a test")
     ingestor.catch_up()
     supervisor = Supervisor(home, store, ingestor)
     shutil.rmtree(home.runs / "quick-0001")  # after the supervisor has heard of it
@@ -419,7 +419,7 @@ def test_a_process_file_that_says_nothing_is_as_good_as_none(
     supervisor = Supervisor(home, store, ingestor, clock=clock)
     supervisor.tick()
     clock.now = INTRODUCTION_SECONDS + 1
-    run.request_stop()
+    run.request_stop("a test")
     supervisor.tick()
     assert queries.run(store, run.run_id).status == "stopped"
 
@@ -444,7 +444,7 @@ def test_a_trainer_without_data_fails_with_the_reason(
     """The images were there when the run was queued, and gone when the home had an owner to start it."""
     images = write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
-    run = commands.submit(home, RunSpec.parse({**SHORT, "dataset": "mnist"}), host)
+    run = commands.submit(home, RunSpec.parse({**SHORT, "dataset": "mnist"}), host, asker="a test")
     images.unlink()
     runtime = Runtime.open(home)
     try:

@@ -17,10 +17,10 @@ from gan_runtime.data.picture_files import SUFFIXES
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
-from gan_runtime.home import Home
 from gan_runtime.jobs import uploads
 from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.options import Option
+from gan_runtime.runtime.runtime import Runtime
 
 PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to
@@ -37,9 +37,9 @@ class Wanted:
     options: dict[str, str]
 
 
-def ask(home: Home) -> Wanted | None:
+def ask(runtime: Runtime) -> Wanted | None:
     """The form; None while there is no picture yet, or something is wrong, of which it then tells."""
-    source = _source(home)
+    source = _source(runtime)
     if source is None:
         return None
     name = st.text_input(
@@ -65,7 +65,7 @@ def start_again() -> None:
     st.session_state[GENERATION] = st.session_state.get(GENERATION, 0) + 1
 
 
-def _source(home: Home) -> Path | None:
+def _source(runtime: Runtime) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
     files = st.file_uploader(
         "A .zip of pictures, or several pictures",
@@ -75,7 +75,7 @@ def _source(home: Home) -> Path | None:
         help="JPEG, PNG or WebP of any size. In a .zip, sub-folders are the labels. What is dropped goes to the disk of this host while it arrives.",
     )
     if files:
-        return actions.attempt(lambda: uploads.as_source(home, _on_disk(home, files)))
+        return actions.attempt(lambda: runtime.use_uploads(_on_disk(runtime, files)))
     offered = host_files.offered()
     if not offered:
         st.caption(
@@ -92,11 +92,11 @@ def _source(home: Home) -> Path | None:
     return actions.attempt(lambda: host_files.chosen(picked)) if picked else None
 
 
-def _on_disk(home: Home, files: Sequence[UploadedFile]) -> list[Dropped]:
+def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:
     """The files by their ids. A file that Streamlit holds itself, as in tests of the page alone, is written down first."""
     for file in files:
-        if file.size and not uploads.place(home, file.file_id).exists():
-            uploads.keep(home, file.file_id, file.getvalue())
+        if file.size and not uploads.place(runtime.home, file.file_id).exists():
+            runtime.keep_upload(file.file_id, file.getvalue())
     return [Dropped(file.file_id, file.name) for file in files]
 
 

@@ -12,10 +12,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
-from gan_runtime import disk
 from gan_runtime.errors import HomeError
 from gan_runtime.home import Home
 from gan_runtime.jobs import uploads
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.runtime import ASKER
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -34,7 +35,7 @@ class Upload:
 
     async def forget(self) -> None:
         """Removes it from the disk."""
-        await to_thread.run_sync(uploads.forget, self._home, self._file_id)
+        await to_thread.run_sync(self._forget)
 
     async def message(self) -> Message:
         """What Streamlit receives: the body in one message, then whatever comes behind it."""
@@ -55,9 +56,10 @@ class Upload:
             raise HTTPException(400, "the body is no multipart form") from None
 
     def _make_room(self, size: int) -> None:
-        uploads.forget_old(self._home.prepare())
-        disk.require(self._home.path, size + disk.LEAST_BYTES, "this file")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        commands.receive_upload(self._home, self._file_id, size, asker=ASKER)
+
+    def _forget(self) -> None:
+        commands.forget_upload(self._home, self._file_id, asker=ASKER)
 
     async def _spool(self, file: BinaryIO, boundary: bytes) -> Message:
         parts = _Parts(boundary, file)

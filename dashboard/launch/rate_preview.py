@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dashboard import panels, widgets
-from dashboard.live import health_charts
+from dashboard import health_charts, panels, widgets
 from gan_runtime.catalog import declared
 from gan_runtime.engines import rates
 from gan_runtime.spec import RunSpec

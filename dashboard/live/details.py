@@ -11,8 +11,7 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard import charts, option_words, step_charts, widgets, words
 from dashboard.histograms import words as histogram_words
-from dashboard.home import host_words
-from dashboard.live import log_words
+from dashboard.live import host_words, log_words
 from gan_runtime.catalog import declared
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec

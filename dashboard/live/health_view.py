@@ -15,8 +15,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import panels, widgets
-from dashboard.live import health_charts
+from dashboard import health_charts, panels, widgets
 from dashboard.panels import Group
 from gan_runtime.catalog import declared
 from gan_runtime.metrics import FAMILIES, LEARNING_RATE, LOSS_SCALE, LOSSES, OTHERS, PANELS, SCORES

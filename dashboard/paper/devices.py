@@ -10,8 +10,9 @@ import streamlit as st
 
 from dashboard import option_words, widgets
 from dashboard.paper import charts as paper_charts
-from dashboard.paper import condition_words, time_words, verdicts
 from dashboard.paper import figure as paper_figure
+from dashboard.paper import time_words, verdicts
+from dashboard.studies import condition_words
 from dashboard.studies import words as study_words
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries

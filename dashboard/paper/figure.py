@@ -6,9 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import words
-from dashboard.paper import condition_words
 from dashboard.paper.verdicts import Verdict
-from dashboard.studies import study_points
+from dashboard.studies import condition_words, study_points
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store

@@ -11,9 +11,8 @@ import streamlit as st
 from dashboard import palette, widgets, words
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
+from dashboard.paper import descent_view, loss_words, time_words, verdicts
 from dashboard.paper import figure as paper_figure
-from dashboard.paper import loss_words, time_words, verdicts
-from dashboard.surface import view as surface_view
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
@@ -155,7 +154,7 @@ def descent_figure(runtime: Runtime) -> None:
     """Figure 11."""
     says = "The generator minimizes and the discriminator maximizes along a path on the loss surface."
     with paper_figure.box("11", "Descent path", says):
-        surface_view.descent(runtime)
+        descent_view.descent(runtime)
 
 
 def xla_figure(store: Store, study: StudyRow | None) -> None:

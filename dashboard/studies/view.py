@@ -11,9 +11,8 @@ import streamlit as st
 
 from dashboard import actions, widgets, words
 from dashboard.frame import places
-from dashboard.paper import condition_words
 from dashboard.samples import players
-from dashboard.studies import study_points
+from dashboard.studies import condition_words, study_points
 from dashboard.studies import words as study_words
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries

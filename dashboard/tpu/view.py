@@ -11,13 +11,13 @@ from dashboard import actions, widgets, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
-from dashboard.tpu.desk import Desk
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.studies import references
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
-from gan_runtime.tpu.check import Check, Progress
+from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
 
@@ -28,11 +28,11 @@ OVERHEAD_HELP = (
 )
 
 
-def start_or_cancel(desk: Desk, check: Check, progress: Progress) -> None:
+def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
     """The one button of the page."""
     if progress.running:
         if st.button("Cancel", icon=":material/close:", help="What has been compiled by then is kept."):
-            check.cancel()
+            actions.attempt(lambda: runtime.cancel_tpu_check(plan))
             st.rerun()
         return
     lacking = planning.missing_library()
@@ -42,7 +42,7 @@ def start_or_cancel(desk: Desk, check: Check, progress: Progress) -> None:
         return
     label = "Check" if left == progress.points else f"Compile the missing {left}" if left else "All compiled"
     if st.button(label, type="primary", icon=":material/memory:", disabled=not left) and actions.succeeded(
-        lambda: desk.start(check)
+        lambda: runtime.check_on_tpu(plan)
     ):
         st.rerun()
 

@@ -15,8 +15,8 @@ from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
 from gan_runtime.records import journal
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
 
 EXAMPLES = REPOSITORY / "examples" / "paper.zip"
 MANIFEST = "bundle.json"
@@ -43,6 +43,6 @@ def is_whole(run: RunDir) -> bool:
     try:
         run.spec()
         history = journal.read_all(run.supervisor_journal)
-        return isinstance(history[0], journal.Created) and commands.latest_status(run).status in ENDED
+        return isinstance(history[0], journal.Created) and latest_status(run).status in ENDED
     except (SpecError, RunStateError, JournalError, OSError, ValueError, IndexError):
         return False

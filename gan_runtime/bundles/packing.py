@@ -19,8 +19,8 @@ from gan_runtime.errors import BundleError, PictureError, RunStateError, quoted
 from gan_runtime.home import SUBMITTED_NAME
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
 
 
 def pack(runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = False) -> int:
@@ -53,7 +53,7 @@ def _check(run: RunDir, prefix: str) -> None:
             f"a run called {quoted(prefix + run.run_id)} would be imported nowhere: use a prefix and a name of small letters, "
             "digits and single '-', with the run's number of 4 to 9 digits at its end, such as example-quick-0007."
         )
-    status = commands.latest_status(run).status
+    status = latest_status(run).status
     if status not in ENDED:
         raise RunStateError(f"run {run.run_id} is {status}: only ended runs can be bundled.")
     if not is_whole(run):

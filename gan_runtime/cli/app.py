@@ -26,6 +26,7 @@ from gan_runtime.cli import (
     training,
 )
 from gan_runtime.cli.arguments import (
+    ASKER,
     CHANGEABLE,
     SETTABLE,
     AssignmentsOption,
@@ -40,15 +41,14 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.cli.refusals import OneSentence
 from gan_runtime.home import Home, command_line
 from gan_runtime.runtime import commands
+from gan_runtime.runtime.surface_requests import SIZE
 from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import export as exporting
 from gan_runtime.store import memory, queries
-from gan_runtime.store import rebuild as rebuilding
 from gan_runtime.store.person import Limits
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.questions import QUESTIONS
-from gan_runtime.surface.runner import SIZE
 from gan_runtime.tpu.chips import TOPOLOGIES
 
 NO_RUNS = f"no runs yet: start one with `{command_line()} train --preset quick`, or on the Launch page."
@@ -199,7 +199,7 @@ def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
 def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Ask a waiting or training run to save and end; does not wait for it."""
     run_dir = Home.choose(home).run_dir(run)
-    commands.stop(run_dir)
+    commands.stop(run_dir, asker=ASKER)
     status = commands.latest_status(run_dir).status
     if as_json:
         return output.print_json({"run_id": run, "status": status, "stop_requested": True})
@@ -283,7 +283,7 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Load the runs of a bundle; without FILE the example runs. An open dashboard shows them within a moment."""
-    new = bundles.unpack(file, Home.choose(home))
+    new = commands.import_bundle(Home.choose(home), file, asker=ASKER)
     if as_json:
         return output.print_json({"runs": new})
     return output.say(
@@ -323,10 +323,10 @@ def surface(
     as_json: JsonOption = False,
 ) -> None:
     """Compute the loss surfaces along a run's descent, from its weight snapshots. The Paper page draws them as Fig. 11."""
-    run_dir = Home.choose(home).run_dir(run)
-    descent.compute(run_dir, size)
+    chosen = Home.choose(home)
+    descent.compute(chosen, run, size)
     if as_json:
-        return output.print_json({"run_id": run, "journal": run_dir.surface_journal})
+        return output.print_json({"run_id": run, "journal": chosen.run_dir(run).surface_journal})
     return output.say(
         f"the loss surfaces of {run} are computed: an open dashboard draws them as Fig. 11 of its Paper page."
     )
@@ -336,7 +336,7 @@ def surface(
 def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Make results.duckdb anew from the journals. Refused while a dashboard or a training is open."""
     chosen = Home.choose(home)
-    rebuilt = rebuilding.rebuild(chosen)
+    rebuilt = commands.make_store_anew(chosen, asker=ASKER)
     if as_json:
         return output.print_json(
             {"database": chosen.database, "rows": rebuilt.rows, "damaged": rebuilt.damaged}

@@ -14,6 +14,8 @@ from gan_runtime.home import HOME_VARIABLE
 from gan_runtime.options import Option
 from gan_runtime.spec import RunSpec
 
+ASKER = "command line"  # of every change that a command asks for
+
 
 def _listed(names: Iterable[str], known: Mapping[str, Option]) -> str:
     return "; ".join(f"{name}: {known[name].allowed}" for name in names)

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from gan_runtime.cli import output, progress_line
-from gan_runtime.cli.arguments import HomeOption, JsonOption
+from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
 from gan_runtime.cli.tables import table
 from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.prepared import Manifest, Skipped
@@ -84,18 +84,17 @@ def prepare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set ready for runs: convert pictures, or download a set.
+    """Make a data set ready for runs, in a background job: convert pictures, or download a set.
 
-    Ctrl-C leaves nothing half-made.
+    The Data page shows it too. Ctrl-C cancels it and leaves nothing half-made.
     """
     chosen = Home.choose(home)
     asked = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
     asked.check()
-    with progress_line.one_line() as progress:
-        if preview:
+    if preview:
+        with progress_line.one_line() as progress:
             return _say_survey(preparing.survey(asked, progress), as_json)
-        manifest = preparing.prepare(chosen, asked, progress)
-    made = name or preparation
+    made, manifest = name or preparation, _prepared_by_a_job(chosen, asked)
     rows = loading.availability(made, chosen).images
     if as_json:
         return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
@@ -109,10 +108,23 @@ def prepare(
 @app.command()
 def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Remove a prepared data set for good. Refused while a run that waits or trains uses it."""
-    commands.remove_data(Home.choose(home), name)
+    commands.remove_data(Home.choose(home), name, asker=ASKER)
     if as_json:
         return output.print_json({"removed": name})
     return output.say(f"data set {name} is removed.")
+
+
+def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
+    """Waits for the job, which the Data page shows too; None for a set that the program does not keep itself.
+
+    Raises:
+        JobError: the job has failed; the message gives its reason. Others as `commands.prepare_data`.
+    """
+    source = asked.source.absolute() if asked.source is not None else None
+    job = commands.prepare_data(home, asked.preparation, asked.name, source, asked.options, asker=ASKER)
+    progress_line.to_its_end(home, job)
+    name = asked.name or asked.preparation
+    return prepared.manifest(home, name) if prepared.is_there(home, name) else None
 
 
 def in_words(fields: Fields) -> str:

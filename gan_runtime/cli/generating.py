@@ -10,7 +10,7 @@ import typer
 
 from gan_runtime import targets
 from gan_runtime.cli import output, progress_line
-from gan_runtime.cli.arguments import HomeOption, JsonOption, OverwriteOption, RunArgument
+from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
 from gan_runtime.errors import ExportError, TargetError
 from gan_runtime.home import Home
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
@@ -64,7 +64,7 @@ def made(home: Home, wanted: Wanted, out: Path, overwrite: bool) -> dict[str, An
         targets.check([out], overwrite)
         if not out.parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory")
-        job = commands.generate(home, wanted, asker=progress_line.ASKER)
+        job = commands.generate(home, wanted, asker=ASKER)
         result = progress_line.to_its_end(home, job)
         with targets.whole_file(out, overwrite) as aside:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], aside)

@@ -12,13 +12,14 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
 from gan_runtime.cli import output
+from gan_runtime.cli.arguments import ASKER
+from gan_runtime.cli.stop_wish import StopWish
 from gan_runtime.data import contract
 from gan_runtime.errors import JobError
 from gan_runtime.home import Home
-from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.runtime import commands
 
-ASKER = "command line"  # of the jobs that it asks for
 CANCELLED = 1  # exit code
 POLL_SECONDS = 0.2
 
@@ -41,29 +42,47 @@ def one_line() -> Iterator[contract.Progress]:
 
             yield progress
     except KeyboardInterrupt:
-        output.note("cancelled: nothing of it was kept.")
-        raise typer.Exit(CANCELLED) from None
+        raise _cancelled() from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def followed(home: Home, job: JobDir, tell: contract.Progress) -> JobLook:
+    """Tells how far a job is until it has ended, and returns how. Ctrl-C and SIGTERM cancel it; a second Ctrl-C leaves it alone.
+
+    Raises:
+        JobError: its folder is gone.
+    """
+    is_asked = False
+    with StopWish() as wish:
+        while (look := job.look()) is not None and look.is_live:
+            tell(look.progress.done, look.progress.total, look.progress.sentence)
+            if wish.is_made and not is_asked:
+                with contextlib.suppress(JobError):  # it has ended meanwhile
+                    commands.cancel_job(home, job.job_id, asker=ASKER)
+                is_asked = True
+            time.sleep(POLL_SECONDS)
+    if look is None:
+        raise JobError(f"the folder of job {job.job_id} is gone: ask for it again.")
+    return look
 
 
 def to_its_end(home: Home, job: JobDir) -> dict[str, Any]:
     """Shows a job until it has ended, and returns what it found; Ctrl-C cancels it.
 
     Raises:
-        JobError: it has failed, was lost or cancelled by someone else; the message is its reason.
+        JobError: it has failed or was lost; the message is its reason.
+        typer.Exit: it was cancelled.
     """
     with one_line() as progress:
-        try:
-            while (look := job.look()) is not None and look.is_live:
-                progress(look.progress.done, look.progress.total, look.progress.sentence)
-                time.sleep(POLL_SECONDS)
-        except KeyboardInterrupt:
-            with contextlib.suppress(JobError):  # it has ended meanwhile
-                commands.cancel_job(home, job.job_id, ASKER)
-            raise
-    if look is None or look.end is None:
-        raise JobError(f"the folder of job {job.job_id} is gone: ask for it again.")
+        look = followed(home, job, progress)
+    if look.state == "cancelled" or look.end is None:
+        raise _cancelled()
     if look.state != "finished":
         raise JobError(look.end.reason)
     return look.end.result
+
+
+def _cancelled() -> typer.Exit:
+    output.note("cancelled: nothing of it was kept.")
+    return typer.Exit(CANCELLED)

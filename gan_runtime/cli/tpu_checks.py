@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from rich.table import Table
 
-from gan_runtime.cli import output
+from gan_runtime.cli import output, progress_line
+from gan_runtime.cli.arguments import ASKER
 from gan_runtime.cli.tables import table
 from gan_runtime.home import Home
+from gan_runtime.runtime import commands
+from gan_runtime.tpu import check as checking
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
-from gan_runtime.tpu.check import Check, Progress, document
+from gan_runtime.tpu.check import Progress, document
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
 
-POLL_SECONDS = 0.3
-
 
 def check(home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool) -> bool:
-    """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `Check.start`."""
+    """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `commands.check_on_tpu`."""
     plan = planning.make(values, topology, sweep, home)
     progress = follow(home, plan)
     if as_json:
@@ -31,21 +31,22 @@ def check(home: Home, values: dict[str, Any], topology: str, sweep: bool, as_jso
 
 
 def follow(home: Home, plan: Plan) -> Progress:
-    """Runs a check to its end, telling on stderr what has come. Ctrl-C ends it. Raises as `Check.start`."""
-    asked, told = Check(home, plan), 0
-    try:
-        progress = asked.start().progress()
-        while progress.running:
-            told = _tell(progress, told)
-            time.sleep(POLL_SECONDS)
-            progress = asked.progress()
-    except KeyboardInterrupt:
-        asked.cancel()
-        progress = asked.progress()
-    _tell(progress, told)
-    if progress.trouble:
-        output.note(progress.trouble)
-    return progress
+    """Runs a check to its end, telling on stderr what has come. Ctrl-C ends it. Raises as `commands.check_on_tpu`."""
+    job, told = commands.check_on_tpu(home, plan, asker=ASKER), 0
+
+    def now() -> Progress:
+        return checking.progress(home, plan, job.look() if job is not None else None)
+
+    def tell(*_: object) -> None:
+        nonlocal told
+        told = _tell(now(), told)
+
+    if job is not None:
+        progress_line.followed(home, job, tell)
+    tell()
+    if now().trouble:
+        output.note(now().trouble)
+    return now()
 
 
 def _tell(progress: Progress, told: int) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import time
-from collections.abc import Mapping, Sequence
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gan_runtime import hosts
 from gan_runtime.cli import output
+from gan_runtime.cli.arguments import ASKER
 from gan_runtime.cli.follow import Snapshot, follow
 from gan_runtime.cli.reports import Report
+from gan_runtime.cli.stop_wish import StopWish
 from gan_runtime.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
@@ -28,9 +28,9 @@ ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and keeps it
 class Supervision:
     """Makes sure that someone supervises the home: another process, or a runtime of our own."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._owner_seen_s = time.monotonic()
+    def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
+        self._home, self._clock = home, clock
+        self._owner_seen_s = clock()
         self.runtime = _open_if_free(home)
 
     def keep_up(self) -> None:
@@ -38,8 +38,8 @@ class Supervision:
         if self.runtime is not None:
             return
         if owner.is_owned(self._home):
-            self._owner_seen_s = time.monotonic()
-        elif time.monotonic() - self._owner_seen_s > ORPHANED_SECONDS:
+            self._owner_seen_s = self._clock()
+        elif self._clock() - self._owner_seen_s > ORPHANED_SECONDS:
             self.runtime = _open_if_free(self._home)
 
     @property
@@ -55,30 +55,9 @@ class Supervision:
             _leave(self.runtime)
 
 
-class StopWish:
-    """Turns Ctrl-C and SIGTERM into a wish that the follower reads. A second Ctrl-C ends this program at once."""
-
-    def __init__(self) -> None:
-        self.is_made = False
-
-    def _make(self, _number: int, _frame: FrameType | None) -> None:
-        self.is_made = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def __enter__(self) -> StopWish:
-        self._before = {
-            number: signal.signal(number, self._make) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-
 def queue(home: Home, spec: RunSpec, preset: str) -> Snapshot:
     """Queues the run and leaves it to whoever owns the home, now or later. Raises as `commands.submit`."""
-    run = commands.submit(home, spec, hosts.probe(), preset)
+    run = commands.submit(home, spec, hosts.probe(), preset, asker=ASKER)
     return next(follow(home, run))
 
 
@@ -92,12 +71,14 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report) -> Snapshot:
     host = hosts.probe()
     commands.check(spec, host, home)
     with Supervision(home) as supervision, StopWish() as stop_wish:
-        return _to_the_end(home, commands.submit(home, spec, host, preset), supervision, stop_wish, report)
+        run = commands.submit(home, spec, host, preset, asker=ASKER)
+        return _to_the_end(home, run, supervision, stop_wish, report)
 
 
 def queue_study(home: Home, design: StudyDesign) -> list[Snapshot]:
     """Queues all runs of a study and leaves them to whoever owns the home, now or later. Raises as `commands.submit_study`."""
-    return [next(follow(home, run)) for run in commands.submit_study(home, design, hosts.probe())]
+    runs = commands.submit_study(home, design, hosts.probe(), asker=ASKER)
+    return [next(follow(home, run)) for run in runs]
 
 
 def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapshot]:
@@ -107,7 +88,7 @@ def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapsho
         commands.check(planned.spec, host, home)
     ends: list[Snapshot] = []
     with Supervision(home) as supervision, StopWish() as stop_wish:
-        runs = commands.submit_study(home, design, host)
+        runs = commands.submit_study(home, design, host, asker=ASKER)
         for number, run in enumerate(runs, 1):
             ends.append(_to_the_end(home, run, supervision, stop_wish, report, runs[number:]))
             if stop_wish.is_made:
@@ -124,7 +105,7 @@ def resume(home: Home, run_id: str, changes: Mapping[str, Any], report: Report) 
     with Supervision(home) as supervision, StopWish() as stop_wish:
         if supervision.runtime is not None:
             supervision.runtime.refresh()  # a run whose trainer died while nobody looked is known as lost only now
-        commands.resume(run, changes)
+        commands.resume(run, changes, asker=ASKER)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 
@@ -147,7 +128,7 @@ def _to_the_end(
             )
             for each in (*reversed(waiting), run):
                 with contextlib.suppress(RunStateError):  # it has ended by itself meanwhile
-                    commands.stop(each)
+                    commands.stop(each, asker=ASKER)
             asked = True
         if supervision.trouble and supervision.trouble != trouble:
             trouble = supervision.trouble

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gan_runtime import disk, processes
 from gan_runtime.errors import HomeError, JobError, quoted
 from gan_runtime.home import Home, is_run_name
 from gan_runtime.jobs.folder import Asked, JobDir, JobLook
-from gan_runtime.jobs.kinds import KINDS
+from gan_runtime.jobs.kinds import KINDS, Kind
 from gan_runtime.numbering import next_number
 
 WORKER = "gan_runtime.jobs.worker"
@@ -51,7 +52,7 @@ def start(job: JobDir) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=processes.environment(os.environ),
+                env={**processes.environment(os.environ), **_environment(job)},
                 start_new_session=True,
             )
         job.introduce(
@@ -71,7 +72,8 @@ def cancel(job: JobDir, asker: str) -> None:
             f"job {job.job_id} is {look.state} already: only a waiting or running job can be cancelled."
         )
     job.stop_file.write_text(asker, encoding="utf-8")
-    signal_group(job, signal.SIGTERM)
+    kind = _kind(job)
+    signal_group(job, signal.SIGKILL if kind is not None and kind.killed_at_once else signal.SIGTERM)
 
 
 def signal_group(job: JobDir, number: signal.Signals) -> None:
@@ -104,6 +106,17 @@ def job_dir(home: Home, job_id: str) -> JobDir:
         others = f"there are {', '.join(list(known)[-8:])}" if known else "there are no jobs yet"
         raise JobError(f"job {quoted(job_id)} is not stored in {home.path}: {others}.")
     return known[job_id]
+
+
+def _kind(job: JobDir) -> Kind | None:
+    """None for a job of another version's kind."""
+    asked = job.asked()
+    return KINDS.get(asked.kind) if asked is not None else None
+
+
+def _environment(job: JobDir) -> Mapping[str, str]:
+    kind = _kind(job)
+    return kind.environment if kind is not None else {}
 
 
 def _new(home: Home, asked: Asked) -> JobDir:

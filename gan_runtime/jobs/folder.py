@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -24,14 +24,13 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gan_runtime import processes
+from gan_runtime.jobs import kinds
 from gan_runtime.records.kinds import now
 from gan_runtime.records.rundir import log_tail, write_whole
 
 EndState = Literal["finished", "failed", "cancelled", "lost"]
 State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]
 LIVE: tuple[State, ...] = ("waiting", "running")
-CANCELLED = "cancelled on request; nothing of it was kept."
-LOST = "its process was ended before it was done; nothing of it was kept. Start it again."
 _TAIL_BYTES = 4_096
 _Record = TypeVar("_Record", bound=BaseModel)
 
@@ -157,6 +156,11 @@ class JobDir:
         """Makes known which process does the work: by whoever started it, and by itself."""
         write_whole(self.path / "process.json", json.dumps(processes.identity(pid)) + "\n")
 
+    def started_at(self) -> datetime | None:
+        """When its process began, by the clock of the host; None before that."""
+        known = self._introduced()
+        return None if known is None else datetime.fromtimestamp(known.started, UTC)
+
     @property
     def is_started(self) -> bool:
         """Whether it has ever had a process."""
@@ -203,17 +207,17 @@ class JobDir:
             return None
         # Whether it lives is asked before its end is read: an end written meanwhile is then never missed.
         started, lives = self.is_started, self.process() is not None
-        end = self.end() or self._unwritten_end(started, lives)
+        end = self.end() or self._unwritten_end(asked.kind, started, lives)
         state: State = end.state if end is not None else "running" if started else "waiting"
         return JobLook(self, asked, state, self.progress(), end)
 
-    def _unwritten_end(self, started: bool, lives: bool) -> End | None:
+    def _unwritten_end(self, kind: str, started: bool, lives: bool) -> End | None:
         """What the owner will write down when it comes by."""
         if lives or not (started or self.stop_file.exists()):
             return None
         if self.stop_file.exists():
-            return End(state="cancelled", reason=CANCELLED)
-        return End(state="lost", reason=LOST)
+            return End(state="cancelled", reason=kinds.cancelled(kind))
+        return End(state="lost", reason=kinds.lost(kind))
 
     def _introduced(self) -> _Identity | None:
         return _read(self.path / "process.json", _Identity)

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,11 +70,11 @@ def forget(home: Home, file_id: str) -> None:
     shutil.rmtree(place(home, file_id).parent, ignore_errors=True)
 
 
-def forget_old(home: Home) -> None:
-    """Removes what nobody has fetched for two days."""
+def forget_old(home: Home, clock: Callable[[], float] = time.time) -> None:
+    """Removes what nobody has fetched for two days. `clock`: seconds as files are dated by."""
     with contextlib.suppress(OSError):
         for path in (home.jobs / FOLDER).iterdir():
-            if time.time() - path.stat().st_mtime > OLD_SECONDS:
+            if clock() - path.stat().st_mtime > OLD_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 
 

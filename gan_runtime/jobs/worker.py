@@ -19,8 +19,8 @@ from filelock import FileLock, Timeout
 from gan_runtime import disk
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
-from gan_runtime.jobs.folder import CANCELLED, End, JobDir
-from gan_runtime.jobs.kinds import KINDS
+from gan_runtime.jobs.folder import End, JobDir
+from gan_runtime.jobs.kinds import KINDS, cancelled
 from gan_runtime.jobs.task import Cancelled, Task, Work
 
 
@@ -49,14 +49,14 @@ def _do(job: JobDir) -> End:
     signal.signal(signal.SIGTERM, task.signalled)
     try:
         if job.stop_file.exists():
-            return End(state="cancelled", reason=CANCELLED)
+            return End(state="cancelled", reason=cancelled(asked.kind))
         for folder in (job.work, job.results):
             folder.mkdir(exist_ok=True)
         with disk.told_when_full(job.work):
             result = _work(KINDS[asked.kind].entry)(task)
         return End(state="finished", reason="done", result=result)
     except Cancelled:
-        return End(state="cancelled", reason=CANCELLED)
+        return End(state="cancelled", reason=cancelled(asked.kind))
     except GanRuntimeError as error:
         print(error)
         return End(state="failed", reason=str(error))

@@ -64,7 +64,8 @@ class StudyPlace(BaseModel):
 class Created(_Record):
     """A run was submitted. `accelerator` is the resolved one, `color` its index in the run palette, `preset` may be empty.
 
-    `images_per_step`: real images of one step; None in a run from before it was written.
+    `images_per_step`: real images of one step; None in a run from before it was written. `asker`: who asked for it, such as
+    "dashboard"; empty where nobody wrote it down, here and below.
     """
 
     kind: Literal["created"] = "created"
@@ -74,17 +75,19 @@ class Created(_Record):
     preset: str = ""
     study: StudyPlace | None = None
     images_per_step: Count | None = None
+    asker: str = ""
 
 
 class StatusChange(_Record):
     """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs; `waits_for`: the job
-    that prepares the data set of a waiting run, empty when the data is at hand."""
+    that prepares the data set of a waiting run, empty when the data is at hand; `asker`: of a resume or a move in the queue."""
 
     kind: Literal["status"] = "status"
     status: Status
     reason: str
     queue_rank: float | None = None
     waits_for: str = ""
+    asker: str = ""
 
 
 class Changed(_Record):
@@ -99,6 +102,7 @@ class Renamed(_Record):
 
     kind: Literal["renamed"] = "renamed"
     name: Name
+    asker: str = ""
 
 
 class HostFacts(_Record):

@@ -5,8 +5,8 @@ journal-supervisor.jsonl   what was decided about the run (queued, starting, los
 journal-<rank>.jsonl       what its trainer measured; rank 0 everything, other workers their own times and failures
 journal-launcher.jsonl     which of several workers ended, and how
 process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
-STOP                       a request to stop; anyone may write it
-surface.json               how far the job is that computes its loss surface; journal-surface.jsonl: what it found
+STOP                       a request to stop, and whose it is; anyone may write it
+journal-surface.jsonl      its loss surfaces, computed by a job
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -102,16 +102,6 @@ class RunDir:
         """Loss surfaces that were computed from the snapshots."""
         return self.path / "journal-surface.jsonl"
 
-    @property
-    def surface_file(self) -> Path:
-        """How far the job is that computes them."""
-        return self.path / "surface.json"
-
-    @property
-    def surface_lock(self) -> Path:
-        """Held by that job as long as it lives."""
-        return self.path / ".surface.lock"
-
     def trainer_journal(self, rank: int = 0) -> Path:
         """What worker `rank` measured."""
         return self.path / f"journal-{rank}.jsonl"
@@ -152,9 +142,9 @@ class RunDir:
         """The last lines of the log; empty before the trainer has printed anything."""
         return log_tail(self.log, lines)
 
-    def request_stop(self) -> None:
-        """Asks the run to save and end; asking twice changes nothing."""
-        self.stop_file.touch()
+    def request_stop(self, asker: str) -> None:
+        """Asks the run to save and end, and says who asks; asking twice changes nothing."""
+        self.stop_file.write_text(asker, encoding="utf-8")
 
     def write_process(self, identity: dict[str, Any]) -> None:
         """Written whole or not at all: a reader never sees half a file."""

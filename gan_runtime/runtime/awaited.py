@@ -10,8 +10,9 @@ from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, data_requests
+from gan_runtime.runtime import data_requests
 
 TOLD_STEPS = 10  # of the way: each is a line in the run's journal
 
@@ -37,10 +38,10 @@ class AwaitedData:
         self._told: dict[str, tuple[int, str]] = {}  # run → the newest share and sentence in its journal
 
     def by(self, run: RunDir, attempt: int) -> Awaited:
-        """What the run waits for. Raises RunStateError as `commands.latest_status`."""
+        """What the run waits for. Raises RunStateError as `latest_status`."""
         key = (run.run_id, attempt)
         if key not in self._jobs:
-            self._jobs[key] = commands.latest_status(run).waits_for
+            self._jobs[key] = latest_status(run).waits_for
         if not self._jobs[key]:
             return READY
         try:
@@ -65,5 +66,5 @@ class AwaitedData:
             return None
         self._told[run.run_id] = (tenth, name)
         reason = data_requests.waiting_for(name, tenth / TOLD_STEPS)
-        newest = commands.latest_status(run)  # a person may have moved it in the queue
+        newest = latest_status(run)  # a person may have moved it in the queue
         return newest.model_copy(update={"reason": reason, "at": journal.now()})

@@ -1,44 +1,47 @@
-"""What people may ask of runs. Each request is a file or a journal line, so any process may make it:
-the owner of the home (dashboard or command line) sees it within a moment and acts.
+"""The one door for changes: everything that a person may change is a function of this module, and is told who asks.
+
+Pages and command line call nothing else that changes something. Each request is a file or a journal line, so any process may
+make it: the owner of the home (dashboard or command line) sees it within a moment and acts. The code stands in the modules
+that are named below; `asker` is written down where the change itself is, or else in the log of the process.
 """
 
-from __future__ import annotations
-
-import contextlib
-import shlex
-import shutil
-import tempfile
-import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from gan_runtime import disk
-from gan_runtime.data import door, loading
-from gan_runtime.errors import DatasetError, FieldError, HomeError, RunStateError, SpecError
-from gan_runtime.home import Home, command_line
-from gan_runtime.hosts import Host
-from gan_runtime.numbering import next_number
-from gan_runtime.records import journal, trained_on
-from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime import data_requests
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.runtime.data_removal import remove_data
-from gan_runtime.runtime.data_requests import cancel_job, look_through, prepare_data
-from gan_runtime.runtime.other_rates import other_rates
+from gan_runtime.runtime.data_requests import look_through, prepare_data
+from gan_runtime.runtime.home_requests import import_bundle, make_store_anew
+from gan_runtime.runtime.job_requests import cancel_job
 from gan_runtime.runtime.picture_requests import generate
-from gan_runtime.runtime.run_state import latest_status
-from gan_runtime.spec import RunSpec
-from gan_runtime.studies.design import StudyDesign
+from gan_runtime.runtime.run_requests import (
+    check,
+    delete,
+    rename,
+    resume,
+    stop,
+    submit,
+    submit_study,
+    swap_in_queue,
+    why_not_resumed,
+    with_engine,
+)
+from gan_runtime.runtime.surface_requests import compute_surfaces
+from gan_runtime.runtime.tpu_requests import check_on_tpu
+from gan_runtime.runtime.upload_requests import forget_upload, keep_upload, receive_upload, use_uploads
 
 __all__ = [
     "cancel_job",
     "check",
+    "check_on_tpu",
+    "compute_surfaces",
     "delete",
+    "forget_upload",
     "generate",
+    "import_bundle",
+    "keep_upload",
     "latest_status",
     "look_through",
+    "make_store_anew",
     "prepare_data",
+    "receive_upload",
     "remove_data",
     "rename",
     "resume",
@@ -46,254 +49,7 @@ __all__ = [
     "submit",
     "submit_study",
     "swap_in_queue",
+    "use_uploads",
     "why_not_resumed",
     "with_engine",
 ]
-
-RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
-
-
-def check(spec: RunSpec, host: Host, home: Home | None = None) -> str:
-    """The accelerator (cpu, gpu or tpu) on which this host can train `spec`, whose data fit. Writes nothing, and fetches no data.
-
-    `home`: where prepared data sets lie. One in the making cannot be looked at yet: then the trainer does it.
-
-    Raises:
-        AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
-        SpecError: see `with_engine`.
-    """
-    accelerator = host.resolve(spec)
-    with_engine(spec, host)
-    if home is None or data_requests.preparing(home, spec.dataset) is None:
-        door.check(spec, home)
-        spec.check_set(loading.availability(spec.dataset, home).images)
-    return accelerator
-
-
-def with_engine(spec: RunSpec, host: Host) -> RunSpec:
-    """The spec with the engine that `auto` stands for on this host, so that every later attempt trains with the same one.
-
-    Raises:
-        AcceleratorError: this host cannot train `spec`.
-        SpecError: that engine cannot do what other options ask for.
-    """
-    return RunSpec.parse({**spec.model_dump(), "engine": host.engine(spec)})
-
-
-def submit(home: Home, spec: RunSpec, host: Host, preset: str = "") -> RunDir:
-    """Queues a new run. Everything that can be known beforehand is checked first, so nothing is left half-made.
-
-    Raises:
-        AcceleratorError, DatasetError: see `check`.
-        HomeError: the home folder cannot be written.
-    """
-    accelerator = check(spec, host, home)
-    _check_space(home.prepare())
-    waits_for = data_requests.job_for(home, spec.dataset)
-    return _queue(home, with_engine(spec, host), accelerator, preset, None, waits_for)
-
-
-def submit_study(home: Home, design: StudyDesign, host: Host) -> list[RunDir]:
-    """Queues all runs of a study in their order; nothing is queued unless this host can train every one of them.
-
-    Raises as `submit`.
-    """
-    accelerators = [check(planned.spec, host, home) for planned in design.runs]
-    _check_space(home.prepare())
-    study_id = f"study-{next_number(home.runs):04d}"
-    queued: list[RunDir] = []
-    try:
-        for planned, accelerator in zip(design.runs, accelerators, strict=True):
-            place = StudyPlace(
-                study_id=study_id,
-                question=design.question,
-                title=design.title,
-                variant=planned.variant,
-                variant_index=planned.index,
-                repeat=planned.repeat,
-            )
-            queued.append(
-                _queue(
-                    home,
-                    with_engine(planned.spec, host),
-                    accelerator,
-                    design.question.replace("_", "-"),
-                    place,
-                    data_requests.job_for(home, planned.spec.dataset),
-                )
-            )
-    except HomeError:  # a full disk must not leave half a study
-        for run in reversed(queued):
-            with contextlib.suppress(RunStateError):  # one that trains already stays
-                delete(run)
-        raise
-    return queued
-
-
-def _check_space(home: Home) -> None:
-    """A run that nobody can start or follow must not wait without a word."""
-    disk.require(home.path, disk.LEAST_BYTES, "starting a run")
-
-
-def _queue(
-    home: Home, spec: RunSpec, accelerator: str, preset: str, study: StudyPlace | None, waits_for: str
-) -> RunDir:
-    """`preset`: the name before the number, and with a preset what the run was made from."""
-    reason = data_requests.waiting_for(spec.dataset) if waits_for else "waiting for the accelerator"
-    with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
-        new = RunDir(Path(aside) / "run")
-        new.path.mkdir()
-        write_json(new.spec_path, spec.model_dump())
-        color = len(home.run_dirs()) % RUN_COLORS
-        journal.append(
-            new.supervisor_journal,
-            1,
-            Created(
-                spec=spec.model_dump(),
-                accelerator=accelerator,
-                color=color,
-                preset=preset,
-                study=study,
-                images_per_step=spec.images_per_step,
-            ),
-            StatusChange(status="queued", reason=reason, queue_rank=time.time(), waits_for=waits_for),
-        )
-        return _place(home, new, preset or "run")
-
-
-def _place(home: Home, new: RunDir, stem: str) -> RunDir:
-    """Gives the finished folder the next number, such as quick-0007."""
-    return RunDir(new.path.rename(home.runs / f"{stem}-{next_number(home.runs):04d}"))
-
-
-def stop(run: RunDir) -> None:
-    """Asks a waiting or training run to save and end.
-
-    Raises:
-        RunStateError: it has ended already.
-    """
-    status = latest_status(run).status
-    if status in ENDED:
-        raise RunStateError(
-            f"run {run.run_id} is {status} already: only a queued or training run can be stopped."
-        )
-    run.request_stop()
-
-
-def resume(run: RunDir, changes: Mapping[str, Any] | None = None) -> None:
-    """Queues an ended run again: same run, next attempt, from its last checkpoint.
-
-    `changes`: other values of options that a resume may change (see `other_rates.changeable`), from the next attempt on.
-
-    Raises:
-        RunStateError: it has not ended, all its epochs are done, it is to change though it belongs to a study, or
-            `why_not_resumed` says why.
-        SpecError: a value is wrong, or of an option that no resume changes.
-        HomeError: the disk has no space left for it.
-    """
-    last = latest_status(run)
-    if last.status not in ("stopped", "failed", "lost"):
-        raise RunStateError(
-            f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed."
-        )
-    if refusal := why_not_resumed(run):
-        raise RunStateError(refusal)
-    other = other_rates(run, changes or {})
-    home = Home(run.path.parent.parent)
-    _check_space(home)
-    dataset = _dataset_of(run)
-    waits_for = data_requests.job_for(home, dataset) if dataset else ""
-    run.stop_file.unlink(missing_ok=True)
-    what = data_requests.waiting_for(dataset) if waits_for else "waiting for the accelerator"
-    reason = f"resumed{f' with {other.in_words}' if other else ''}: {what}"
-    queued = StatusChange(status="queued", reason=reason, queue_rank=time.time(), waits_for=waits_for)
-    if other:
-        write_json(run.spec_path, other.spec)  # before the journal: the owner may start the trainer at once
-        journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=other.spec), queued)
-    else:
-        journal.append(run.supervisor_journal, last.attempt + 1, queued)
-    run.announce()
-
-
-def _dataset_of(run: RunDir) -> str:
-    """What a run trains on; empty where its options cannot be read, which its trainer then tells."""
-    try:
-        return run.spec().dataset
-    except SpecError:
-        return ""
-
-
-def why_not_resumed(run: RunDir) -> str:
-    """Why an ended run cannot go on; empty when it can. A run that has measured nothing yet may begin anew.
-
-    An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every number beyond it be void. With
-    another data set of the same name, the numbers to come would belong to another training.
-    """
-    if run.has_checkpoint:
-        return _of_other_data(run)
-    if not _has_measured(run):
-        return ""
-    again = (
-        f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
-    )
-    return f"run {run.run_id} has no checkpoint, so there is nothing to resume from: train its settings again with `{again}`."
-
-
-def _of_other_data(run: RunDir) -> str:
-    dataset, home = _dataset_of(run), Home(run.path.parent.parent)
-    try:
-        return trained_on.refusal(run, dataset, loading.content_of(dataset, home))
-    except DatasetError:  # it is gone, or damaged: told when the run asks for it
-        return ""
-
-
-def _has_measured(run: RunDir) -> bool:
-    journals = [path for path in run.journals() if path != run.supervisor_journal]
-    return any(b'"kind":"scalars"' in path.read_bytes() for path in journals)
-
-
-def rename(run: RunDir, name: str) -> None:
-    """Gives a run another name in all lists; its id stays.
-
-    Raises:
-        SpecError: the name is empty, too long, or has odd characters.
-    """
-    if not name:
-        option = RunSpec.options()["name"]
-        raise SpecError(
-            [FieldError("name", f"{option.named} is '', but allowed is {option.allowed}, and not empty.")]
-        )
-    RunSpec.parse({"name": name})
-    journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name))
-    run.announce()
-
-
-def delete(run: RunDir) -> None:
-    """Removes a run's folder for good.
-
-    Raises:
-        RunStateError: it is training; stop it first.
-    """
-    status = latest_status(run).status
-    if status in ACTIVE:
-        raise RunStateError(f"run {run.run_id} is {status}: stop it first, then delete it.")
-    doomed = run.path.with_name(f".deleted-{run.run_id}")
-    run.path.rename(doomed)  # gone from every list at once, even if removing the files takes a while
-    shutil.rmtree(doomed, ignore_errors=True)
-
-
-def swap_in_queue(earlier: list[RunDir], later: list[RunDir]) -> None:
-    """Lets the waiting runs `later` go before `earlier`, which keep their order: two runs, or whole studies.
-
-    Does nothing if one of them has started meanwhile.
-    """
-    order = [*later, *earlier]
-    states = [latest_status(run) for run in order]
-    if any(state.status != "queued" for state in states):
-        return
-    ranks = sorted(state.queue_rank or 0.0 for state in states)
-    for run, state, rank in zip(order, states, ranks, strict=True):
-        moved = state.model_copy(
-            update={"reason": "moved in the queue", "queue_rank": rank, "at": journal.now()}
-        )
-        journal.append(run.supervisor_journal, state.attempt, moved)

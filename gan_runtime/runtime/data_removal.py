@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 
 from gan_runtime.data import prepared
 from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.run_state import latest_status
+
+log = logging.getLogger("gan_runtime")
 
 
-def remove_data(home: Home, name: str) -> None:
+def remove_data(home: Home, name: str, *, asker: str) -> None:
     """Removes a prepared data set for good.
 
     Ended runs that were trained on it stay; to resume one, prepare it again.
@@ -29,6 +32,7 @@ def remove_data(home: Home, name: str) -> None:
                 f"data set {name} is used by run {run.run_id}, which is {status}: stop it first."
             )
     prepared.remove(home, name)
+    log.info("data set %s is removed, as the %s asked", name, asker)
 
 
 def _live_on(run: RunDir, name: str) -> str:

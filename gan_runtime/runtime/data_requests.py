@@ -1,4 +1,4 @@
-"""What may be asked of data sets: look through pictures, prepare a set, cancel that; and what a run waits for. Part of `commands`."""
+"""What may be asked of data sets: look through pictures, prepare a set; and what a run waits for. Part of `commands`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prepare_data(
     return desk.ask(home, PREPARE, {**data_work.as_options(asked), "name": wanted}, asker)
 
 
-def look_through(home: Home, source: Path, options: Mapping[str, Any], asker: str) -> JobDir:
+def look_through(home: Home, source: Path, options: Mapping[str, Any], *, asker: str) -> JobDir:
     """Asks for a job that looks through pictures and tells what `prepare_data` would make of them. Raises as that."""
     asked = Asked("pictures", PREVIEW, source, dict(options))
     asked.check()
@@ -60,11 +60,6 @@ def newest_look(home: Home, source: Path, options: Mapping[str, Any]) -> JobLook
     """The newest job that looks or has looked through these pictures with these options; None before the first."""
     wanted = data_work.as_options(Asked("pictures", PREVIEW, source, dict(options)))
     return next((look for look in desk.looks(home, SURVEY) if look.asked.options == wanted), None)
-
-
-def cancel_job(home: Home, job_id: str, asker: str) -> None:
-    """Asks a waiting or running job to end; nothing of it is kept. Raises JobError when there is none, or it has ended."""
-    desk.cancel(desk.job_dir(home, job_id), asker)
 
 
 def preparing(home: Home, name: str) -> JobDir | None:

@@ -13,12 +13,12 @@ import psutil
 
 from gan_runtime.home import Home
 from gan_runtime.jobs import uploads
+from gan_runtime.processes import SCRATCH_PREFIX
 from gan_runtime.records.rundir import RunDir
 
 IDLE_SECONDS = (
     3_600.0  # another process may be submitting or importing right now, which takes seconds to minutes
 )
-SCRATCH_PREFIX = "gan-worker-"  # then the pid of the trainer
 _IN_THE_MAKING = (".new-", ".import-")
 _SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
 _ASIDE = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # see rundir.write_whole

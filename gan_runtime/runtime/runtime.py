@@ -9,30 +9,39 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from gan_runtime import bundles
-from gan_runtime.errors import GanRuntimeError, RunStateError
+from gan_runtime.errors import GanRuntimeError, JobError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.host_look import HostLook
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.jobs.picture_work import Wanted
+from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, data_requests, leftovers, owner, picture_requests
+from gan_runtime.runtime import (
+    commands,
+    data_requests,
+    leftovers,
+    owner,
+    picture_requests,
+    surface_requests,
+    tpu_requests,
+)
 from gan_runtime.runtime.supervisor import GRACE_SECONDS, Supervisor
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from gan_runtime.store.watch import Clock
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.surface import runner, snapshots
-from gan_runtime.surface.progress import SurfaceProgress
+from gan_runtime.tpu.check import Progress
+from gan_runtime.tpu.plan import Plan
 from gan_runtime.training.checkpoints import Which
 
 TICK_SECONDS = 0.25
@@ -46,15 +55,21 @@ class Runtime:
     """Use `Runtime.open`. Every method may be called from any thread."""
 
     def __init__(
-        self, home: Home, lock: FileLock, store: Store, grace_seconds: float, host_look: HostLook
+        self,
+        home: Home,
+        lock: FileLock,
+        store: Store,
+        grace_seconds: float,
+        host_look: HostLook,
+        clock: Clock = time.monotonic,
     ) -> None:
         self.home, self.store, self.host_look = home, store, host_look
         self.trouble = ""  # why the last tick failed, for the pages to show; empty when all is well
         self._lock, self._closed = lock, threading.Event()
         self._acting = threading.Lock()
         self._complained: dict[str, float] = {}  # kind of error → when it was last logged
-        self._ingestor = Ingestor(home, store)
-        self._supervisor = Supervisor(home, store, self._ingestor, grace_seconds)
+        self._clock, self._ingestor = clock, Ingestor(home, store, clock)
+        self._supervisor = Supervisor(home, store, self._ingestor, grace_seconds, clock)
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
 
     @classmethod
@@ -94,19 +109,19 @@ class Runtime:
 
     def submit(self, spec: RunSpec, preset: str = "") -> RunDir:
         """Queues a run, which starts at once when its accelerator is free. Raises as `commands.submit`."""
-        run = commands.submit(self.home, spec, self.host(), preset)
+        run = commands.submit(self.home, spec, self.host(), preset, asker=ASKER)
         self.refresh()
         return run
 
     def submit_study(self, design: StudyDesign) -> list[RunDir]:
         """Queues all runs of a study. Raises as `commands.submit_study`."""
-        runs = commands.submit_study(self.home, design, self.host())
+        runs = commands.submit_study(self.home, design, self.host(), asker=ASKER)
         self.refresh()
         return runs
 
     def load(self, bundle: Path) -> list[str]:
-        """Loads the runs of a bundle and takes them in; returns the new ids. Raises as `bundles.unpack`."""
-        new = bundles.unpack(bundle, self.home)
+        """Loads the runs of a bundle and takes them in; returns the new ids. Raises as `commands.import_bundle`."""
+        new = commands.import_bundle(self.home, bundle, asker=ASKER)
         self.refresh()
         return new
 
@@ -115,7 +130,7 @@ class Runtime:
         live = [row.run_id for row in queries.runs(self.store) if row.is_live and row.run_id in run_ids]
         for run_id in live:  # the newest first
             with contextlib.suppress(RunStateError):  # it has ended by itself
-                commands.stop(self.home.run_dir(run_id))
+                commands.stop(self.home.run_dir(run_id), asker=ASKER)
         self.refresh()
 
     def resume_all(self, run_ids: list[str]) -> None:
@@ -131,17 +146,17 @@ class Runtime:
             raise RunStateError(next(iter(refusals.values())))
         for run in runs:
             if not refusals[run.run_id]:
-                commands.resume(run)
+                commands.resume(run, asker=ASKER)
         self.refresh()
 
     def stop(self, run_id: str) -> None:
         """See `commands.stop`."""
-        commands.stop(self.home.run_dir(run_id))
+        commands.stop(self.home.run_dir(run_id), asker=ASKER)
         self.refresh()
 
     def resume(self, run_id: str, changes: Mapping[str, Any] | None = None) -> None:
         """See `commands.resume`."""
-        commands.resume(self.home.run_dir(run_id), changes)
+        commands.resume(self.home.run_dir(run_id), changes, asker=ASKER)
         self.refresh()
 
     def why_not_resumed(self, run_id: str) -> str:
@@ -150,18 +165,18 @@ class Runtime:
 
     def rename(self, run_id: str, name: str) -> None:
         """See `commands.rename`."""
-        commands.rename(self.home.run_dir(run_id), name)
+        commands.rename(self.home.run_dir(run_id), name, asker=ASKER)
         self.refresh()
 
     def delete(self, run_id: str) -> None:
         """See `commands.delete`."""
-        commands.delete(self.home.run_dir(run_id))
+        commands.delete(self.home.run_dir(run_id), asker=ASKER)
         self.refresh()
 
     def swap_in_queue(self, earlier: list[str], later: list[str]) -> None:
         """See `commands.swap_in_queue`."""
         commands.swap_in_queue(
-            *([self.home.run_dir(run_id) for run_id in run_ids] for run_ids in (earlier, later))
+            *([self.home.run_dir(run_id) for run_id in run_ids] for run_ids in (earlier, later)), asker=ASKER
         )
         self.refresh()
 
@@ -177,7 +192,7 @@ class Runtime:
 
     def look_through(self, source: Path, options: Mapping[str, Any]) -> JobDir:
         """See `commands.look_through`."""
-        return commands.look_through(self.home, source, options, ASKER)
+        return commands.look_through(self.home, source, options, asker=ASKER)
 
     def newest_look(self, source: Path, options: Mapping[str, Any]) -> JobLook | None:
         """See `data_requests.newest_look`."""
@@ -209,28 +224,49 @@ class Runtime:
 
     def cancel_job(self, job_id: str) -> None:
         """See `commands.cancel_job`."""
-        commands.cancel_job(self.home, job_id, ASKER)
+        commands.cancel_job(self.home, job_id, asker=ASKER)
         self.refresh()
 
     def remove_data(self, name: str) -> None:
         """See `commands.remove_data`."""
-        commands.remove_data(self.home, name)
+        commands.remove_data(self.home, name, asker=ASKER)
 
-    def draw_descent(self, run_id: str) -> None:
-        """Starts computing the loss surfaces of an ended run, unless that is under way. Raises as `runner.start`."""
-        runner.start(self.home.run_dir(run_id))
+    def keep_upload(self, file_id: str, content: bytes) -> None:
+        """See `commands.keep_upload`."""
+        commands.keep_upload(self.home, file_id, content, asker=ASKER)
 
-    def can_draw_descent(self, run_id: str) -> bool:
-        """Whether the run's folder holds enough weight snapshots; those of an imported run stayed where it was trained."""
-        return len(snapshots.epochs(self.home.run_dir(run_id).snapshots)) >= snapshots.FEWEST
+    def use_uploads(self, files: Sequence[Dropped]) -> Path:
+        """See `commands.use_uploads`."""
+        return commands.use_uploads(self.home, files, asker=ASKER)
 
-    def stop_descent(self, run_id: str) -> None:
-        """See `runner.stop`."""
-        runner.stop(self.home.run_dir(run_id))
+    def compute_surfaces(self, run_id: str) -> JobDir:
+        """See `commands.compute_surfaces`."""
+        return commands.compute_surfaces(self.home, run_id, asker=ASKER)
 
-    def descent_progress(self, run_id: str) -> SurfaceProgress | None:
-        """How far that is; None when it was never started."""
-        return SurfaceProgress.read(self.home.run_dir(run_id))
+    def can_compute_surfaces(self, run_id: str) -> bool:
+        """See `surface_requests.can_compute`."""
+        return surface_requests.can_compute(self.home.run_dir(run_id))
+
+    def surface_job(self, run_id: str) -> JobLook | None:
+        """See `surface_requests.newest_surface_job`."""
+        return surface_requests.newest_surface_job(self.home, run_id)
+
+    def check_on_tpu(self, plan: Plan) -> None:
+        """See `commands.check_on_tpu`. Compiling takes all cores for minutes, so a page's check ends the one before it."""
+        for look in tpu_requests.live_checks(self.home, ASKER):
+            with contextlib.suppress(JobError):  # it has ended meanwhile
+                commands.cancel_job(self.home, look.job.job_id, asker=ASKER)
+        commands.check_on_tpu(self.home, plan, asker=ASKER)
+
+    def cancel_tpu_check(self, plan: Plan) -> None:
+        """Ends the check of this plan, if one is under way."""
+        look = tpu_requests.newest_check(self.home, plan)
+        if look is not None and look.is_live:
+            self.cancel_job(look.job.job_id)
+
+    def tpu_progress(self, plan: Plan) -> Progress:
+        """See `tpu_requests.progress`."""
+        return tpu_requests.progress(self.home, plan)
 
     def refresh(self) -> None:
         """Acts now instead of at the next tick, so that a page shows the effect of its own button.
@@ -247,7 +283,7 @@ class Runtime:
 
     def _complain(self, error: Exception) -> None:
         """Into the log, once in a while: a disk stays full for hours, and its log would fill it."""
-        now, kind = time.monotonic(), type(error).__name__
+        now, kind = self._clock(), type(error).__name__
         if now - self._complained.get(kind, -COMPLAINT_SECONDS) >= COMPLAINT_SECONDS:
             self._complained[kind] = now
             log.error("the runtime could not act", exc_info=error)

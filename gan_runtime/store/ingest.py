@@ -17,6 +17,7 @@ from gan_runtime.records.journal import ENDED
 from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store import reasons
 from gan_runtime.store.intake import STEPPED, Intake, Marks, write_rows
+from gan_runtime.store.job_intake import JobIntake
 from gan_runtime.store.store import Store, is_trouble_of_the_store
 from gan_runtime.store.watch import Clock, Watch
 
@@ -49,7 +50,7 @@ class Ingestor:
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store = home, store
-        self._watch = Watch(home, clock)
+        self._watch, self._jobs = Watch(home, clock), JobIntake(home, store, clock)
         self._offsets: dict[str, dict[str, int]] = {}  # run id → journal → first byte not yet in the tables
         for run_id, name, next_byte in store.rows("SELECT run_id, journal, next_byte FROM ingest.offsets"):
             self._offsets.setdefault(run_id, {})[name] = next_byte
@@ -71,16 +72,20 @@ class Ingestor:
                 self._watch.note(run_id, is_live=True)
 
     def catch_up(self) -> int:
-        """Takes in everything that the journals hold by now, and removes the rows of runs whose folder is gone.
+        """Takes in everything that the journals and jobs say by now, and removes the rows of runs whose folder is gone.
 
-        Returns the number of records and removed runs; 0 means that there is no news.
+        Returns the number of records, jobs and removed runs; 0 means that there is no news.
         """
-        return self._look(self._watch.everything())
+        return self._look(self._watch.everything()) + self.catch_up_jobs()
 
     def catch_up_news(self) -> int:
         """As `catch_up`, for an owner that asks several times a second: ended runs are looked at when they announce a change,
         and otherwise about once a minute."""
-        return self._look(self._watch.due())
+        return self._look(self._watch.due()) + self.catch_up_jobs()
+
+    def catch_up_jobs(self) -> int:
+        """As `catch_up`, for the background jobs."""
+        return self._jobs.catch_up()
 
     def catch_up_run(self, run: RunDir) -> int:
         """As `catch_up`, for one run that has a folder. What vanishes meanwhile is left to the next look."""

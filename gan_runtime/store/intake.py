@@ -134,6 +134,9 @@ class Intake:
             case journal.Renamed():
                 self._add("names", rows.name(run_id, record, place))
                 return ""
+            case journal.Surface():
+                self._add("surfaces", rows.surface(run_id, record, place))
+                return ""
             case journal.Scalars() | journal.EpochScores() | journal.Sample():
                 return _ONLY_FIRST_WORKER if worker != 0 else self._take_measured(record)
             case journal.EpochDone() | journal.Histogram() | journal.Profile() | journal.Memory():

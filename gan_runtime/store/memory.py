@@ -23,6 +23,8 @@ def _taken_in(home: Home, runs: list[RunDir] | None) -> Store:
     ingestor = Ingestor(home, store)
     if runs is None:
         ingestor.catch_up()
-    for run in runs or ():
-        ingestor.catch_up_run(run)
+    else:
+        for run in runs:
+            ingestor.catch_up_run(run)
+        ingestor.catch_up_jobs()
     return store

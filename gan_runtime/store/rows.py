@@ -78,10 +78,6 @@ def rows(run_id: str, record: Record) -> list[tuple[str, Row]]:
         case journal.Kernels():
             counts = (record.operations, record.kernels_before, record.kernels_after, record.fusions)
             return [("kernels", (run_id, attempt, *counts))]
-        case journal.Surface():
-            path = (record.path_epoch, record.path_x, record.path_y, record.path_loss)
-            place = (run_id, record.at, record.network, record.x, record.y, record.loss, *path)
-            return [("surfaces", (*place, record.share_x, record.share_y, record.images))]
         case journal.Event():
             return [("events", (run_id, attempt, record.at, record.level, record.topic, record.message))]
     raise TypeError(f"{type(record).__name__} has no rows of its own")
@@ -95,6 +91,13 @@ def status(run_id: str, change: journal.StatusChange, standing: journal.Standing
 def name(run_id: str, renamed: journal.Renamed, place: int) -> Row:
     """Of names. `place`: of the line in the supervisor's journal; the last one counts."""
     return (run_id, renamed.at, renamed.name, place)
+
+
+def surface(run_id: str, record: journal.Surface, place: int) -> Row:
+    """Of surfaces. `place`: of the line in its journal; of each network the last one counts."""
+    path = (record.path_epoch, record.path_x, record.path_y, record.path_loss)
+    grid = (run_id, record.at, record.network, record.x, record.y, record.loss, *path)
+    return (*grid, record.share_x, record.share_y, record.images, place)
 
 
 def sample(run_id: str, grid: journal.Sample, png: bytes | None) -> Row:

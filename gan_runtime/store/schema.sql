@@ -47,10 +47,16 @@ CREATE TABLE IF NOT EXISTS ingest.kernels (
 );
 CREATE TABLE IF NOT EXISTS ingest.surfaces (
     run_id VARCHAR, computed_at TIMESTAMPTZ, network VARCHAR, x DOUBLE[], y DOUBLE[], loss DOUBLE[], path_epoch BIGINT[],
-    path_x DOUBLE[], path_y DOUBLE[], path_loss DOUBLE[], share_x DOUBLE, share_y DOUBLE, images BIGINT
+    path_x DOUBLE[], path_y DOUBLE[], path_loss DOUBLE[], share_x DOUBLE, share_y DOUBLE, images BIGINT, place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
+);
+
+-- Background jobs that have a folder, as it says (store/job_intake.py).
+CREATE TABLE IF NOT EXISTS ingest.jobs (
+    job_id VARCHAR, kind VARCHAR, state VARCHAR, asked_by VARCHAR, run_id VARCHAR, asked_at TIMESTAMPTZ, started_at TIMESTAMPTZ,
+    ended_at TIMESTAMPTZ, message VARCHAR
 );
 
 -- Folders that cannot be read as runs, by name, and why. Nothing else of them is stored.
@@ -132,9 +138,16 @@ CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ing
 CREATE OR REPLACE VIEW kernels AS
     SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
 CREATE OR REPLACE VIEW surfaces AS
-    SELECT * FROM ingest.surfaces QUALIFY row_number() OVER (PARTITION BY run_id, network ORDER BY computed_at DESC) = 1;
+    SELECT * EXCLUDE (place) FROM ingest.surfaces QUALIFY row_number() OVER (PARTITION BY run_id, network ORDER BY place DESC) = 1;
+CREATE OR REPLACE VIEW jobs AS
+    SELECT job_id, kind, state, asked_by, run_id, asked_at, started_at, ended_at, message FROM ingest.jobs;
 CREATE OR REPLACE VIEW events AS
     SELECT run_id, attempt, logged_at, level, kind, message FROM ingest.events
+    UNION ALL
+    SELECT run_id, attempt, ended_at, CASE WHEN state IN ('failed', 'lost') THEN 'error' ELSE 'info' END, 'job',
+           job_id || ' is ' || state || ': ' || message
+    FROM ingest.jobs LEFT JOIN (SELECT run_id, max(attempt) AS attempt FROM ingest.statuses GROUP BY run_id) USING (run_id)
+    WHERE ended_at IS NOT NULL AND (run_id IS NULL OR attempt IS NOT NULL)
     UNION ALL
     SELECT run_id, attempt, changed_at,
            CASE WHEN status IN ('failed', 'lost') THEN 'error' ELSE 'info' END, status, reason

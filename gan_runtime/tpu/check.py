@@ -1,23 +1,18 @@
-"""A compile check as the dashboard and the command line see it: a child process that works through a plan, and its answers.
+"""A compile check as the dashboard and the command line see it: a plan, and the answers that a background job finds to it.
 
 Answers lie in `<home>/tpu-checks`, one file a program, named by what the program is made of: the same question is answered
-at once. The child writes each answer as it comes; a check that is cancelled keeps those it has.
+at once. The job writes each answer as it comes; a check that is cancelled keeps those it has.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
+from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.rundir import write_json
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
@@ -26,16 +21,6 @@ from gan_runtime.tpu.report import Point, StepEstimate
 from gan_runtime.tpu_advice import advice
 
 FOLDER = "tpu-checks"
-# Keeps libtpu from asking the cloud for the machine it thinks it runs on. JAX itself stays on the CPU: only the compiler is used.
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "KERAS_BACKEND": "jax",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # beside another check, or a training on this host's TPU: it touches no device
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_ACCELERATOR_TYPE": "v3-8",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-}
 
 
 @dataclass(frozen=True)
@@ -54,94 +39,61 @@ class Progress:
         return next((one for one in self.answers if one.point == self.point), None)
 
 
-class Check:
-    """One check. `start` it, ask for its `progress`, `cancel` it. Answers that are kept from before need no child."""
-
-    def __init__(self, home: Home, plan: Plan) -> None:
-        self.plan = plan
-        self._folder = home.path / FOLDER
-        self._keys = {point: planning.key(plan, point) for point in plan.points}
-        self._child: subprocess.Popen[bytes] | None = None
-        self._log: Path | None = None
-        self._trouble = ""
-
-    def start(self) -> Check:
-        """Begins to compile what is not known yet.
-
-        Raises:
-            AcceleratorError: the compiler is not installed here.
-            HomeError: the answers cannot be kept.
-        """
-        if not self._unknown():
-            return self
-        lacking = planning.missing_library()
-        if lacking:
-            raise AcceleratorError(lacking)
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix="log-", suffix=".txt", dir=self._folder)
-        except OSError as error:
-            raise HomeError.not_written(self._folder, error) from None
-        self._log = Path(name)
-        asked = {self._keys[point]: vars(point) for point in self._unknown()}
-        spec, reading = self.plan.spec.model_dump(), self.plan.reading.to_json()
-        request = json.dumps({"spec": spec, "reading": reading, "points": asked})
-        command = [sys.executable, "-m", "gan_runtime.tpu.child", str(self._folder), request]
-        with os.fdopen(handle, "wb") as log:
-            self._child = subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **ENVIRONMENT},
-                start_new_session=True,
-            )
-        return self
-
-    def progress(self) -> Progress:
-        """How far it is now."""
-        running = self._child is not None and self._child.poll() is None
-        answers = tuple(answer for one in self.plan.points if (answer := kept(self._folder, self._keys[one])))
-        if not running and self._log is not None and self._log.exists():
-            self._trouble = self._trouble or self._last_words(self._log)
-            self._log.unlink()
-        trouble = "" if running or self._done(answers) else self._trouble
-        return Progress(self.plan.point, answers, len(self.plan.points), running, trouble)
-
-    def cancel(self) -> None:
-        """Ends the child; what it has answered stays."""
-        if self._child is not None and self._child.poll() is None:
-            self._trouble = "cancelled; what was compiled by then is kept."
-            os.killpg(
-                self._child.pid, signal.SIGKILL
-            )  # it leads its own group, and holds nothing that could be lost
-            self._child.wait()
-
-    def _unknown(self) -> list[Point]:
-        return [one for one in self.plan.points if kept(self._folder, self._keys[one]) is None]
-
-    def _done(self, answers: tuple[StepEstimate, ...]) -> bool:
-        return len(answers) == len(self.plan.points)
-
-    def _last_words(self, log: Path) -> str:
-        last = (
-            [line for line in log.read_text(errors="replace").splitlines() if line.strip()] or ["no message"]
-        )[-1]
-        code = self._child.returncode if self._child else None
-        return f"the compiler's process ended with {code}: {advice(last) or last[:300]}"
+def folder(home: Home) -> Path:
+    """Where the answers of a home lie; missing before the first."""
+    return home.path / FOLDER
 
 
-def kept(folder: Path, name: str) -> StepEstimate | None:
+def unknown(home: Home, plan: Plan) -> dict[str, Point]:
+    """The points that have no answer yet, by its name."""
+    named = zip(plan.keys, plan.points, strict=True)
+    return {name: point for name, point in named if kept(folder(home), name) is None}
+
+
+def as_options(home: Home, plan: Plan) -> dict[str, Any]:
+    """A check of what is not known yet as the options of a job. `plan`: the names of all answers, by which a plan is known again."""
+    return {
+        "spec": plan.spec.model_dump(),
+        "reading": plan.reading.to_json(),
+        "points": {name: vars(point) for name, point in unknown(home, plan).items()},
+        "plan": plan.keys,
+    }
+
+
+def progress(home: Home, plan: Plan, look: JobLook | None) -> Progress:
+    """How far a check is. `look`: its newest job, None before the first."""
+    found = (kept(folder(home), name) for name in plan.keys)
+    answers = tuple(answer for answer in found if answer is not None)
+    running = look is not None and look.is_live
+    trouble = "" if len(answers) == len(plan.points) else _trouble(look)
+    return Progress(plan.point, answers, len(plan.points), running, trouble)
+
+
+def _trouble(look: JobLook | None) -> str:
+    """Why a job found no more answers; empty where none has ended early."""
+    if look is None or look.end is None or look.state == "finished":
+        return ""
+    return look.end.reason if look.state == "cancelled" else _last_words(look.job)
+
+
+def _last_words(job: JobDir) -> str:
+    """What a compiler that broke down said last, or what that means."""
+    lines = [line for line in job.log_tail().splitlines() if line.strip()]
+    last = lines[-1] if lines else "no message"
+    return f"the compiler's process ended early: {advice(last) or last[:300]}"
+
+
+def kept(answers: Path, name: str) -> StepEstimate | None:
     """An answer from before; None where there is none that this version can read."""
     try:
-        return report.from_json(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+        return report.from_json(json.loads((answers / f"{name}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def keep(folder: Path, name: str, answer: StepEstimate) -> None:
+def keep(answers: Path, name: str, answer: StepEstimate) -> None:
     """Keeps an answer for the next who asks."""
-    write_json(folder / f"{name}.json", report.to_json(answer))
+    write_json(answers / f"{name}.json", report.to_json(answer))
 
 
 def document(plan: Plan, progress: Progress) -> dict[str, Any]:

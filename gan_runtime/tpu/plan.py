@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,11 @@ class Plan:
     def images(self) -> int:
         """Rows of one epoch."""
         return self.reading.rows
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The names of the answers, in the order of the points."""
+        return [key(self, point) for point in self.points]
 
     def steps_per_epoch(self, point: Point) -> int:
         """Steps of one epoch with the batch of a point."""

@@ -8,8 +8,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.surface import snapshots
-from gan_runtime.training import advice, alarms, checkpoints, finite
+from gan_runtime.training import advice, alarms, checkpoints, finite, snapshots
 from gan_runtime.training.alarms import Alarm
 
 MOST_ROLL_BACKS = 3  # in one attempt; a run that fails four times in a row needs a person

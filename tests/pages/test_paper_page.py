@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.studies.design import StudyDesign
-from gan_runtime.surface import runner
 from tests.pages.test_pages import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
 from tests.surface.hand_made import keep_three, surface
@@ -34,8 +36,12 @@ def at() -> At:
 @pytest.fixture
 def studies(home: Home, host: Host, at: At) -> None:
     """Batch 64 and 512, XLA off and jit, twice each. Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s."""
-    batches = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host)
-    compiled = commands.submit_study(home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host)
+    batches = commands.submit_study(
+        home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host, asker="a test"
+    )
+    compiled = commands.submit_study(
+        home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host, asker="a test"
+    )
     for number, run in enumerate(batches):
         train(run, at, 100.0 * number, 4.0 if number % 2 == 0 else 3.0)
     for number, run in enumerate(compiled):
@@ -170,25 +176,24 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
 
 
 @pytest.fixture
-def _held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
     """Jobs that stand still from their start: none ends before a test has pressed Stop."""
-    begin, held = runner.start, []
+    begin = desk.start
 
-    def start_and_hold(run: RunDir) -> None:
-        job = begin(run)
-        assert job is not None
-        job.send_signal(signal.SIGSTOP)
-        held.append(job)
+    def start_and_hold(job: JobDir) -> None:
+        begin(job)
+        desk.signal_group(job, signal.SIGSTOP)
 
-    monkeypatch.setattr(runner, "start", start_and_hold)
+    monkeypatch.setattr(desk, "start", start_and_hold)
     yield
-    for job in held:
-        job.kill()
-        job.wait()
+    for job in desk.job_dirs(home):
+        desk.signal_group(job, signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("_held")
-def test_the_loss_surface_of_a_run_is_computed_at_a_press(show: Show, trained: Callable[..., RunDir]) -> None:
+def test_the_loss_surface_of_a_run_is_computed_at_a_press(
+    show: Show, trained: Callable[..., RunDir], home: Home, wait_until: Callable[..., Any]
+) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
     keep_three(run)
     app = show("paper")
@@ -196,7 +201,12 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(show: Show, trained: C
     assert not app.exception
     assert "This goes on when the page is closed." in app.get("progress")[0].proto.text
     app.button(key="paper.11.stop").click().run()
-    assert "No surface was computed: stopped on request." in [warning.value for warning in app.warning]
+    assert "stopping …" in texts(app)
+    [job] = desk.job_dirs(home)
+    desk.signal_group(job, signal.SIGCONT)
+    wait_until(lambda: job.process() is None, "the job ends")
+    said = "No surface was computed: cancelled on request; nothing of it was kept."
+    assert said in [warning.value for warning in app.run().warning]
 
 
 def test_without_kept_weights_the_page_says_how_to_keep_them(

@@ -34,7 +34,9 @@ def at() -> At:
 @pytest.fixture
 def study(home: Home, host: Host, at: At) -> list[RunDir]:
     """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an epoch instead of 4 s."""
-    runs = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host)
+    runs = commands.submit_study(
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host, asker="a test"
+    )
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     return runs
@@ -86,7 +88,7 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
 
 
 def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: Home, host: Host) -> None:
-    commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"]), host)
+    commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"]), host, asker="a test")
     app = show("studies")
     assert "0 of 2 runs are finished" in str([item.proto for item in app.get("progress")])
     app.button(key="study.stop").click().run()
@@ -96,7 +98,7 @@ def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: 
 
 
 def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Host) -> None:
-    commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+    commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test")
     text = texts(show("home"))
     assert "Queue (1)" in text
     assert "1. Study: Batch size · 4 of its 4 runs wait · next batch 64 seed 1" in text
@@ -139,7 +141,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     design = StudyDesign.parse("batch_size", {**BASE, "epochs": 1}, ["64", "128"])
-    runs = commands.submit_study(home, design, host)
+    runs = commands.submit_study(home, design, host, asker="a test")
     train(runs[0], at, 0.0, 4.0, epochs=1)
     assert "Time per epoch: not measured yet." in texts(show("studies"))
     train(runs[1], at, 100.0, 4.0, epochs=1)
@@ -150,7 +152,9 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
 
 
 def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home, host: Host, at: At) -> None:
-    runs = commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+    runs = commands.submit_study(
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test"
+    )
     for number, run in enumerate(runs):
         record = json.loads(run.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
         record["study"] |= {"variant": f"{HOSTILE} {number % 2}", "title": HOSTILE}
@@ -170,7 +174,7 @@ def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
 ) -> None:
     """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and that of their ratios 2.5 %."""
     for number, run in enumerate(
-        commands.submit_study(home, StudyDesign.parse("seed", BASE, ["1", "2"]), host)
+        commands.submit_study(home, StudyDesign.parse("seed", BASE, ["1", "2"]), host, asker="a test")
     ):
         train(run, at, 100.0 * number, 4.0 + 0.1 * number)
     text = texts(show("studies"))

@@ -16,11 +16,11 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Sample, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
+from gan_runtime.runtime.rebuild import rebuild
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
-from gan_runtime.store.rebuild import rebuild
 from gan_runtime.store.store import Store
 from tests.small_pictures import png
 
@@ -155,7 +155,7 @@ def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) 
         RunStateError,
         match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\.",
     ):
-        commands.stop(bad)
+        commands.stop(bad, asker="a test")
 
 
 def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> None:
@@ -394,7 +394,7 @@ def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
         {"kind": "status", "status": "starting", "reason": "by hand", "at": "2026-01-01T12:00:07"},
     )
     assert commands.latest_status(good).status == "starting"
-    commands.stop(good)
+    commands.stop(good, asker="a test")
     assert (
         str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0])
         == "2026-01-01 12:00:07+00:00"

@@ -182,10 +182,11 @@ def steps(store: Store) -> list[tuple[Any, ...]]:
 
 
 def test_every_table_is_checked_here(store: Store) -> None:
+    """Those of runs; test_job_rows.py checks that of jobs."""
     found = store.rows(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' ORDER BY table_name"
     )
-    assert [name for (name,) in found] == sorted([*TABLES, "set_aside", "version"])
+    assert [name for (name,) in found] == sorted([*TABLES, "jobs", "set_aside", "version"])
 
 
 def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new_run: NewRun) -> None:

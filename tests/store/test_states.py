@@ -79,5 +79,5 @@ def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
     found = queries.run(memory.from_journals(home), run.run_id)
     assert (found.status, found.replicas, found.workers, found.color) == ("lost", 2, 1, 2)
     assert commands.latest_status(run).status == "lost"
-    commands.resume(run)
+    commands.resume(run, asker="a test")
     assert queries.run(memory.from_journals(home), run.run_id).attempt == 2

@@ -15,7 +15,7 @@ from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.runtime import commands, run_requests
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
@@ -34,7 +34,9 @@ def store() -> Store:
 @pytest.fixture
 def study(home: Home, host: Host) -> list[RunDir]:
     """Queued: batch 64, batch 128, batch 64, batch 128."""
-    return commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+    return commands.submit_study(
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test"
+    )
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
 def test_a_study_that_this_host_cannot_train_in_full_queues_nothing(home: Home, host: Host) -> None:
     design = StudyDesign.parse("precision", {**BASE, "accelerator": "gpu"})
     with pytest.raises(AcceleratorError):
-        commands.submit_study(home, design, host)
+        commands.submit_study(home, design, host, asker="a test")
     assert home.run_dirs() == []
 
 
@@ -93,7 +95,7 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
     files_end_at: Callable[[int], AbstractContextManager[None]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, made = commands._queue, []
+    real, made = run_requests._queue, []
 
     def fills_up(*given: object) -> RunDir:
         if len(made) == 2:
@@ -102,9 +104,11 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
         made.append(real(*given))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(commands, "_queue", fills_up)
+    monkeypatch.setattr(run_requests, "_queue", fills_up)
     with pytest.raises(HomeError, match="look after its disk"):
-        commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host)
+        commands.submit_study(
+            home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test"
+        )
     assert len(made) == 2
     assert home.run_dirs() == []
 
@@ -112,11 +116,11 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
 def test_a_whole_study_moves_in_the_queue(
     home: Home, host: Host, study: list[RunDir], store: Store, take_in: Callable[[], None]
 ) -> None:
-    single = commands.submit(home, RunSpec.parse(BASE), host)
-    commands.swap_in_queue(study, [single])
+    single = commands.submit(home, RunSpec.parse(BASE), host, asker="a test")
+    commands.swap_in_queue(study, [single], asker="a test")
     take_in()
     assert [row.run_id for row in queries.queue(store)] == [single.run_id, *(run.run_id for run in study)]
-    commands.swap_in_queue([single], study)
+    commands.swap_in_queue([single], study, asker="a test")
     take_in()
     assert [row.run_id for row in queries.queue(store)] == [*(run.run_id for run in study), single.run_id]
 

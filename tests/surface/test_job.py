@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from gan_runtime import processes
 from gan_runtime.errors import RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.runtime import commands, surface_requests
 from gan_runtime.store import memory, queries
-from gan_runtime.surface import runner, snapshots
-from gan_runtime.surface.progress import SurfaceProgress
+from gan_runtime.training import snapshots
 from tests.commands_in_processes import Start, starting
 from tests.surface.hand_made import ended
 
@@ -61,38 +59,35 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, 
     assert 0.0 < discriminator.path_loss[-1] < 16.0
     assert np.isfinite(generator.loss).all()
     assert np.ptp(generator.loss) > 0.0
-    assert json.loads((tmp_path / "runs" / "run-0001" / "surface.json").read_text())["reason"] == ""
+    [job] = store.rows("SELECT kind, state, asked_by, run_id, message FROM jobs")
+    assert job == ("compute_surface", "finished", "command line", "run-0001", "done")
+    assert queries.events(store, "run-0001")["message"].iloc[-1] == "compute-surface-0001 is finished: done"
 
 
-def test_a_run_without_snapshots_is_refused_in_words(new_run: Callable[..., RunDir]) -> None:
+def test_a_run_without_snapshots_is_refused_in_words(home: Home, new_run: Callable[..., RunDir]) -> None:
     run = new_run("quick-0001")
     with pytest.raises(RunStateError, match="is queued: its loss surface can be computed once it has ended"):
-        runner.start(run)
+        commands.compute_surfaces(home, run.run_id, asker="a test")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
     with pytest.raises(RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"):
-        runner.start(run)
-    assert not run.surface_file.exists()
+        commands.compute_surfaces(home, run.run_id, asker="a test")
+    assert not home.jobs.exists()
 
 
-def test_a_job_that_was_killed_is_told_as_failed(new_run: Callable[..., RunDir]) -> None:
+def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cancelled(
+    home: Home, new_run: Callable[..., RunDir], wait_until: Callable[..., Any]
+) -> None:
     run = ended(new_run("quick-0001"))
-    job = runner.start(run)
-    assert job is not None
-    job.kill()
-    job.wait()
-    known = SurfaceProgress.read(run)
-    assert known is not None
-    assert (known.ended, known.reason) == (True, "the process was ended before it was done; start it again.")
+    job = commands.compute_surfaces(home, run.run_id, asker="a test")
+    with pytest.raises(RunStateError, match="surfaces of run quick-0001 are being computed already"):
+        commands.compute_surfaces(home, run.run_id, asker="another")
+    commands.cancel_job(home, job.job_id, asker="a test")
+
+    def ended_as() -> tuple[str, str] | None:
+        look = surface_requests.newest_surface_job(home, run.run_id)
+        return (look.state, look.end.reason) if look is not None and look.end is not None else None
+
+    wait_until(ended_as, "the job ends")
+    assert ended_as() == ("cancelled", "cancelled on request; nothing of it was kept.")
+    assert not run.surface_journal.exists()
     assert commands.latest_status(run).status == "finished"
-
-
-def test_stopping_a_job_ends_its_process(new_run: Callable[..., RunDir]) -> None:
-    run = ended(new_run("quick-0001"))
-    job = runner.start(run)
-    assert job is not None
-    assert runner.start(run) is None  # one is enough
-    runner.stop(run)
-    known = SurfaceProgress.read(run)
-    assert known is not None
-    assert known.reason == "stopped on request."
-    assert processes.alive(known.pid, known.started) is None

@@ -1,17 +1,20 @@
-"""A compile check with the real TPU compiler, in its child process."""
+"""A compile check with the real TPU compiler, in the process of its job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.home import Home
+from gan_runtime.jobs.kinds import COMPILE_ONLY, KINDS
+from gan_runtime.runtime import commands, tpu_requests
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.check import Check, Progress
+from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.report import StepEstimate
 from tests.tpu.examples import keep_all
 
@@ -24,9 +27,10 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
     """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
 
     def to_its_end(topology: str, sweep: bool = False, **options: object) -> Progress:
-        check = Check(home, planning.make({**SMALL, **options}, topology, sweep)).start()
-        wait_until(lambda: not check.progress().running, "the end of the check")
-        return check.progress()
+        plan = planning.make({**SMALL, **options}, topology, sweep)
+        commands.check_on_tpu(home, plan, asker="a test")
+        wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the check")
+        return tpu_requests.progress(home, plan)
 
     return to_its_end
 
@@ -64,36 +68,39 @@ def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
 
 
 @compiles
-def test_a_cancelled_check_ends_at_once_and_says_so(home: Home) -> None:
-    check = Check(home, planning.make(SMALL, "v3:2x2")).start()
-    assert check.progress().running
-    check.cancel()
-    progress = check.progress()
-    assert (progress.running, progress.trouble) == (False, "cancelled; what was compiled by then is kept.")
-    assert [path.suffix for path in (home.path / checks.FOLDER).iterdir()] == [".json"] * len(
-        progress.answers
+def test_a_cancelled_check_is_killed_at_once_and_says_so(home: Home, wait_until: Callable[..., Any]) -> None:
+    plan = planning.make(SMALL, "v3:2x2")
+    job = commands.check_on_tpu(home, plan, asker="a test")
+    assert job is not None
+    assert tpu_requests.progress(home, plan).running
+    commands.cancel_job(home, job.job_id, asker="a test")
+    wait_until(
+        lambda: not tpu_requests.progress(home, plan).running, "the check ends, with no owner to see to it"
     )
+    said = "cancelled on request; what was compiled by then is kept."
+    assert tpu_requests.progress(home, plan).trouble == said
 
 
 def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
-    progress = Check(home, plan).start().progress()
+    assert commands.check_on_tpu(home, plan, asker="a test") is None
+    progress = tpu_requests.progress(home, plan)
     assert (len(progress.answers), progress.running, progress.trouble) == (len(plan.points), False, "")
 
 
 def test_without_the_compiler_a_new_check_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     with pytest.raises(AcceleratorError, match="libtpu is not installed here"):
-        Check(home, planning.make(SMALL, "v3:2x2")).start()
+        commands.check_on_tpu(home, planning.make(SMALL, "v3:2x2"), asker="a test")
 
 
 def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: Home) -> None:
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     (home.path / checks.FOLDER / f"{planning.key(plan, plan.point)}.json").unlink()
-    progress = Check(home, plan).progress()
+    progress = tpu_requests.progress(home, plan)
     assert (len(progress.answers), progress.first) == (len(plan.points) - 1, None)
 
 
@@ -102,14 +109,18 @@ def test_a_torn_answer_counts_as_none(home: Home) -> None:
     keep_all(home, plan)
     (kept,) = (home.path / checks.FOLDER).iterdir()
     kept.write_text('{"point": ')
-    assert Check(home, plan).progress().answers == ()
+    assert tpu_requests.progress(home, plan).answers == ()
 
 
-def test_a_child_that_dies_is_told_with_its_last_line(
+def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
     home: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "")
-    monkeypatch.setitem(checks.ENVIRONMENT, "KERAS_BACKEND", "nonsense")
-    check = Check(home, planning.make(SMALL, "v3:2x2", sweep=False)).start()
-    wait_until(lambda: not check.progress().running, "the end of the child")
-    assert "the compiler's process ended with 1" in Check.progress(check).trouble
+    broken = {**COMPILE_ONLY, "KERAS_BACKEND": "nonsense"}
+    monkeypatch.setitem(KINDS, tpu_requests.CHECK, replace(KINDS[tpu_requests.CHECK], environment=broken))
+    plan = planning.make(SMALL, "v3:2x2", sweep=False)
+    commands.check_on_tpu(home, plan, asker="a test")
+    wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the job")
+    trouble = tpu_requests.progress(home, plan).trouble
+    assert trouble.startswith("the compiler's process ended early: ")
+    assert "nonsense" in trouble

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gan_runtime.surface import snapshots
+from gan_runtime.training import snapshots
 
 STATE = {
     "generator/dense/kernel": np.full((2, 3), 1.0 / 3.0, np.float32),

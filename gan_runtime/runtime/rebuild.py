@@ -27,6 +27,7 @@ VIEWS = (
     "memory",
     "phases",
     "kernels",
+    "jobs",
     "events",
 )
 

@@ -8,10 +8,9 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, panels, widgets
+from dashboard import actions, panels, widgets, words
+from dashboard.paper import descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
-from dashboard.paper import loss_words, verdicts
-from dashboard.surface import charts as surface_charts
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
@@ -44,7 +43,7 @@ def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
         with column:
             widgets.steady_chart(
                 partial(_map, one, known),
-                surface_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
+                descent_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
                 f"paper.11.{run_id}.{one.network}.{len(one.x)}",
             )
     st.caption(
@@ -55,9 +54,9 @@ def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
 
 
 def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart:
-    return surface_charts.descent(
-        surface_charts.surface_cells(one.x, one.y, one.loss),
-        surface_charts.contour_lines(one.x, one.y, one.loss),
+    return descent_charts.descent(
+        descent_charts.surface_cells(one.x, one.y, one.loss),
+        descent_charts.contour_lines(one.x, one.y, one.loss),
         path,
         title=known.network(one.network).title,
         subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",
@@ -67,31 +66,32 @@ def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart
 
 def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
     """A button, or how far the job is while it runs."""
-    known = runtime.descent_progress(run_id)
-    if known is not None and not known.ended:
+    look = runtime.surface_job(run_id)
+    if look is not None and look.is_live:
         st.fragment(_progress, run_every=SECONDS)(runtime, run_id)
         return
-    if known is not None and known.reason:
-        st.warning(f"No surface was computed: {known.reason}", icon=":material/warning:")
+    if look is not None and look.end is not None and look.state != "finished":
+        st.warning(f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:")
     label = "Compute it again" if drawn else "Compute the loss surface"
-    if runtime.can_draw_descent(run_id) and st.button(
-        label, icon=":material/landscape:", key="paper.11.start"
+    if (
+        runtime.can_compute_surfaces(run_id)
+        and st.button(label, icon=":material/landscape:", key="paper.11.start")
+        and actions.attempt(lambda: runtime.compute_surfaces(run_id)) is not None
     ):
-        actions.attempt(lambda: runtime.draw_descent(run_id))
         st.rerun()
 
 
 def _progress(runtime: Runtime, run_id: str) -> None:
-    known = runtime.descent_progress(run_id)
-    if known is None or known.ended:
+    look = runtime.surface_job(run_id)
+    if look is None or not look.is_live:
         runtime.refresh()
         st.rerun()
         return
+    known = look.progress
     text = f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"
-    st.progress(
-        known.done / known.total if known.total else 0.0,
-        text=f"{text}. This goes on when the page is closed.",
-    )
-    if st.button("Stop", key="paper.11.stop"):
-        runtime.stop_descent(run_id)
+    st.progress(known.share, text=f"{text}. This goes on when the page is closed.")
+    if look.job.stop_file.exists():
+        st.caption("stopping …")
+    elif st.button("Stop", key="paper.11.stop"):
+        actions.attempt(lambda: runtime.cancel_job(look.job.job_id))
         st.rerun()

@@ -1,1 +1,0 @@
-"""Loss surfaces, drawn on Paper."""

@@ -1,0 +1,11 @@
+"""What may be asked of every background job. Part of `commands`."""
+
+from __future__ import annotations
+
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+
+
+def cancel_job(home: Home, job_id: str, *, asker: str) -> None:
+    """Asks a waiting or running job to end. Raises JobError when there is none, or it has ended."""
+    desk.cancel(desk.job_dir(home, job_id), asker)

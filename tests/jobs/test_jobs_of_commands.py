@@ -1,0 +1,44 @@
+"""Commands of the command line whose work is a job: everybody sees it, Ctrl-C cancels it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from typer.testing import CliRunner
+
+from gan_runtime.cli.app import app
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+
+
+def test_ctrl_c_cancels_the_job_of_a_preparation(counting: Home, wait_until: Callable[..., Any]) -> None:
+    (counting.path / "counts").touch()  # the preparation then waits
+    seen: list[tuple[str, str, str]] = []
+
+    def press_ctrl_c() -> None:
+        looks = wait_until(
+            lambda: [look for look in desk.looks(counting) if look.progress.sentence == "counts"],
+            "the job works",
+        )
+        seen.extend((look.asked.kind, look.asked.asker, look.state) for look in looks)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    person = threading.Thread(target=press_ctrl_c)
+    person.start()
+    ended = CliRunner().invoke(app, ["data", "prepare", "mnist", "--home", str(counting.path)])
+    person.join()
+    assert seen == [("prepare_data", "command line", "running")]
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (1, "", "cancelled: nothing of it was kept.\n")
+    [job] = desk.looks(counting)
+    assert job.state == "cancelled"
+    assert not job.job.work.exists()
+
+
+def test_a_preparation_that_fails_is_one_sentence(counting: Home) -> None:
+    refused = CliRunner().invoke(app, ["data", "prepare", "mnist", "--home", str(counting.path)])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == "there is nothing to count: give it something.\n"

@@ -1,0 +1,91 @@
+"""Background jobs in the store: a row for each that has a folder, and its end as an event."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from gan_runtime.home import Home
+from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import memory, queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+At = Callable[[float], datetime]
+Row = tuple[object, ...]
+
+
+@pytest.fixture
+def new_job(home: Home, at: At) -> Callable[..., JobDir]:
+    """`new_job("count-0001", 5.0, run_id="quick-0001")` was asked for 5 s after noon, and nobody has started it."""
+
+    def make(job_id: str, seconds: float, **options: object) -> JobDir:
+        job = JobDir(home.jobs / job_id)
+        job.path.mkdir(parents=True)
+        job.write_asked(
+            Asked(kind=job_id.rpartition("-")[0], options=options, asker="a test", at=at(seconds))
+        )
+        return job
+
+    return make
+
+
+@pytest.fixture
+def ingestor(home: Home) -> Ingestor:
+    """Of the home, into a store in memory, by a clock that stands still: each look finds what is new."""
+    return Ingestor(home, Store(), clock=lambda: 0.0)
+
+
+def jobs(ingestor: Ingestor) -> list[Row]:
+    ingestor.catch_up_news()
+    columns = "job_id, kind, state, asked_by, run_id, ended_at, message"
+    return ingestor._store.rows(f"SELECT {columns} FROM jobs ORDER BY job_id")
+
+
+def test_a_job_has_a_row_from_the_asking_to_its_end(
+    ingestor: Ingestor, new_job: Callable[..., JobDir], at: At
+) -> None:
+    job = new_job("count-0001", 0.0)
+    assert jobs(ingestor) == [("count-0001", "count", "waiting", "a test", None, None, "")]
+    assert ingestor.catch_up_news() == 0
+    job.write_end(End(state="failed", reason="there is nothing to count.", at=at(9)))
+    failed = ("count-0001", "count", "failed", "a test", None, at(9), "there is nothing to count.")
+    assert jobs(ingestor) == [failed]
+    shutil.rmtree(job.path)
+    assert jobs(ingestor) == []
+
+
+def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
+    home: Home, new_run: Callable[..., RunDir], new_job: Callable[..., JobDir], at: At
+) -> None:
+    new_run("quick-0001")
+    new_job("compute-surface-0001", 1.0, run_id="quick-0001").write_end(
+        End(state="lost", reason="its process was ended.", at=at(9))
+    )
+    new_job("prepare-data-0002", 2.0).write_end(End(state="finished", reason="done", at=at(8)))
+    new_job("compute-surface-0003", 3.0, run_id="quick-0007").write_end(End(state="finished", reason="done"))
+    store = memory.from_journals(home)
+    columns = "run_id, attempt, logged_at, level, message"
+    assert store.rows(f"SELECT {columns} FROM events WHERE kind = 'job' ORDER BY logged_at") == [
+        (None, None, at(8), "info", "prepare-data-0002 is finished: done"),
+        ("quick-0001", 1, at(9), "error", "compute-surface-0001 is lost: its process was ended."),
+    ]
+    assert list(queries.events(store, "quick-0001")["kind"]) == ["queued", "job"]
+
+
+def test_an_owner_goes_on_with_the_rows_of_the_one_before_and_a_store_made_anew_has_the_same(
+    home: Home, new_job: Callable[..., JobDir], at: At
+) -> None:
+    store = Store()
+    new_job("count-0001", 0.0).write_end(End(state="finished", reason="done", at=at(1)))
+    waits = new_job("count-0002", 2.0)
+    Ingestor(home, store).catch_up()
+    waits.write_end(End(state="cancelled", reason="cancelled on request.", at=at(3)))
+    Ingestor(home, store).catch_up()
+    rows = store.rows("SELECT * FROM jobs ORDER BY job_id")
+    assert [(row[0], row[2]) for row in rows] == [("count-0001", "finished"), ("count-0002", "cancelled")]
+    assert memory.from_journals(home, []).rows("SELECT * FROM jobs ORDER BY job_id") == rows
