@@ -54,6 +54,7 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
         ((28, 28), 1, 64, (5, 5), (2, 2), "same"),  # D's first layer
         ((14, 14), 64, 128, (5, 5), (2, 2), "same"),  # D's second layer
         ((7, 7), 32, 16, (5, 5), (1, 1), "same"),
+        ((32, 32), 16, 16, (5, 5), (2, 2), "same"),  # more pixels than are worth exchanging
         ((9, 9), 16, 24, (3, 3), (2, 2), "same"),  # an odd size
         ((8, 8), 16, 16, (4, 4), (2, 2), "same"),  # an even kernel
         ((5, 5), 3, 2, (3, 3), (1, 1), "same"),  # fewer channels than are worth exchanging
@@ -104,6 +105,23 @@ def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
         )
 
     assert_same(of(FAST), of(PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "is_exchanged"),
+    [(14, 64, True), (16, 16, True), (18, 16, False), (64, 64, False), (16, 15, False)],
+)
+def test_a_filter_gradient_is_exchanged_where_that_is_faster(
+    size: int, channels: int, is_exchanged: bool
+) -> None:
+    images, upstream = random(2, size, size, channels), random(2, size // 2, size // 2, 16)
+
+    @tf.function
+    def gradient() -> tf.Tensor:
+        return tf_kernels.filter_gradient(images, upstream, tf.zeros([5, 5, channels, 16]), (2, 2), "same")
+
+    kinds = {operation.type for operation in gradient.get_concrete_function().graph.get_operations()}
+    assert ("Conv2DBackpropFilter" in kinds, "Conv2D" in kinds) == (not is_exchanged, is_exchanged)
 
 
 @pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64)])
