@@ -69,11 +69,11 @@ def _run(names: dict[str, str]) -> str:
 def _form(runtime: Runtime, run_id: str) -> Wanted:
     checkpoint = _checkpoint(runtime.checkpoints_of(run_id), run_id)
     label = _class(runtime, run_id)
-    count = st.segmented_control("Images", COUNTS, default=Wanted.count, required=True, key="generate.count")
+    count = st.selectbox("Images", COUNTS, COUNTS.index(Wanted.count), key="generate.count", width=110)
     seed = st.number_input(
         "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="The same seed gives the same images."
     )
-    return Wanted(run_id, int(count or Wanted.count), int(seed), label, checkpoint)
+    return Wanted(run_id, count, int(seed), label, checkpoint)
 
 
 def _checkpoint(there: dict[Which, int], run_id: str) -> Which:

@@ -11,6 +11,7 @@ from gan_runtime.pictures.sheet import GAP, INSET, LINE, Room
 
 WIDEST_NAME = 120
 MARGIN = 6  # between a name and its images
+BETWEEN = 8  # between two classes where one has several rows
 
 
 def labelled_grid(
@@ -43,15 +44,16 @@ def _drawn(rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...], ro
     names = [sheet.fitted(name, WIDEST_NAME) for name, _ in rows]
     margin = INSET + max(map(sheet.length, names)) + MARGIN
     lines = [min(-(-len(images) // columns), room.lines) for _, images in rows]
-    size = margin + columns * (width + GAP) - GAP, sum(lines) * (cell + GAP) - GAP
-    picture = sheet.canvas(*size, channels)
-    tops = [sum(lines[:row]) * (cell + GAP) for row in range(len(rows))]
+    between = BETWEEN if max(lines) > 1 else 0
+    tops = [sum(lines[:row]) * (cell + GAP) + row * between for row in range(len(rows))]
+    below = tops[-1] + lines[-1] * (cell + GAP) - GAP
+    picture = sheet.canvas(margin + columns * (width + GAP) - GAP, below, channels)
     for name, (_, images), top, own in zip(names, rows, tops, lines, strict=True):
         sheet.write(picture, INSET, top + cell // 2, name)
         for place, image in enumerate(images[: own * columns]):
             left = margin + place % columns * (width + GAP)
-            below = place // columns * (cell + GAP)
-            picture.paste(sheet.image(image), (left, top + below + (cell - height) // 2))
+            line = place // columns * (cell + GAP)
+            picture.paste(sheet.image(image), (left, top + line + (cell - height) // 2))
     return picture
 
 

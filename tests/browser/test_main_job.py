@@ -159,6 +159,16 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     )  # two losses, a result, the options
     expect(page.get_by_text("What differs")).to_be_visible()
     expect(page.get_by_test_id("stImage")).to_have_count(2)
+
+    # The networks of a run that has ended make more images, and the page shows them by itself.
+    page.goto(f"{dashboard.address}/samples?runs={other}")
+    settled(page)
+    fill(page, "spinbutton", "Seed", "5")
+    page.get_by_role("button", name="Generate", exact=True).click()
+    expect(page.get_by_text("This goes on when the page is closed.")).to_be_visible()
+    made = f"64 images of {other}, seed 5, by its newest checkpoint"
+    expect(page.get_by_text(made)).to_be_visible(timeout=120_000)
+    expect(page.get_by_test_id("stImage")).to_have_count(2)
     page.close()
 
 

@@ -80,7 +80,7 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
     trained("quick-0003", seconds=20)
     app = show("samples", runs="quick-0001")
     assert not app.exception
-    assert [box.label for box in app.selectbox] == []
+    assert [box.label for box in app.selectbox] == ["Images"]
     app = show("samples", runs="quick-0001,quick-0002,quick-0003")
     assert offered(app, "generate.run") == ["quick-0001", "quick-0002"]
     app.selectbox(key="generate.run").set_value("quick-0002").run()
@@ -101,7 +101,7 @@ def test_a_damaged_checkpoint_is_told_by_the_job_that_the_button_starts(
         path.write_bytes(b"torn")
     app = show("samples", runs="quick-0001")
     app.selectbox(key="generate.class.quick-0001").set_value("7")
-    app.segmented_control(key="generate.count").set_value(16)
+    app.selectbox(key="generate.count").set_value(16)
     app.number_input(key="generate.seed").set_value(3)
     button(app).click().run()
     assert not app.exception

@@ -62,11 +62,12 @@ def test_on_request_a_class_has_as_many_rows_as_its_images_take() -> None:
     images, labels = squares(*[0.0] * 9, *[1.0] * 17), np.asarray([0] * 9 + [1] * 17)
     picture = pictures.render("labelled_grid", (images, labels), ("cat", "dog"), pictures.whole(26))
     left = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
-    assert picture.size == (left + 8 * (SIDE + 2) - 2, 5 * (SIDE + 2) - 2)
-    firsts = [picture.getpixel((left + 8, 8 + 18 * row)) for row in range(5)]
-    seconds = [picture.getpixel((left + 26, 8 + 18 * row)) for row in range(5)]
+    assert picture.size == (left + 8 * (SIDE + 2) - 2, 5 * (SIDE + 2) - 2 + 8)
+    tops = [0, 18, 44, 62, 80]  # two rows of cats, and a little below them three of dogs
+    firsts = [picture.getpixel((left + 8, top + 8)) for top in tops]
+    seconds = [picture.getpixel((left + 26, top + 8)) for top in tops]
     assert (firsts, seconds) == ([128, 128, 255, 255, 255], [128, 0, 255, 255, 0])
-    assert [ink(picture, (0, 18 * row, left - 6, 18 * row + SIDE)) > 10 for row in range(5)] == [
+    assert [ink(picture, (0, top, left - 6, top + SIDE)) > 10 for top in tops] == [
         True,
         False,
         True,
