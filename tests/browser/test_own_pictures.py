@@ -1,14 +1,33 @@
-"""One's own pictures in a real browser: dropped, looked at, prepared; what cannot be used gets a sentence."""
+"""One's own pictures in a real browser: dropped, looked at, prepared, trained on class by class, watched, compared, resumed."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
+import psutil
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime.data import loading
 from gan_runtime.home import Home
+from gan_runtime.hosts import Host
 from gan_runtime.jobs import uploads
+from gan_runtime.records import journal
+from gan_runtime.records.journal import AttemptStart, EpochScores
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec, nesting
 from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.test_main_job import chart, fill
 from tests.own_pictures import zipped
+
+EACH, BATCH, EPOCHS = 40, 8, 6  # pictures of each of two classes
+STEPS = 2 * EACH // BATCH  # an epoch
+WATCHED = 2  # epochs before the trainer is killed
+SLOW_MS = 240_000  # a trainer that starts beside others
+BY_CLASS = "Scores of {} images, by class"
+CARD = "64 × 64 RGB · 2 classes: disks, squares"
 
 
 def drop(page: Page, name: str, content: bytes) -> None:
@@ -27,9 +46,8 @@ def take_back(page: Page, name: str) -> None:
     settled(page)
 
 
-def test_a_zip_is_dropped_looked_at_and_prepared(browser: Browser, dashboard: Dashboard) -> None:
-    home = Home(dashboard.home)
-    page = open_page(browser, f"{dashboard.address}/data")
+def refused(page: Page, home: Home) -> None:
+    """A broken .zip, and one whose file would land elsewhere: a sentence each, and nothing is kept."""
     drop(page, "broken.zip", b"no zip at all")
     (received,) = (home.jobs / uploads.FOLDER).glob("*/content")
     assert received.read_bytes() == b"no zip at all"  # on the disk, not in the memory of the dashboard
@@ -43,17 +61,106 @@ def test_a_zip_is_dropped_looked_at_and_prepared(browser: Browser, dashboard: Da
     expect(page.get_by_text("leads out of the folder, so nothing of it is read")).to_be_visible()
     take_back(page, "out.zip")
 
-    drop(page, "shapes.zip", zipped())
+
+def prepared(page: Page, home: Home) -> None:
+    drop(page, "shapes.zip", zipped(EACH))
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_test_id("stMetric").filter(has_text="Pictures")).to_contain_text("40")
+    expect(page.get_by_test_id("stMetric").filter(has_text="Pictures")).to_contain_text(str(2 * EACH))
     assert not home.data.exists()
     page.get_by_role("button", name="Prepare shapes").click()
-    expect(page.get_by_text("Data set shapes is ready: 40 pictures.")).to_be_visible()
-    expect(page.get_by_text("64 × 64 RGB · 2 classes: disks, squares")).to_be_visible()
-    assert loading.load("shapes", home).rows == 40
+    expect(page.get_by_text(f"Data set shapes is ready: {2 * EACH} pictures.")).to_be_visible()
+    expect(page.get_by_text(CARD)).to_be_visible()
+    assert loading.load("shapes", home).rows == 2 * EACH
 
+
+def launched(page: Page) -> str:
+    """Trains on the set from its card, on two simulated cores; returns the run's id. Labels are used as they are."""
+    page.get_by_role("button", name="Train on it").first.click()
+    expect(page.get_by_role("button", name="Start run")).to_be_visible()
+    settled(page)
+    fill(page, "textbox", "Replicas (devices)", "2")
+    fill(page, "textbox", "Global batch (images per step)", str(BATCH))
+    fill(page, "textbox", "Epochs (passes over the data)", str(EPOCHS))
+    page.get_by_text("rates 5e-4 / 5e-4").click()
+    fill(page, "textbox", "Width (channels)", "4")
+    expect(page.get_by_text("--set workload=dcgan --set dataset=shapes")).to_be_visible()
+    page.get_by_role("button", name="Start run").click()
+    expect(page).to_have_url(re.compile(r"/live\?run=quick-\d{4}"))
+    return page.url.rpartition("run=")[2]
+
+
+def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
+    """The trainer, which stands still once the first epochs are done: a fast machine would be at the end before the kill."""
+
+    def epochs() -> int:
+        return sum(isinstance(record, EpochScores) for record in journal.read_all(run.trainer_journal()))
+
+    wait_until(lambda: epochs() >= WATCHED, "the first epochs are done", SLOW_MS / 1_000)
+    identity = run.process()
+    assert identity is not None
+    trainer = psutil.Process(identity["pid"])
+    trainer.suspend()
+    return trainer
+
+
+def watched(page: Page, run_id: str) -> None:
+    """A row of pictures for each class, and each class's scores by its name."""
+    expect(page.get_by_text(re.compile(rf"After epoch [{WATCHED}-{EPOCHS}],"))).to_be_visible()
+    shown = f"Generated pictures, a row for each class of {run_id} after epoch"
+    expect(page.get_by_role("img", name=re.compile(shown))).to_be_visible()
+    for side in ("real", "generated"):
+        scores = chart(page, BY_CLASS.format(side))
+        expect(scores).to_contain_text("squares")
+        expect(scores.locator(".mark-symbol path").first).to_be_visible()
+
+
+def killed_and_resumed(page: Page, run: RunDir, trainer: psutil.Process) -> None:
+    trainer.kill()
+    expect(page.get_by_text("The trainer process is gone without a word")).to_be_visible()
+    page.get_by_role("button", name="Resume", exact=True).click()
+    expect(page.get_by_text(f"All {EPOCHS} epochs done ·")).to_be_visible(timeout=SLOW_MS)
+    records = journal.read_all(run.trainer_journal())
+    first, second = [record.resume_step for record in records if isinstance(record, AttemptStart)]
+    assert (first, second % STEPS, second >= STEPS) == (0, 0, True), "it went on from the end of an epoch"
+
+
+def compared(page: Page, dashboard: Dashboard, run: RunDir, other: str) -> None:
+    page.goto(f"{dashboard.address}/compare?runs={run.run_id},{other}")
+    settled(page)
+    expect(page.get_by_role("img", name=re.compile("a row for each class"))).to_have_count(2)
+    picker = page.get_by_role("combobox", name="More curves")
+    picker.fill("Scores of generated images: disks")
+    picker.press("Enter")
+    curve = page.get_by_test_id("stVegaLiteChart").filter(has=page.locator("canvas"))
+    expect(page.get_by_text("Scores of generated images: disks").first).to_be_visible()
+    expect(curve).to_have_count(5)  # two losses, a class, a result, the options
+    expect(page.get_by_text("What differs")).to_be_visible()
+
+
+def test_own_pictures_are_dropped_trained_on_by_class_killed_resumed_and_compared(
+    browser: Browser, dashboard: Dashboard, host: Host, wait_until: Callable[..., Any]
+) -> None:
+    home = Home(dashboard.home)
+    page = open_page(browser, f"{dashboard.address}/data")
+    refused(page, home)
+    prepared(page, home)
+    run = home.run_dir(launched(page))
+    trainer = held(run, wait_until)
+    watched(page, run.run_id)
+    killed_and_resumed(page, run, trainer)
+
+    alone = nesting.overlaid(run.spec().model_dump(), {"replicas": 1, "epochs": 2})
+    other = commands.submit(home, RunSpec.parse(alone), host).run_id
+    wait_until(
+        lambda: commands.latest_status(home.run_dir(other)).status == "finished",
+        "the other run ends",
+        SLOW_MS / 1_000,
+    )
+    compared(page, dashboard, run, other)
+
+    page.goto(f"{dashboard.address}/data")
     page.get_by_role("button", name="Remove", exact=True).click()
     page.get_by_role("button", name="Remove for good").click()
-    expect(page.get_by_text("64 × 64 RGB · 2 classes: disks, squares")).to_have_count(0)
+    expect(page.get_by_text(CARD)).to_have_count(0)
     assert not (home.data / "shapes").exists()
     page.close()
