@@ -71,7 +71,7 @@ def cancel(job: JobDir, asker: str) -> None:
         raise JobError(
             f"job {job.job_id} is {look.state} already: only a waiting or running job can be cancelled."
         )
-    job.stop_file.write_text(asker, encoding="utf-8")
+    job.request_stop(asker)
     kind = _kind(job)
     signal_group(job, signal.SIGKILL if kind is not None and kind.killed_at_once else signal.SIGTERM)
 

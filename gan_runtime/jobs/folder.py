@@ -26,7 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gan_runtime import processes
 from gan_runtime.jobs import kinds
 from gan_runtime.records.kinds import now
-from gan_runtime.records.rundir import log_tail, write_whole
+from gan_runtime.records.rundir import write_whole
+from gan_runtime.records.task_folder import TaskFolder
 
 EndState = Literal["finished", "failed", "cancelled", "lost"]
 State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]
@@ -94,25 +95,13 @@ class JobLook:
 
 
 @dataclass(frozen=True)
-class JobDir:
+class JobDir(TaskFolder):
     """Paths and small files of one job; the folder's name is the job's id."""
-
-    path: Path
 
     @property
     def job_id(self) -> str:
         """Such as prepare-data-0007."""
         return self.path.name
-
-    @property
-    def stop_file(self) -> Path:
-        """Exists from the moment someone asks the job to end."""
-        return self.path / "STOP"
-
-    @property
-    def log(self) -> Path:
-        """Everything the job printed."""
-        return self.path / "log.txt"
 
     @property
     def start_lock(self) -> Path:
@@ -154,7 +143,7 @@ class JobDir:
 
     def introduce(self, pid: int) -> None:
         """Makes known which process does the work: by whoever started it, and by itself."""
-        write_whole(self.path / "process.json", json.dumps(processes.identity(pid)) + "\n")
+        write_whole(self.process_file, json.dumps(processes.identity(pid)) + "\n")
 
     def started_at(self) -> datetime | None:
         """When its process began, by the clock of the host; None before that."""
@@ -196,10 +185,6 @@ class JobDir:
         except (OSError, StopIteration, ValidationError):
             return Progress()
 
-    def log_tail(self, lines: int = 200) -> str:
-        """The last lines of the log; empty before it has printed anything."""
-        return log_tail(self.log, lines)
-
     def look(self) -> JobLook | None:
         """The job as it is now; None for a folder that is no job."""
         asked = self.asked()
@@ -220,7 +205,7 @@ class JobDir:
         return End(state="lost", reason=kinds.lost(kind))
 
     def _introduced(self) -> _Identity | None:
-        return _read(self.path / "process.json", _Identity)
+        return _read(self.process_file, _Identity)
 
 
 def _read(path: Path, kind: type[_Record]) -> _Record | None:

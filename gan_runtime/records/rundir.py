@@ -23,16 +23,15 @@ from typing import Any
 
 from gan_runtime.errors import HomeError, JournalError
 from gan_runtime.records import introduction, journal
+from gan_runtime.records.task_folder import TaskFolder
 from gan_runtime.spec import RunSpec
 
 Stamp = tuple[int, int, int]  # inode, bytes, time of the last change in nanoseconds
 
 
 @dataclass(frozen=True)
-class RunDir:
+class RunDir(TaskFolder):
     """Paths and small files of one run; the folder's name is the run's id."""
-
-    path: Path
 
     @property
     def run_id(self) -> str:
@@ -54,24 +53,9 @@ class RunDir:
         """How several workers on this host ended."""
         return self.path / "journal-launcher.jsonl"
 
-    @property
-    def process_file(self) -> Path:
-        """Identity of the trainer process of the newest attempt."""
-        return self.path / "process.json"
-
     def worker_lock(self, rank: int = 0) -> Path:
         """Held by worker `rank` as long as it lives: one writer per journal."""
         return self.path / (f".worker-{rank}.lock" if rank else ".worker.lock")
-
-    @property
-    def stop_file(self) -> Path:
-        """Exists from the moment someone asks the run to stop."""
-        return self.path / "STOP"
-
-    @property
-    def log(self) -> Path:
-        """Everything the trainer printed."""
-        return self.path / "log.txt"
 
     @property
     def samples(self) -> Path:
@@ -138,14 +122,6 @@ class RunDir:
         """The options of the run."""
         return RunSpec.read(self.spec_path)
 
-    def log_tail(self, lines: int = 200) -> str:
-        """The last lines of the log; empty before the trainer has printed anything."""
-        return log_tail(self.log, lines)
-
-    def request_stop(self, asker: str) -> None:
-        """Asks the run to save and end, and says who asks; asking twice changes nothing."""
-        self.stop_file.write_text(asker, encoding="utf-8")
-
     def write_process(self, identity: dict[str, Any]) -> None:
         """Written whole or not at all: a reader never sees half a file."""
         write_json(self.process_file, identity)
@@ -161,16 +137,6 @@ class RunDir:
             return introduction.read(self.process_file.read_bytes())
         except OSError:
             return None
-
-
-def log_tail(log: Path, lines: int) -> str:
-    """The last lines of what a process printed; empty before it has printed anything."""
-    if not log.exists():
-        return ""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 64_000))
-        text = file.read().decode("utf-8", errors="replace")
-    return "\n".join(text.splitlines()[-lines:])
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

@@ -1,0 +1,43 @@
+"""The folder of a task that is a process of its own: what lies in that of a run and in that of a job alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_TAIL_BYTES = 64_000
+
+
+@dataclass(frozen=True)
+class TaskFolder:
+    """`path`: of the folder, whose name is the task's id."""
+
+    path: Path
+
+    @property
+    def process_file(self) -> Path:
+        """Identity of its process: pid and start time; of a run that of the newest attempt."""
+        return self.path / "process.json"
+
+    @property
+    def stop_file(self) -> Path:
+        """Exists from the moment someone asks the task to end, and says who."""
+        return self.path / "STOP"
+
+    @property
+    def log(self) -> Path:
+        """Everything that its process has printed."""
+        return self.path / "log.txt"
+
+    def request_stop(self, asker: str) -> None:
+        """Asks the task to end, and says who asks; asking twice changes nothing."""
+        self.stop_file.write_text(asker, encoding="utf-8")
+
+    def log_tail(self, lines: int = 200) -> str:
+        """The last lines of the log; empty before anything is printed."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
+            text = file.read().decode("utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
