@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY
+from gan_runtime.tpu import plan as planning
+from tests import guide
 
-PAGE = (REPOSITORY / "docs" / "adding-a-workload.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"```python\n# (\S+?)(?:, in WORKLOADS)?\n(.*?)```", re.DOTALL)
 OPTIONS = {"workload": "wgan_gp", "batch_size_global": 128, "epochs": 2, "accelerator": "cpu", "replicas": 2}
 LIVE = """
 import sys
@@ -36,18 +35,7 @@ def copy(tmp_path: Path) -> Path:
     root = tmp_path / "project"
     for folder in ("gan_runtime", "dashboard", "pages"):
         shutil.copytree(REPOSITORY / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    blocks = BLOCK.findall(PAGE)
-    assert [path for path, _ in blocks] == [
-        "gan_runtime/catalog/wgan_gp.py",
-        "gan_runtime/workloads/wgan_gp.py",
-        "gan_runtime/catalog/__init__.py",
-    ]
-    for path, code in blocks[:2]:
-        (root / path).write_text(code, encoding="utf-8")
-    catalog = root / blocks[2][0]
-    text = catalog.read_text(encoding="utf-8").replace("import dcgan, pairs", "import dcgan, pairs, wgan_gp")
-    opening = "WORKLOADS: dict[str, WorkloadEntry] = {\n"
-    catalog.write_text(text.replace(opening, opening + blocks[2][1]), encoding="utf-8")
+    guide.write_into(root)
     return root
 
 
@@ -68,6 +56,14 @@ def ask(root: Path, *words: str) -> str:
     return child.stdout
 
 
+def test_the_page_shows_an_entry_a_workload_and_a_line_of_the_catalog() -> None:
+    assert list(guide.BLOCKS) == [
+        "gan_runtime/catalog/wgan_gp.py",
+        "gan_runtime/workloads/wgan_gp.py",
+        "gan_runtime/catalog/__init__.py",
+    ]
+
+
 def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(copy: Path) -> None:
     options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
     for engine in ("tensorflow", "jax"):
@@ -81,3 +77,17 @@ def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_
         assert {"loss_generator", "loss_critic", "wasserstein"} <= set(values[0])
         live = ask(copy, "-c", LIVE, run)
         assert "Distance" in live, "the panel that the page declares"
+
+
+@pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
+def test_the_workload_of_the_page_compiles_for_a_tpu(copy: Path) -> None:
+    options = ["--set=workload=wgan_gp", "--set=dataset=digits", "--set=batch_size_global=128"]
+    said = json.loads(
+        ask(copy, "-m", "gan_runtime", "tpu-check", "--topology=v3:2x2", "--no-sweep", "--json", *options)
+    )
+    (answer,) = said["answers"]
+    assert (answer["refused"], answer["host_transfers"], said["trouble"]) == ("", [], "")
+    critic, generator = 784 * 64 + 64 + 64 + 1, 32 * 64 + 64 + 64 * 784 + 784
+    sent = 4 * (5 * critic + generator)  # float32 gradients of six phases
+    assert answer["exchange_bytes"] == pytest.approx(sent, rel=0.02)
+    assert any(one["layer"].startswith("critic ") for one in answer["dearest"])

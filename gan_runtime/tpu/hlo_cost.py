@@ -194,15 +194,17 @@ def _leaves_device(line: _Line) -> bool:
 def source_layer(op_name: str, networks: Sequence[str]) -> str:
     """The layer behind an operation, from JAX's path to it: "critic conv_1, backward"; "" where it names none of `networks`."""
     parts = op_name.split("/")
+    words = [re.split(r"[()]", part) for part in parts]  # of "transpose(jvp(critic))": transpose, jvp, critic
+    named = {word for words_of_part in words for word in words_of_part}
     for network in networks:
-        if f"optimizer_{network}" in op_name:
+        if f"optimizer_{network}" in named:
             return f"optimizer, {network}"
-    if "all_reduce_gradients" in op_name:
+    if "all_reduce_gradients" in named:
         return "exchange of gradients"
-    for index, part in enumerate(parts):
-        network = next((one for one in networks if part.rstrip(")").endswith(one)), "")
+    for index, words_of_part in enumerate(words):
+        network = next((name for name in networks if name in words_of_part), "")
         if network:
-            layer = next((one for one in parts[index + 1 :] if re.fullmatch(r"[a-z]+(_\d+)?", one)), "")
-            way = "backward" if "transpose(" in part else "forward"
+            layer = next((part for part in parts[index + 1 :] if re.fullmatch(r"[a-z]+(_\d+)?", part)), "")
+            way = "backward" if "transpose" in words_of_part else "forward"
             return f"{network} {layer}".strip() + f", {way}"
     return ""

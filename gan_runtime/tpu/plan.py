@@ -30,7 +30,7 @@ THERE = {
     "xla": "off",
 }  # what a check takes for granted
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = ("tpu", "workloads", "engines")  # what decides over a program and its reading
+CODE = ("catalog", "engines", "tpu", "workloads")  # what decides over a program and its reading
 # Options that change nothing about the program of a step.
 WITHOUT_EFFECT = frozenset(
     {

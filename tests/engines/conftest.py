@@ -6,31 +6,19 @@ TensorFlow is loaded when a test wants it: those of the JAX engine do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
-from gan_runtime.data.contract import DataSet, picture_set
-from gan_runtime.spec import RunSpec
-from gan_runtime.workloads.contract import Workload
+from tests import guide
+from tests.engines import small_engines
 from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import BATCH, MakeEngine, kept, random_images, side_of
-
-if TYPE_CHECKING:
-    from gan_runtime.engines.tf.distribute import TfEngine
+from tests.engines.small_engines import MakeEngine
 
 
 @pytest.fixture
 def new_group() -> Callable[[], None]:
-    """To be called before each strategy: strategies of one process otherwise share collective groups; a trainer has only one."""
-
-    import tensorflow as tf
-
-    def call() -> None:
-        tf.distribute.MirroredStrategy._collective_key_base += 100_000
-
-    return call
+    """See `small_engines.new_group`."""
+    return small_engines.new_group
 
 
 @pytest.fixture
@@ -51,27 +39,17 @@ def exchange(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def make(new_group: Callable[[], None]) -> MakeEngine:
-    """`make(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch. Or on other `data`."""
-    from gan_runtime.engines.tf.distribute import TfEngine
-    from gan_runtime.workloads import dcgan, mlp_gan
+def make() -> MakeEngine:
+    """See `small_engines.tf_engine`."""
+    return small_engines.tf_engine
 
-    def call(
-        replicas: int,
-        workload: Workload | None = None,
-        images: np.ndarray | None = None,
-        data: DataSet | None = None,
-        **options: Any,
-    ) -> TfEngine:
-        new_group()
-        chosen = workload or mlp_gan.WORKLOAD
-        named = {"workload": "dcgan"} if chosen is dcgan.WORKLOAD else {}
-        given_options = {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32"}
-        spec = RunSpec.parse({**given_options, **named, **options})
-        given = random_images(40, side_of(chosen)) if images is None else images
-        return kept(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
 
-    return call
+@pytest.fixture(scope="module")
+def with_the_guides(cores: int) -> Iterator[None]:  # noqa: ARG001
+    """The workload of docs/adding-a-workload.md is in the catalog of this process, as it is in the one with JAX."""
+    guide.take_in()
+    yield
+    guide.take_out()
 
 
 @pytest.fixture(scope="session")

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
 
+from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import rows
+from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.engines.step_plan import StepPlan
 from gan_runtime.fields import Field
 from gan_runtime.workloads.layers import ConditionalBatchNorm
 from tests.engines import layers_beside_keras as beside_keras
+from tests.engines.showers import random_showers
+from tests.engines.small_engines import Streamed
 
 KERNELS = {"cpu": jax_kernels.CpuKernels(None)}  # the plain ones are Keras' own
 VOLUME_AXES = 3
@@ -60,6 +66,19 @@ def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np
     """Shape of rows as they lie in a device's memory, and the rows that come back from there."""
     lying = jnp.asarray(rows.laid(field, stored))
     return lying.shape, np.asarray(rows.lifted(field, lying))
+
+
+def read_by(process: int, processes: int, first_step: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows that one of several processes reads of a set that is streamed, and those of the steps' whole batches.
+
+    int (steps, batches, share of the batch) and (steps, batches, batch): two batches of eight a step.
+    """
+    data, order = Streamed(random_showers(40)), RowOrder(1, StepPlan(2, 8, rows=40, updates={}))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
+    with mock.patch.multiple(jax, process_count=lambda: processes, process_index=lambda: process):
+        rows.StreamedRows(data, order, mesh, steps)._read(range(first_step, first_step + steps))
+    [asked] = data.asked
+    return asked.reshape(steps, 2, -1), order.rows(first_step, steps)
 
 
 def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:

@@ -1,6 +1,7 @@
 """A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow never shares one with JAX.
 
-Questions are (function of `jax_side` or `jax_parts`, arguments), answers (is_well, result or traceback), both pickled.
+Questions are (function of a module `jax_…` of this folder, arguments), answers (is_well, result or traceback), both pickled.
+The workload of docs/adding-a-workload.md is in its catalog.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ CORES = 8
 
 
 class JaxProcess:
-    """`jax("function", …)` gives what that function of `jax_side` or `jax_parts` returns there."""
+    """`jax("function", …)` gives what that function of `jax_side`, `jax_parts` or `jax_three_ways` returns there."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -56,9 +57,11 @@ def _environment(compiled: str) -> dict[str, str]:
 def _serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
-    from tests.engines import jax_parts, jax_side
+    from tests import guide
+    from tests.engines import jax_parts, jax_side, jax_three_ways
 
-    functions = {**vars(jax_side), **vars(jax_parts)}
+    guide.take_in()
+    functions = {**vars(jax_side), **vars(jax_parts), **vars(jax_three_ways)}
     while True:
         function, arguments = pickle.load(sys.stdin.buffer)
         try:

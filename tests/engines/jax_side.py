@@ -74,7 +74,7 @@ def _engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
     spec = RunSpec.parse(
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
-        | ({"workload": "dcgan"} if workload == "dcgan" else {})
+        | ({"workload": workload} if workload in catalog.WORKLOADS else {})
         | options
     )
     chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD

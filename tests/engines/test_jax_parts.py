@@ -60,6 +60,13 @@ def test_large_rows_lie_in_whole_lanes_and_come_back_as_they_were(
     assert np.array_equal(back, stored)
 
 
+def test_each_of_several_processes_reads_the_rows_of_its_own_devices_alone(jax: JaxProcess) -> None:
+    """Of every batch its share, in order: what tests/test_jax_runs.py trains with in two processes."""
+    shares, wholes = zip(*(jax("read_by", process, 2, 1, 3) for process in (0, 1)), strict=True)
+    assert [share.shape for share in shares] == [(3, 2, 4), (3, 2, 4)]
+    assert np.array_equal(np.concatenate(shares, axis=2), wholes[0])
+
+
 @pytest.mark.parametrize("shape", [(30, 40), (30, 20, 2), (8, 5, 5, 3, 2)])
 def test_the_gradient_comes_back_through_the_mask_of_the_way_there(
     shape: tuple[int, ...], jax: JaxProcess

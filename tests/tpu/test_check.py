@@ -19,6 +19,10 @@ from gan_runtime.tpu.report import StepEstimate
 from tests.tpu.examples import keep_all
 
 SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
+# Weights of dcgan with 8 channels for 28 × 28 pixels in three colors and 1,000 classes, without the statistics of batch norm.
+GENERATOR = 16 * 7 * 7 * 16 + 1_000 * 2 * 16 + 25 * 16 * 8 + 1_000 * 2 * 8 + 25 * 8 * 3
+DISCRIMINATOR = 25 * 3 * 8 + 8 + 25 * 8 * 16 + 16 + 7 * 7 * 16 + 1 + 1_000 * 16
+TRAINED_OF_SMALL_DCGAN = GENERATOR + DISCRIMINATOR
 compiles = pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
 
 
@@ -56,6 +60,17 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
     assert 0.0 < found.share_of_memory < 0.1
     assert len(found.dearest) == 10
     assert any("generator" in one.layer for one in found.dearest)
+
+
+@compiles
+def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
+    checked: Callable[..., Progress],
+) -> None:
+    options = {"workload": "dcgan", "dataset": "stacked_digits", "base_channels": 8, "latent_size": 16}
+    found = only(checked("v3:2x2", **options))
+    assert found.host_transfers == ()
+    assert found.exchange_bytes == pytest.approx(4 * TRAINED_OF_SMALL_DCGAN, rel=0.02)
+    assert any(one.layer.startswith("generator ") for one in found.dearest)
 
 
 @compiles

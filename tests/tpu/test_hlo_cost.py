@@ -165,3 +165,11 @@ def test_layers_are_those_of_the_workloads_own_networks() -> None:
     path = "jit(call)/while/body/phase_0/jvp(critic)/conv_1/conv_general_dilated"
     assert hlo_cost.source_layer(path, ["critic"]) == "critic conv_1, forward"
     assert hlo_cost.source_layer(path, PAIR) == ""
+
+
+def test_a_network_whose_name_is_part_of_another_ones_is_told_apart() -> None:
+    networks = ["critic", "critic_local", "local_critic"]
+    assert [
+        hlo_cost.source_layer(f"jit(call)/while/body/{scope}/conv_1/mul", networks)
+        for scope in ("transpose(jvp(local_critic))", "jvp(critic)", "optimizer_critic_local")
+    ] == ["local_critic conv_1, backward", "critic conv_1, forward", "optimizer, critic_local"]

@@ -11,7 +11,7 @@ from gan_runtime import catalog
 from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.errors import AcceleratorError, DatasetError, SpecError
-from gan_runtime.fields import IMAGES, LABELS, Field, labels, pictures
+from gan_runtime.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 from gan_runtime.home import Home
 from gan_runtime.records.kinds import now
 from gan_runtime.spec import RunSpec
@@ -63,27 +63,32 @@ def test_a_data_set_that_fills_no_step_is_refused() -> None:
         planning.make({"dataset": "digits", "batch_size_global": 2048}, "v3:2x2")
 
 
-@pytest.mark.parametrize(("rows", "streamed"), [(1_000, False), (2_000_000, True)])
-def test_a_prepared_set_is_looked_for_in_the_home_and_streamed_when_it_is_large(
-    rows: int, streamed: bool, home: Home
-) -> None:
-    images = pictures(28, 28, 1)
+def prepare(home: Home, fields: Fields, rows: int = 1_000) -> None:
+    """Says that a set `photos` of these fields lies in the home; its rows are not there."""
     folder = prepared.folder(home, "photos")
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
         name="photos",
         preparation="pictures",
         source="photos.zip",
         options={},
         content="0123456789abcdef",
-        fields={IMAGES: FieldRecord.of(images)},
-        shards={IMAGES: (rows,)},
+        fields={name: FieldRecord.of(field) for name, field in fields.items()},
+        shards=dict.fromkeys(fields, (rows,)),
         held_out=100,
         prepared_at=now(),
     )
     prepared.write_manifest(folder, manifest)
+
+
+@pytest.mark.parametrize(("rows", "streamed"), [(1_000, False), (2_000_000, True)])
+def test_a_prepared_set_is_looked_for_in_the_home_and_streamed_when_it_is_large(
+    rows: int, streamed: bool, home: Home
+) -> None:
+    fields = {IMAGES: pictures(28, 28, 1)}
+    prepare(home, fields, rows)
     spec = RunSpec.parse({}).model_copy(update={"dataset": "photos"})
-    assert planning.reading(spec, home) == Reading({IMAGES: images}, rows - 100, streamed)
+    assert planning.reading(spec, home) == Reading(fields, rows - 100, streamed)
 
 
 def test_what_is_read_goes_to_the_compilers_process_and_back() -> None:
@@ -94,6 +99,32 @@ def test_what_is_read_goes_to_the_compilers_process_and_back() -> None:
     }
     reading = Reading(fields, 1200, streamed=True)
     assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {IMAGES: pictures(32, 32, 1)},
+        {IMAGES: pictures(28, 28, 3)},
+        {IMAGES: pictures(28, 28, 1), LABELS: labels(("cat", "dog"))},
+        {IMAGES: Field((28, 28, 1), "float32")},
+    ],
+)
+def test_a_set_of_the_same_name_with_other_fields_asks_anew(home: Home, other: Fields) -> None:
+    """A prepared set may be removed and another one prepared under its name."""
+    names = set()
+    for fields in ({IMAGES: pictures(28, 28, 1)}, other):
+        prepare(home, fields)
+        plan = planning.make({"workload": "dcgan", "dataset": "photos"}, "v3:2x2", home=home)
+        names.add(planning.key(plan, plan.point))
+    assert len(names) == 2
+
+
+def test_the_code_behind_a_program_is_that_of_its_options_and_networks() -> None:
+    modules = {
+        place for entry in catalog.WORKLOADS.values() for place in (entry.module, entry.options.__module__)
+    }
+    assert {module.split(".")[1] for module in modules} <= set(planning.CODE)
 
 
 def test_a_set_of_other_rows_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:

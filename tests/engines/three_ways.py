@@ -1,0 +1,103 @@
+"""A workload trained three ways on one engine: by one replica, by two, and by two with a stop in between. No framework.
+
+Both engines do it by the code of this file, each in its own process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gan_runtime.data.contract import ArraySet, picture_set
+from gan_runtime.engines.contract import Arrays, Engine
+from gan_runtime.training import checkpoints
+
+ROWS = 48  # 6 steps an epoch where a step takes one batch; the WGAN-GP takes five, so 1
+BEFORE, AFTER = 4, 3  # steps on either side of the stop
+Numbers = dict[str, np.ndarray]
+# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum decides over a whole step.
+SGD = {"batch_size_global": 8, "optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.9}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload of the catalog, its data and options. `unmoved`: the weights that no gradient moves."""
+
+    data: ArraySet
+    options: dict[str, Any]
+    unmoved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Numbers of each step, metric → float32 (steps,), and the state after the last."""
+
+    numbers: Numbers
+    state: Arrays
+
+
+@dataclass(frozen=True)
+class ThreeWays:
+    """`begin`: the state of all three before their first step."""
+
+    begin: Arrays
+    alone: Trained
+    shared: Trained
+    resumed: Trained
+
+
+def random_pictures(pixels: int, channels: int, classes: tuple[str, ...] = ()) -> ArraySet:
+    """Square pictures, every one another, and a label beside each where there are classes."""
+    random = np.random.default_rng(3)
+    images = random.integers(0, 255, (ROWS, pixels, pixels, channels), dtype=np.uint8)
+    labels = random.integers(0, len(classes), ROWS) if classes else None
+    return picture_set("random", images, "test", labels=labels, classes=classes)
+
+
+def rates(rate: float, *networks: str) -> dict[str, float]:
+    """The same learning rate for each network."""
+    return {f"learning_rate_{network}": rate for network in networks}
+
+
+PAIR = ("generator", "discriminator")
+CASES: dict[str, Case] = {
+    "mlp_gan": Case(random_pictures(28, 1), {**SGD, **rates(0.1, *PAIR)}),
+    # Conditional: labels, in color. Batch norm is over all replicas; else each has its own, as it should.
+    "dcgan": Case(
+        random_pictures(32, 3, ("up", "down", "strange")),
+        {
+            **{**SGD, **rates(0.1, *PAIR)},
+            **{"base_channels": 4, "latent_size": 8, "batch_norm": "synchronised"},
+        },
+    ),
+    # The critic's loss holds differences of its values alone, so that a number added to all of them has no gradient.
+    "wgan_gp": Case(
+        random_pictures(28, 3),
+        {**SGD, **rates(0.005, "generator", "critic")},
+        unmoved=("critic/critic/value/bias",),
+    ),
+}
+
+
+def three_ways(new_engine: Callable[[int], Engine], folder: Path) -> ThreeWays:
+    """`new_engine`: makes one on so many replicas, ready to run. `folder`: for the checkpoint of the run that is stopped."""
+    alone, shared, fresh = (new_engine(replicas) for replicas in (1, 2, 2))
+    begin = shared.state()
+    of_one, of_two = (_trained(engine, BEFORE, AFTER) for engine in (alone, shared))
+    shared.load(begin)
+    _trained(shared, BEFORE)
+    checkpoints.save(folder, shared.state(), BEFORE, 0.0, kept=1)
+    saved = checkpoints.load_newest(folder)
+    assert saved is not None
+    fresh.load(saved.arrays)
+    return ThreeWays(begin, of_one, of_two, _trained(fresh, AFTER))
+
+
+def _trained(engine: Engine, *calls: int) -> Trained:
+    numbers = [engine.run(steps).values for steps in calls]
+    joined = {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
+    return Trained(joined, engine.state())

@@ -1,0 +1,49 @@
+"""The WGAN-GP of docs/adding-a-workload.md, taken out of the page: into a copy of the project, or into this process."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from gan_runtime import catalog
+from gan_runtime.home import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "adding-a-workload.md").read_text(encoding="utf-8")
+CATALOG = "gan_runtime/catalog/__init__.py"
+NAME = "wgan_gp"
+_BLOCK = re.compile(r"```python\n# (\S+?)(?:, in WORKLOADS)?\n(.*?)```", re.DOTALL)
+# The code of each file by its path: the workload's entry, the workload, and the line for the catalog.
+BLOCKS: dict[str, str] = dict(_BLOCK.findall(PAGE))
+FILES = tuple(path for path in BLOCKS if path != CATALOG)
+
+
+def write_into(project: Path) -> None:
+    """Adds the page's two files, and its line in the catalog, to a copy of the project."""
+    for path in FILES:
+        (project / path).write_text(BLOCKS[path], encoding="utf-8")
+    file = project / CATALOG
+    text = file.read_text(encoding="utf-8").replace("import dcgan, pairs", f"import dcgan, pairs, {NAME}")
+    opening = "WORKLOADS: dict[str, WorkloadEntry] = {\n"
+    file.write_text(text.replace(opening, opening + BLOCKS[CATALOG]), encoding="utf-8")
+
+
+def take_in() -> None:
+    """Runs the page's two files as the modules that they are on the page, and adds their entry to the catalog. Loads Keras."""
+    for path in FILES:
+        name = _module(path)
+        module = sys.modules[name] = ModuleType(name)
+        exec(compile(BLOCKS[path], path, "exec"), vars(module))
+    catalog.WORKLOADS[NAME] = sys.modules[_module(FILES[0])].ENTRY  # type: ignore[attr-defined]
+
+
+def take_out() -> None:
+    """As before `take_in`."""
+    del catalog.WORKLOADS[NAME]
+    for path in FILES:
+        del sys.modules[_module(path)]
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
