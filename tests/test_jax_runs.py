@@ -19,12 +19,13 @@ from gan_runtime.hosts import Host
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.processes import environment
 from gan_runtime.records import journal
-from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample
+from gan_runtime.records.journal import EpochDone, HostFacts, Kernels, Record, Sample, Scalars
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
+from tests import large_sets
 from tests.step_losses import losses
 from tests.trainers import end_trainers
 
@@ -109,12 +110,28 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     assert apart[:4].min() > 1e-3, "the same latents, another class"
 
 
-def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resume(
-    runtime: Runtime, wait_until: Wait
+def trainer(run: RunDir, **environ: str) -> subprocess.Popen[bytes]:
+    """A process that trains a run, as a cluster would start it."""
+    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
+    return subprocess.Popen(command, env={**environment(os.environ), **environ})
+
+
+@pytest.fixture(scope="module")
+def losses_of_one_process(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
+    """Ten epochs of one process with four replicas on digits in memory: float64 (70,)."""
+    run = RunDir(Home(tmp_path_factory.mktemp("alone")).prepare().runs / "alone-0001")
+    run.path.mkdir()
+    write_json(run.spec_path, {**TINY, **SGD, "replicas": 4, "epochs": 10})
+    assert trainer(run).wait(120) == 0
+    values = [record.values["loss_generator"] for record in records(run) if isinstance(record, Scalars)]
+    return np.concatenate(values)
+
+
+def test_two_workers_of_two_replicas_stream_and_train_as_four_replicas_do_and_stop_and_resume(
+    runtime: Runtime, home: Home, wait_until: Wait, losses_of_one_process: np.ndarray
 ) -> None:
-    pair = runtime.submit(
-        RunSpec.parse({**TINY, **SGD, "workers": 2, "replicas": 2, "epochs": 10, "steps_per_loop": 2})
-    )
+    streamed = {**TINY, **SGD, "dataset": large_sets.prepare(home), "steps_per_loop": 2}
+    pair = runtime.submit(RunSpec.parse({**streamed, "workers": 2, "replicas": 2, "epochs": 10}))
     wait_until(
         lambda: queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error"),
         "the pair trains",
@@ -126,35 +143,29 @@ def test_two_workers_of_two_replicas_train_as_four_replicas_do_and_stop_and_resu
     assert saved.step == len(losses(runtime, pair)) < 10 * STEPS_PER_EPOCH
     assert f"after step {saved.step} of" in note
     runtime.resume(pair.run_id)
-    alone = runtime.submit(RunSpec.parse({**TINY, **SGD, "replicas": 4, "epochs": 10}))
-    for run in (pair, alone):
-        ended(runtime, run, "finished", wait_until)
+    ended(runtime, pair, "finished", wait_until)
     assert len(losses(runtime, pair)) == 10 * STEPS_PER_EPOCH
-    assert np.abs(losses(runtime, pair) - losses(runtime, alone)).max() < 1e-5
+    assert np.abs(losses(runtime, pair) - losses_of_one_process).max() < 1e-5
     assert len(list(pair.samples.glob("*.png"))) == 10
 
 
-def test_workers_that_slurm_starts_train_to_their_end_and_part(
-    runtime: Runtime, home: Home, wait_until: Wait
+def test_workers_that_slurm_starts_train_as_one_process_does_to_their_end_and_part(
+    runtime: Runtime, home: Home, wait_until: Wait, losses_of_one_process: np.ndarray
 ) -> None:
     run = RunDir(home.runs / "cluster-0001")
     run.path.mkdir()
-    write_json(run.spec_path, {**TINY, "workers": 2, "epochs": 1})
+    write_json(run.spec_path, {**TINY, **SGD, "workers": 2, "epochs": 1})
     job = {
         "SLURM_JOB_ID": str(random.randrange(10**6)),
         "SLURM_STEP_NODELIST": "localhost",
         "SLURM_NTASKS": "2",
         "SLURM_LOCALID": "0",
+        "SLURM_STEP_NUM_TASKS": "2",
     }
-    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
-    workers = [
-        subprocess.Popen(
-            command, env={**environment(os.environ), **job, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": rank}
-        )
-        for rank in ("0", "1")
-    ]
+    workers = [trainer(run, **job, SLURM_PROCID=rank) for rank in ("0", "1")]
     assert [worker.wait(120) for worker in workers] == [0, 0]
     wait_until(
         lambda: [row.status for row in queries.runs(runtime.store)] == ["finished"],
         "the run is known as finished",
     )
+    assert np.abs(losses(runtime, run) - losses_of_one_process[:STEPS_PER_EPOCH]).max() < 1e-5

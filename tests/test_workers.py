@@ -28,6 +28,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
 from gan_runtime.training.stragglers import STRAGGLER_FACTOR
+from tests import large_sets
 from tests.engines.small_engines import kept
 from tests.step_losses import losses
 
@@ -107,10 +108,11 @@ def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
 
 
 @pytest.mark.usefixtures("cores")
-def test_two_workers_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(
-    runtime: Runtime, wait_until: Wait
+def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(
+    runtime: Runtime, home: Home, wait_until: Wait
 ) -> None:
-    pair = runtime.submit(RunSpec.parse({**PAIR, **SGD, "epochs": 4}))
+    streamed = {**PAIR, **SGD, "dataset": large_sets.prepare(home)}
+    pair = runtime.submit(RunSpec.parse({**streamed, "epochs": 4}))
     trains(runtime, pair, 2, wait_until)
     runtime.stop(pair.run_id)
     ended(runtime, pair, "stopped", wait_until, END_SECONDS)
