@@ -29,16 +29,16 @@ tf_flags.keep_jax_out()  # tests of JAX have processes of their own
 
 CORES = 8
 POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
-# Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone for long.
+# Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone
+# for long. One that waits for other processes stands before one that computes: both kinds then run at a time.
 LONGEST = (
-    "test_main_job.py",
-    "test_workers.py",
-    "test_supervisor.py",
-    "test_cli.py",
-    "test_jax_runs.py",
-    "test_jax_parity.py",
-    "test_check.py",
-    "test_tpu_kernels.py",
+    *("test_main_job.py", "test_jax_parity.py"),
+    *("test_workers.py", "test_jax_spmd.py"),
+    *("test_supervisor.py", "test_check.py"),
+    *("test_jax_runs.py", "test_tf_compiled.py"),
+    *("test_own_pictures.py", "test_tpu_kernels.py"),
+    *("test_cli.py", "test_tf_objectives.py"),
+    *("test_studies.py", "test_tf_distribution.py"),
 )
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
