@@ -1,13 +1,13 @@
 """A run's checkpoint, turned into networks that can be asked. Loads a framework: for the process of a job alone.
 
 The networks stand on the processor as one replica, whatever the run trained on: a checkpoint has the names and shapes of one
-device, and so no job takes an accelerator from a training.
+device, and so no job takes an accelerator from a training. The kind of the job hides GPUs from the framework (`environment`
+in jobs/kinds.py).
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from gan_runtime.errors import DatasetError, quoted
 from gan_runtime.fields import class_names
 from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
+from gan_runtime.records import trained_on
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
@@ -70,18 +71,25 @@ def number_of(label: str, classes: tuple[str, ...]) -> int:
     raise DatasetError(f"class {quoted(label)} is unknown to this run: {there}.")
 
 
+def check_data(run: RunDir, home: Home) -> None:
+    """Raises DatasetError when the run's data set is gone, or another one was prepared under its name: classes may be others."""
+    dataset = run.spec().dataset
+    if refusal := trained_on.refusal(run, dataset, loading.content_of(dataset, home)):
+        raise DatasetError(refusal)
+
+
 def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
     """The networks of a run as one of its checkpoints has them.
 
     Raises:
         CheckpointError: it has none, or none that can be used, or its networks were others, as in another version.
-        DatasetError: the run's data is not at hand, from which the networks are built and asked.
+        DatasetError: the run's data is not at hand, from which the networks are built and asked; see also `check_data`.
         SpecError: its options cannot be read.
     """
     spec = run.spec().model_copy(update=ONE_REPLICA)
+    check_data(run, home)
     checkpoint = checkpoints.load(run.checkpoints, which)
     keep_scikit_learn_out()
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     entry = catalog.engine(spec.engine)
     importlib.import_module(entry.flags).set_flags(spec, CPU)  # before anything loads the framework
     data = read_by_workload(spec, loading.load(spec.dataset, home))

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.data import preparing
+from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.picture_work import Wanted
+from gan_runtime.records import journal, trained_on
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands, picture_requests
 from gan_runtime.training import checkpoints
+from tests import own_pictures
 
 NewRun = Callable[..., RunDir]
 CONDITIONAL = {"workload": "dcgan", "batch_size_global": 32}
@@ -97,6 +101,21 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     with pytest.raises(kind) as refusal:
         commands.generate(home, wanted, asker="a test")
     assert sentence in str(refusal.value)
+    assert desk.job_dirs(home) == []
+
+
+def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_others(
+    home: Home, new_run: NewRun
+) -> None:
+    source = home.path / "photos.zip"
+    source.write_bytes(own_pictures.noise(4))
+    form = {"pixels": "28", "color": "grey"}
+    preparing.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
+    run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
+    host = journal.HostFacts(facts={trained_on.FACT: "a" * 64})
+    journal.append(run.trainer_journal(), 1, host)
+    with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
+        commands.generate(home, Wanted("run-0001"), asker="a test")
     assert desk.job_dirs(home) == []
 
 

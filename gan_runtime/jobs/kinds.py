@@ -36,15 +36,13 @@ COMPILE_ONLY = {
     "TPU_ACCELERATOR_TYPE": "v3-8",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # always, beside whatever trains
 KINDS: dict[str, Kind] = {
     "prepare_data": Kind("Prepare a data set", "gan_runtime.jobs.data_work:prepare"),
     "survey_data": Kind("Look through pictures", "gan_runtime.jobs.data_work:look_through"),
-    "generate": Kind("Generate images", "gan_runtime.jobs.picture_work:generate"),
-    # Always on the CPU, beside whatever trains.
+    "generate": Kind("Generate images", "gan_runtime.jobs.picture_work:generate", environment=ON_THE_CPU),
     "compute_surface": Kind(
-        "Compute loss surfaces",
-        "gan_runtime.surface.work:compute",
-        environment={"CUDA_VISIBLE_DEVICES": "-1"},
+        "Compute loss surfaces", "gan_runtime.surface.work:compute", environment=ON_THE_CPU
     ),
     "check_tpu": Kind(
         "Compile for a TPU",

@@ -28,7 +28,7 @@ def generate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
         UnknownRunError: there is no such run.
         SpecError: the count or the seed is out of range, or the run's options cannot be read.
         CheckpointError: the run has no such checkpoint.
-        DatasetError: the networks know no such class, or the run's data set is gone.
+        DatasetError: the networks know no such class, or the run's data set is gone, or another by now.
         HomeError: the home cannot be written.
     """
     _in_range("count", wanted.count, 1, MOST_IMAGES)
@@ -37,7 +37,8 @@ def generate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
     there = checkpoints_of(home, run.run_id)
     if wanted.checkpoint not in there:
         raise CheckpointError(_no_checkpoint(wanted, there))
-    classes = classes_of(home, wanted.run_id)
+    trained.check_data(run, home)
+    classes = classes_of(home, run.run_id)
     if wanted.label:
         trained.number_of(wanted.label, classes)
     return desk.ask(home, GENERATE, asdict(wanted), asker)
