@@ -1,9 +1,11 @@
-"""What the kernels of our own gain on this machine's CPU: TensorFlow's operation and ours, each alone, in bfloat16.
+"""What the kernels of our own gain on this machine's CPU: TensorFlow's operation and ours, each alone.
 
-The shapes are those of Table 1's generator at batch 256. Each figure is the least of so many calls, which others at work disturb
+In bfloat16, but for the convolutions that are products of spectra, which are so in float32 only; those with both their gradients.
+
+The shapes are those of Table 1 at batch 256. Each figure is the least of so many calls, which others at work disturb
 least. Prints the table of docs/training.md, "What makes it fast".
 
-python -m benchmarks.kernel_times [--batch 256] [--calls 20]
+python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time]
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from benchmarks.markdown import table
 from gan_runtime.engines.tf import kernels as tf_kernels
 
 KERNEL = 5
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -36,28 +39,29 @@ class Compared:
     after: Callable[[], Any]
     flop: int = 0
 
-    def line(self, calls: int) -> list[str]:
+    def line(self, calls: int, clock: Clock) -> list[str]:
         """What it is, before, after."""
-        return [self.what, *(self._shown(least_seconds(call, calls)) for call in (self.before, self.after))]
+        both = (least_seconds(call, calls, clock) for call in (self.before, self.after))
+        return [self.what, *(self._shown(seconds) for seconds in both)]
 
     def _shown(self, seconds: float) -> str:
         return f"{self.flop / seconds / 1e9:,.0f} GFLOP/s" if self.flop else f"{1e3 * seconds:.1f} ms"
 
 
-def least_seconds(call: Callable[[], Any], calls: int) -> float:
+def least_seconds(call: Callable[[], Any], calls: int, clock: Clock) -> float:
     """The fastest of `calls` calls, after two that trace and allocate."""
     compiled = tf.function(call)
     seconds = []
     for _ in range(2 + calls):
-        begin = time.perf_counter()
+        begin = clock()
         compiled()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(clock() - begin)
     return min(seconds[2:])
 
 
-def numbers(*shape: int) -> tf.Tensor:
-    """Random bfloat16."""
-    return tf.cast(tf.random.stateless_normal(shape, (1, 2)), tf.bfloat16)
+def numbers(*shape: int, dtype: tf.DType = tf.bfloat16) -> tf.Tensor:
+    """Standard normal."""
+    return tf.cast(tf.random.stateless_normal(shape, (1, 2)), dtype)
 
 
 def filter_gradient(batch: int, stride: int, size: int, channels_in: int, channels_out: int) -> Compared:
@@ -92,6 +96,29 @@ def to_one_channel(batch: int) -> Compared:
     )
 
 
+def by_spectra(what: str, batch: int, stride: int, size: int, channels: tuple[int, int]) -> Compared:
+    """A convolution of `size` × `size` images, or its transpose to them, with its gradients by images and kernel."""
+    images = numbers(batch, size, size, channels[0], dtype=tf.float32)
+    outcome = numbers(batch, size // stride, size // stride, channels[1], dtype=tf.float32)
+    kernel = numbers(KERNEL, KERNEL, *channels, dtype=tf.float32)
+    is_transposed = what.startswith("transposed")
+    values, upstream = (outcome, images) if is_transposed else (images, outcome)
+
+    def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
+        layer = kernels.transposed_convolution if is_transposed else kernels.convolution
+        with tf.GradientTape() as tape:
+            tape.watch([values, kernel])
+            found = layer(values, kernel, (stride, stride), "same")
+        return [found, *tape.gradient(found, [values, kernel], output_gradients=upstream)]
+
+    between = channels[::-1] if is_transposed else channels
+    return Compared(
+        f"{what}, stride {stride}, {between[0]} to {between[1]} channels, float32, three passes",
+        lambda: passes(tf_kernels.PlainKernels()),
+        lambda: passes(tf_kernels.CpuKernels(spectral_saving=0.0)),  # also where it does not pay
+    )
+
+
 def batch_norm(batch: int) -> Compared:
     """Of 7 × 7 images with 128 channels, as Keras writes it and fused."""
     values, gamma, beta = numbers(batch, 7, 7, 128), tf.ones([128]), tf.zeros([128])
@@ -109,14 +136,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Times TensorFlow's operations and ours.")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--calls", type=int, default=20)
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="of all threads together, for a machine that others use too"
+    )
     given = parser.parse_args()
+    clock = time.process_time if given.cpu_time else time.perf_counter
     compared = [
         filter_gradient(given.batch, 1, 7, 128, 256),
         filter_gradient(given.batch, 2, 14, 64, 128),
         to_one_channel(given.batch),
         batch_norm(given.batch),
+        by_spectra("transposed convolution", given.batch, 1, 7, (128, 256)),
+        by_spectra("transposed convolution", given.batch, 2, 14, (64, 128)),
+        by_spectra("convolution", given.batch, 2, 14, (64, 128)),
     ]
-    print(table(["What", "Before", "After"], [one.line(given.calls) for one in compared]))
+    print(table(["What", "Before", "After"], [one.line(given.calls, clock) for one in compared]))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ BYTES_PER_WEIGHT = 60  # of a worker: the weight, its gradient and two Adam slot
 BYTES_PER_COPY = (
     17.5  # of each replica: its own gradient and slots are 12; that of the weights themselves is shared
 )
-BYTES_PER_ACTIVATION = {"float32": 5.2, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
+BYTES_PER_ACTIVATION = {"float32": 9.4, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
 
 
 def memory_bytes(spec: RunSpec, home: Home | None = None) -> float:

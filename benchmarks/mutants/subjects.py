@@ -62,6 +62,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "workloads/mlp_gan.py": (NETWORKS,),
     "workloads/step_context.py": (NETWORKS,),
     "engines/tf/kernels.py": (KERNELS, *LAYERS[1:]),
+    "engines/tf/spectra.py": (KERNELS, *LAYERS[1:]),
     "engines/tf/histograms.py": (COUNTS,),
     "engines/tf/input.py": (INPUT, BATCHES),
     "engines/tf/noise.py": (NOISE,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,9 @@ from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
-FAST, PLAIN = CpuKernels(), PlainKernels()
+PLAIN = PlainKernels()
+# Whatever a convolution would save: its multiplications written out, and the products of its spectra.
+WRITTEN_OUT, SPECTRAL = CpuKernels(spectral_saving=math.inf), CpuKernels(spectral_saving=0.0)
 BATCH = 6
 
 
@@ -75,7 +78,8 @@ def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
     def of(kernels: PlainKernels) -> list[np.ndarray]:
         return values_and_gradients(lambda x, w: kernels.convolution(x, w, strides, padding), images, weights)
 
-    assert_same(of(FAST), of(PLAIN))
+    for fast in (WRITTEN_OUT, SPECTRAL):
+        assert_same(of(fast), of(PLAIN))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,8 @@ def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
             lambda x, w: kernels.transposed_convolution(x, w, strides, padding), images, weights
         )
 
-    assert_same(of(FAST), of(PLAIN))
+    for fast in (WRITTEN_OUT, SPECTRAL):
+        assert_same(of(fast), of(PLAIN))
 
 
 @pytest.mark.parametrize(
@@ -139,9 +144,33 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
         return penalty
 
     weights = 0.01 * random(5, 5, channels_in, 32, seed=2)
-    assert_same(
-        values_and_gradients(slope_norm(FAST), weights), values_and_gradients(slope_norm(PLAIN), weights)
+    expected = values_and_gradients(slope_norm(PLAIN), weights)
+    for fast in (WRITTEN_OUT, SPECTRAL):
+        assert_same(values_and_gradients(slope_norm(fast), weights), expected)
+
+
+@pytest.mark.parametrize(
+    ("batch", "size", "channels", "dtype", "takes_spectra"),
+    [
+        (256, 14, (64, 128), "float32", True),  # D's second layer
+        (256, 14, (64, 128), "bfloat16", False),  # too coarse for spectra, and faster written out
+        (1, 14, (64, 128), "float32", False),  # the spectrum of the kernel alone would cost more
+        (256, 28, (1, 64), "float32", False),  # D's first layer: the spectra of its outcome would cost more
+        (64, 128, (64, 128), "float32", False),  # as large a matrix would not fit into the memory
+    ],
+)
+def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
+    batch: int, size: int, channels: Sizes, dtype: str, takes_spectra: bool
+) -> None:
+    kernels = CpuKernels()
+    traced = tf.function(lambda x, w: kernels.convolution(x, w, (2, 2), "same")).get_concrete_function(
+        tf.TensorSpec((batch, size, size, channels[0]), dtype), tf.TensorSpec((5, 5, *channels), dtype)
     )
+    operations = {node.op for node in traced.graph.as_graph_def().node}
+    operations |= {
+        node.op for function in traced.graph.as_graph_def().library.function for node in function.node_def
+    }
+    assert ("Conv2D" not in operations) == takes_spectra
 
 
 @pytest.mark.parametrize("shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)])
@@ -201,7 +230,9 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 
 def test_bfloat16_stays_bfloat16_and_close() -> None:
     images, weights = random(BATCH, 14, 14, 32), random(5, 5, 32, 32, seed=2)
-    narrow = FAST.convolution(tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), (2, 2), "same")
+    narrow = CpuKernels().convolution(
+        tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), (2, 2), "same"
+    )
     assert narrow.dtype == tf.bfloat16
     exact = PLAIN.convolution(images, weights, (2, 2), "same").numpy()
     assert np.abs(tf.cast(narrow, tf.float32).numpy() - exact).max() < 0.02 * np.abs(exact).max()

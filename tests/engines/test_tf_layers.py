@@ -23,7 +23,7 @@ from tests.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 LARGEST = 1e-5  # of the largest number
-KERNELS = {"cpu": CpuKernels(), "plain": PlainKernels()}
+KERNELS = {"cpu": CpuKernels(), "spectral": CpuKernels(spectral_saving=0.0), "plain": PlainKernels()}
 
 
 @pytest.fixture(autouse=True)

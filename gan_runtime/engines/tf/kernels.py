@@ -6,6 +6,7 @@ On a CPU with AVX-512 bfloat16 (`python -m benchmarks.kernel_times` measures eac
 * A transposed convolution to one channel, and the input gradient of a convolution from one channel, are slow. Split by the
   parity of the output pixel they are ordinary 3 × 3 convolutions to 4 channels.
 * Keras' batch norm is several passes over memory, FusedBatchNorm is one.
+* float32 has no matrix units there: multiplications are what its convolutions cost, and spectra save most of them (spectra.py).
 Elsewhere (GPU, TPU, XLA) the compiler's and vendor's own convolutions are used.
 """
 
@@ -17,6 +18,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
+
 Sizes = tuple[int, ...]
 IMAGE_AXES = 2
 PHASES = ((2, 2), "same", (5, 5))  # strides, padding and kernel for which the parity split is written out
@@ -25,6 +28,7 @@ EXCHANGED_CHANNELS = 16  # with fewer channels the plain filter gradient is fast
 # Of the upstream gradient, which is the kernel of the exchanged convolution: with 16 × 16 pixels the plain filter
 # gradient is two to three times as fast (batch 64, 2 cores with AMX, float32 and bfloat16), with 8 × 8 it is not.
 EXCHANGED_PIXELS = 64
+SPECTRAL_SAVING = 2.0  # so many times fewer multiplications than of the convolution written out
 
 
 class PlainKernels:
@@ -55,13 +59,20 @@ class PlainKernels:
 class CpuKernels(PlainKernels):
     """Convolutions of images whose gradients, and whose single-channel cases, are re-laid for oneDNN.
 
+    In float32 a convolution whose spectra take `spectral_saving` times fewer multiplications is made of them (spectra.py).
     Series and volumes take TensorFlow's own: oneDNN was not measured there.
     """
+
+    def __init__(self, synchronised: bool = False, spectral_saving: float = SPECTRAL_SAVING) -> None:
+        super().__init__(synchronised)
+        self._spectral_saving = spectral_saving
 
     def convolution(self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
         """See `step_context.Kernels`."""
         if len(strides) != IMAGE_AXES:
             return super().convolution(values, kernel, strides, padding)
+        if spectral := self._spectral(values, values.shape[1:-1], kernel, strides, padding):
+            return spectral.convolution(values, tf.convert_to_tensor(kernel))
         backward_scope = _backward_scope()
 
         @tf.custom_gradient
@@ -83,8 +94,10 @@ class CpuKernels(PlainKernels):
         """See `step_context.Kernels`."""
         if len(strides) != IMAGE_AXES:
             return super().transposed_convolution(values, kernel, strides, padding)
-        backward_scope = _backward_scope()
         sizes = _transposed_sizes(values, kernel, strides, padding)
+        if spectral := self._spectral(values, sizes, kernel, strides, padding):
+            return spectral.transposed(values, tf.convert_to_tensor(kernel))
+        backward_scope = _backward_scope()
 
         @tf.custom_gradient
         def forward(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
@@ -97,6 +110,26 @@ class CpuKernels(PlainKernels):
             return _input_gradient_by_phases(images, kernel, strides, padding, sizes), backward
 
         return forward(values, tf.convert_to_tensor(kernel))  # a variable has no place in it
+
+    def _spectral(
+        self, values: tf.Tensor, sizes: Sizes, kernel: tf.Tensor, strides: Sizes, padding: str
+    ) -> SpectralConvolution | None:
+        """The convolution of images of these sizes by spectra, if that pays. `values`: what it, or its transpose, takes."""
+        if values.dtype != tf.float32 or not values.shape.is_fully_defined():
+            return None
+        batch, (height, width, *channels) = values.shape[0], kernel.shape
+        rows, columns = (
+            _axis(*of_axis, padding) for of_axis in zip(sizes, (height, width), strides, strict=True)
+        )
+        spectral = SpectralConvolution(rows, columns)
+        direct = batch * rows.outcome * columns.outcome * math.prod(kernel.shape)
+        pays = direct >= self._spectral_saving * spectral.multiplications(batch, *channels)
+        return spectral if pays else None
+
+
+def _axis(size: int, taps: int, stride: int, padding: str) -> Axis:
+    outcome = -(-size // stride) if padding == "same" else (size - taps) // stride + 1
+    return Axis(size, outcome, taps, stride, _padding(size, outcome, taps, stride, padding)[0])
 
 
 def _backward_scope() -> str:
