@@ -77,11 +77,9 @@ class Host(BaseModel):
         """
         if spec.accelerator == "tpu" and spec.tpu_address != "local":
             return "tpu"  # somewhere else: only the trainer can tell
-        wanted = (
-            spec.accelerator
-            if spec.accelerator != "auto"
-            else next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
-        )
+        wanted: str = spec.accelerator
+        if wanted == "auto":
+            wanted = next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
         device = self.devices[wanted]
         if not device.available:
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)

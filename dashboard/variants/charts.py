@@ -87,10 +87,8 @@ def loss_curves(
         alt.Tooltip("step:Q", title="Step", format=",d"),
         alt.Tooltip("mean:Q", title="Loss", format=".4f"),
     ]
-    line, reader = (
-        base.mark_line(strokeWidth=2).encode(strokeDash=dash),
-        base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip),
-    )
+    line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
+    reader = base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip)
     layers = alt.layer(ground(), line, reader.add_params(drag()))
     what = f"{metric.title} over the training steps, a line for each variant."
     return cast(

@@ -107,7 +107,12 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
         LEFT JOIN judged USING (run_id) LEFT JOIN rated USING (run_id) ORDER BY place
         """,
         {"runs": run_ids, "rated": [metric.name for metric in known.rated]},
-    ).pipe(lambda frame: frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64")))
+    ).pipe(_numbers)
+
+
+def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """All columns but the run's id as float64: NULL becomes NaN."""
+    return frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64"))
 
 
 def _judged() -> str:
