@@ -205,8 +205,10 @@ def heading(text: str, subtitle: str = "") -> alt.Title:
     return alt.Title(text, subtitle=subtitle, subtitleFontSize=12, subtitlePadding=4)
 
 
-def legend(columns: int = 0, widest: int = 260) -> alt.Legend:
-    """Above the chart, its symbols strong enough to be told apart. `columns`: 0 for one row; `widest`: a name, in pixels."""
+def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt.Legend:
+    """Above the chart, its symbols strong enough to be told apart. `columns`: 0 for one row; `widest`: a name, in pixels;
+    `has_dashes`: the symbols are pieces of the lines, as the dashes of a circle are a blot."""
+    symbol = {"symbolType": "stroke", "symbolSize": 300} if has_dashes else {}
     return alt.Legend(
         orient="top",
         direction="horizontal",
@@ -215,6 +217,7 @@ def legend(columns: int = 0, widest: int = 260) -> alt.Legend:
         labelLimit=widest,
         symbolOpacity=1,
         symbolStrokeWidth=3,
+        **symbol,
     )
 
 

@@ -166,8 +166,8 @@ def _dash(colors: dict[str, str], numbers: Iterable[int]) -> alt.StrokeDash:
 def _legend(colors: dict[str, str]) -> alt.Legend | None:
     """One line is named by the chart's title."""
     if len(colors) > ONE_ROW:
-        return charts.legend(_columns(colors), WIDEST_NAME)
-    return charts.legend() if len(colors) > 1 else None
+        return charts.legend(_columns(colors), WIDEST_NAME, has_dashes=any(_again(colors)))
+    return charts.legend(has_dashes=any(_again(colors))) if len(colors) > 1 else None
 
 
 def _columns(colors: dict[str, str]) -> int:

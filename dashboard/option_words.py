@@ -28,7 +28,6 @@ CHOICES = {
     "sgd": "SGD",
     "rmsprop": "RMSprop",
     "cosine_restarts": "cosine with restarts",
-    "none": "as given",
     "linear": "× batch",
     "sqrt": "× √batch",
     "non_saturating": "non-saturating",
@@ -40,6 +39,8 @@ CHOICES = {
     "synchronised": "the whole batch",
     "roll_back": "roll back",
 }
+# Choices that mean something else in one option than in others.
+OF_OPTION = {"learning_rate_scaling": {"none": "as given"}}
 # A shared option within a line of several; one that is missing here is named by its label. Those of workloads bring theirs.
 PHRASES = {
     "batch_size_global": "batch {}",
@@ -69,9 +70,10 @@ AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Watching": "alarms ar
 ALWAYS_NAMED = {"Optimizer": ("optimizer",), "Numbers": ("precision", "xla")}
 
 
-def choice(value: Any) -> str:
-    """A choice in words; other values as they are."""
-    return CHOICES.get(str(value), str(value).replace("_", " "))
+def choice(value: Any, option: str = "") -> str:
+    """A choice in words, of the option of this name; other values as they are."""
+    words_of = {**CHOICES, **OF_OPTION.get(option, {})}
+    return words_of.get(str(value), str(value).replace("_", " "))
 
 
 def label(option: Option) -> str:
@@ -83,7 +85,7 @@ def label(option: Option) -> str:
 def value(option: Option, given: Any) -> str:
     """The value of an option in words, without unit; empty text is "–"."""
     if option.choices:
-        return choice(given)
+        return choice(given, option.name)
     return number(given) if option.kind is float else str(given) or "–"
 
 

@@ -139,7 +139,8 @@ def test_twenty_classes_are_told_apart_and_their_names_stand_in_columns() -> Non
     line = drawn["layer"][0]["encoding"]
     looks = zip(line["color"]["scale"]["range"], map(str, line["strokeDash"]["scale"]["range"]), strict=True)
     assert len(set(looks)) == 20
-    assert line["color"]["legend"]["columns"] == 3
+    legend = line["color"]["legend"]
+    assert (legend["columns"], legend["symbolType"]) == (3, "stroke")
     assert drawn["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, "seven rows of names"
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import option_words, words
+from dashboard.data import words as data_words
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.fields import PREFIX
 from dashboard.launch.shown_when import has_effect, needed
@@ -188,7 +189,7 @@ def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
             choices,
             key=key,
             help=text,
-            format_func=option_words.choice,
+            format_func=lambda value: option_words.choice(value, option.name),
             disabled=len(choices) == 1,
             on_change=fields.fit_to_workload if option.name == "workload" else None,
         )
@@ -210,7 +211,14 @@ def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[chosen].summary)
     elif option.name == "dataset" and chosen in known:
-        st.caption(words.plain(known[chosen].summary))
+        st.caption(_of_set(known[chosen]))
+
+
+def _of_set(known_set: KnownSet) -> str:
+    """What it is; of one that people have prepared, what a row of it is. Where it comes from stands beside the form."""
+    if known_set.is_prepared and not known_set.problem:
+        return f"{data_words.row(known_set.fields)} · {data_words.classes(known_set.fields)}"
+    return words.plain(known_set.summary)
 
 
 def _suggestions(preset: str, option: Option) -> None:

@@ -192,7 +192,10 @@ def _others(settings: str) -> str:
         for name, value in given.items()
         if name in options and name not in SHOWN and value != options[name].default
     ]
-    return ", ".join(f"{options[name].label} {option_words.choice(value)}" for name, value in changed) or "–"
+    return (
+        ", ".join(f"{options[name].label} {option_words.choice(value, name)}" for name, value in changed)
+        or "–"
+    )
 
 
 def _data(dataset: str, images: float) -> str:

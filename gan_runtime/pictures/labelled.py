@@ -10,6 +10,10 @@ from gan_runtime.pictures import sheet
 from gan_runtime.pictures.sheet import GAP, INSET, LINE, Room
 
 WIDEST_NAME = 120
+LARGE, LARGE_FONT_SIZE = (
+    48,
+    20,
+)  # from so many pixels an image on: pages show such a picture at about half its size
 MARGIN = 6  # between a name and its images
 BETWEEN = 8  # between two classes where one has several rows
 
@@ -41,15 +45,16 @@ def _drawn(rows: list[tuple[str, NDArray[np.uint8]]], shape: tuple[int, ...], ro
     height, width, channels = shape
     cell = max(height, LINE)
     columns = min(sheet.columns(width, room), max(len(images) for _, images in rows))
-    names = [sheet.fitted(name, WIDEST_NAME) for name, _ in rows]
-    margin = INSET + max(map(sheet.length, names)) + MARGIN
+    size = LARGE_FONT_SIZE if height >= LARGE else sheet.FONT_SIZE
+    names = [sheet.fitted(name, WIDEST_NAME, size) for name, _ in rows]
+    margin = INSET + max(sheet.length(name, size) for name in names) + MARGIN
     lines = [min(-(-len(images) // columns), room.lines) for _, images in rows]
     between = BETWEEN if max(lines) > 1 else 0
     tops = [sum(lines[:row]) * (cell + GAP) + row * between for row in range(len(rows))]
     below = tops[-1] + lines[-1] * (cell + GAP) - GAP
     picture = sheet.canvas(margin + columns * (width + GAP) - GAP, below, channels)
     for name, (_, images), top, own in zip(names, rows, tops, lines, strict=True):
-        sheet.write(picture, INSET, top + cell // 2, name)
+        sheet.write(picture, INSET, top + cell // 2, name, size)
         for place, image in enumerate(images[: own * columns]):
             left = margin + place % columns * (width + GAP)
             line = place // columns * (cell + GAP)

@@ -86,27 +86,27 @@ def canvas(width: int, height: int, channels: int) -> Image.Image:
 
 
 @cache
-def font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     """The one that comes with Pillow, so that a picture looks the same on every host."""
-    return ImageFont.load_default(size=FONT_SIZE)
+    return ImageFont.load_default(size=size)
 
 
-def length(words: str) -> int:
+def length(words: str, size: int = FONT_SIZE) -> int:
     """Pixels from the beginning to the end of the words."""
-    return int(np.ceil(font().getlength(words)))
+    return int(np.ceil(font(size).getlength(words)))
 
 
-def fitted(words: str, width: int) -> str:
+def fitted(words: str, width: int, size: int = FONT_SIZE) -> str:
     """The words, or their beginning where they are too long."""
-    if length(words) <= width:
+    if length(words, size) <= width:
         return words
     beginnings = (f"{words[:end]}…" for end in range(len(words) - 1, 0, -1))
-    return next((beginning for beginning in beginnings if length(beginning) <= width), "…")
+    return next((beginning for beginning in beginnings if length(beginning, size) <= width), "…")
 
 
-def write(picture: Image.Image, left: int, middle: int, words: str) -> None:
+def write(picture: Image.Image, left: int, middle: int, words: str, size: int = FONT_SIZE) -> None:
     """Puts words on the picture; `middle`: of their height."""
-    ImageDraw.Draw(picture).text((left, middle), words, fill=INK, font=font(), anchor="lm")
+    ImageDraw.Draw(picture).text((left, middle), words, fill=INK, font=font(size), anchor="lm")
 
 
 def noted(picture: Image.Image, words: str) -> Image.Image:

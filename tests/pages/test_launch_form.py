@@ -119,6 +119,11 @@ def test_a_group_says_in_its_label_what_is_set_in_it(group: str, changed: dict[s
     assert option_words.group_line(group, {**DEFAULTS, **changed}) == line
 
 
+def test_a_choice_that_several_options_have_is_said_as_it_is_meant_in_each() -> None:
+    rates, norm = (RunSpec.options("dcgan")[name] for name in ("learning_rate_scaling", "discriminator_norm"))
+    assert [option_words.value(option, "none") for option in (rates, norm)] == ["as given", "none"]
+
+
 @pytest.mark.parametrize(
     ("given", "shown"),
     [(3e-4, "3e-4"), (0.00025, "2.5e-4"), (0.5, "0.5"), (0.0, "0"), (10.0, "10"), ("fast", "fast")],

@@ -37,6 +37,18 @@ def test_each_class_is_a_row_with_its_name_on_the_left() -> None:
     assert ink(picture, (0, SIDE + 2, left - 6, 2 * SIDE + 2)) > 10
 
 
+def test_names_beside_large_images_are_larger_and_as_wide_at_most() -> None:
+    small, large = (
+        pictures.render("labelled_grid", (np.zeros((1, side, side, 1)), np.asarray([0])), ("disks",))
+        for side in (32, 64)
+    )
+    assert (small.width - 32, large.width - 64) == tuple(
+        10 + sheet.length("disks", size) for size in (12, 20)
+    )
+    long = pictures.render("labelled_grid", (np.zeros((1, 64, 64, 1)), np.asarray([0])), ("a name " * 40,))
+    assert long.width - 64 <= 4 + 120 + 6
+
+
 def test_classes_without_images_have_no_row_and_those_without_a_name_their_number() -> None:
     arrays = (squares(0, 0), np.asarray([7, 7]))
     numbered = pictures.render("labelled_grid", arrays)
