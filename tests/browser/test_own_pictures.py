@@ -78,6 +78,7 @@ def launched(page: Page) -> str:
     page.get_by_role("button", name="Train on it").first.click()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()
     settled(page)
+    expect(page.get_by_text(CARD)).to_be_visible()
     fill(page, "textbox", "Replicas (devices)", "2")
     fill(page, "textbox", "Global batch (images per step)", str(BATCH))
     fill(page, "textbox", "Epochs (passes over the data)", str(EPOCHS))
@@ -150,7 +151,7 @@ def test_own_pictures_are_dropped_trained_on_by_class_killed_resumed_and_compare
     killed_and_resumed(page, run, trainer)
 
     alone = nesting.overlaid(run.spec().model_dump(), {"replicas": 1, "epochs": 2})
-    other = commands.submit(home, RunSpec.parse(alone), host).run_id
+    other = commands.submit(home, RunSpec.parse(alone), host, asker="a test").run_id
     wait_until(
         lambda: commands.latest_status(home.run_dir(other)).status == "finished",
         "the other run ends",
