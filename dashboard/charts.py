@@ -7,7 +7,7 @@ wheel is left to the page: a drag across a chart is a zoom, which the page answe
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import Any, cast
 
 import altair as alt
 import pandas as pd
@@ -208,7 +208,7 @@ def heading(text: str, subtitle: str = "") -> alt.Title:
 def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt.Legend:
     """Above the chart, its symbols strong enough to be told apart. `columns`: 0 for one row; `widest`: a name, in pixels;
     `has_dashes`: the symbols are pieces of the lines, as the dashes of a circle are a blot."""
-    symbol = {"symbolType": "stroke", "symbolSize": 300} if has_dashes else {}
+    symbol: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if has_dashes else {}
     return alt.Legend(
         orient="top",
         direction="horizontal",
