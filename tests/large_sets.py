@@ -9,7 +9,7 @@ from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import row_bytes, shard_file
 from gan_runtime.fields import IMAGES
 from gan_runtime.home import Home
-from gan_runtime.records.kinds import now
+from gan_runtime.records.entry import now
 
 NAME = "many-digits"
 

@@ -340,7 +340,7 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
     write_json(run.process_file, {"pid": os.getpid(), "started": 1.0, "attempt": 1})
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
-    monkeypatch.setattr("gan_runtime.records.kinds.now", lambda: NOON)
+    monkeypatch.setattr("gan_runtime.records.entry.now", lambda: NOON)
     supervisor = Supervisor(home, store, ingestor)
     for _ in range(3):
         supervisor.tick()

@@ -25,7 +25,7 @@ from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.home import Home
 from gan_runtime.options import Option, OptionRecord
-from gan_runtime.records.kinds import now
+from gan_runtime.records.entry import now
 
 __all__ = ["PREPARATIONS", "Asked", "Preparation", "Survey", "prepare", "survey"]
 

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gan_runtime import processes
 from gan_runtime.jobs import kinds
-from gan_runtime.records.kinds import now
+from gan_runtime.records.entry import now
 from gan_runtime.records.rundir import write_whole
 from gan_runtime.records.task_folder import TaskFolder
 

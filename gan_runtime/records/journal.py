@@ -16,31 +16,33 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from gan_runtime.errors import HomeError, JournalError
+from gan_runtime.records.entry import now
 from gan_runtime.records.kinds import (
-    AttemptStart,
     Changed,
     Created,
+    Event,
+    Level,
+    Record,
+    Renamed,
+    StatusChange,
+    StudyPlace,
+)
+from gan_runtime.records.measured import (
+    AttemptStart,
     EpochDone,
     EpochScores,
-    Event,
     Histogram,
     HostFacts,
     Kernels,
-    Level,
     Memory,
     Phase,
     Plan,
     Profile,
-    Record,
-    Renamed,
     Sample,
     Scalars,
-    StatusChange,
-    StudyPlace,
     Surface,
     TimeShare,
     WorkerTimes,
-    now,
 )
 from gan_runtime.records.states import ACTIVE, ENDED, STAGES, Status
 

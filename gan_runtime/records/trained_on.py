@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from gan_runtime.records.kinds import HostFacts
+from gan_runtime.records.measured import HostFacts
 from gan_runtime.records.rundir import RunDir
 
 FACT = "data_content"  # of the host's facts; missing where the data set comes with the program

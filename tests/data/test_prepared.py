@@ -18,7 +18,7 @@ from gan_runtime.data.sharded import FieldWriter, ShardedSet
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Field, labels
 from gan_runtime.home import Home
-from gan_runtime.records.kinds import now
+from gan_runtime.records.entry import now
 from gan_runtime.runtime import leftovers
 
 ENERGY = Field((3,), "float32", unit="GeV")

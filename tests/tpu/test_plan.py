@@ -13,7 +13,7 @@ from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.errors import AcceleratorError, DatasetError, SpecError
 from gan_runtime.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 from gan_runtime.home import Home
-from gan_runtime.records.kinds import now
+from gan_runtime.records.entry import now
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Reading
