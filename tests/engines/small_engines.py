@@ -105,8 +105,10 @@ def kept(thing: Any) -> Any:
 
 
 def trained(engine: TfEngine, *calls: int) -> Numbers:
-    """Traces and runs calls of so many steps; metric → float32 (steps,)."""
-    engine.trace()
+    """Runs calls of so many steps; metric → float32 (steps,).
+
+    The first call traces the step, and nothing else: `engine.trace()` would also build probe and sampler.
+    """
     numbers = [engine.run(steps).values for steps in calls]
     return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
 
