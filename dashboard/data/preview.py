@@ -9,10 +9,9 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import actions, words
+from dashboard import actions, data_words, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view, mosaic
-from dashboard.data import words as data_words
 from dashboard.data.form import Wanted
 from gan_runtime.jobs.data_work import GRID_FILE
 from gan_runtime.jobs.folder import JobLook

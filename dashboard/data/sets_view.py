@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard import actions, words
+from dashboard import actions, data_words, words
 from dashboard.data import mosaic
-from dashboard.data import words as data_words
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
 from gan_runtime.data import door, loading, prepared

@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import option_words, words
-from dashboard.data import words as data_words
+from dashboard import data_words, option_words, words
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.fields import PREFIX
 from dashboard.launch.shown_when import has_effect, needed

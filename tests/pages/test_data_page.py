@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from dashboard import data_words
 from dashboard.data import mosaic
-from dashboard.data import words as data_words
 from dashboard.frame import session
 from gan_runtime.data import loading, prepared
 from gan_runtime.fields import labels

@@ -1,4 +1,4 @@
-"""The sentences of the Data page."""
+"""What a data set is in words, on the Data and the Launch page."""
 
 from __future__ import annotations
 
