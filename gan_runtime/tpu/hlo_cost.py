@@ -205,6 +205,6 @@ def source_layer(op_name: str, networks: Sequence[str]) -> str:
         network = next((name for name in networks if name in words_of_part), "")
         if network:
             layer = next((part for part in parts[index + 1 :] if re.fullmatch(r"[a-z]+(_\d+)?", part)), "")
-            way = "backward" if "transpose" in words_of_part else "forward"
+            way = "backward" if any("transpose" in scope for scope in words[: index + 1]) else "forward"
             return f"{network} {layer}".strip() + f", {way}"
     return ""

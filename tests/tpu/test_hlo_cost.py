@@ -151,6 +151,8 @@ def test_what_leaves_the_device_is_named(line: str) -> None:
             "jit(call)/while/body/transpose(jvp(transpose(jvp(jvp(discriminator)))))/conv_2/mul",
             "discriminator conv_2, backward",
         ),
+        ("jit(call)/while/body/transpose(jvp(phase_0))/generator/up_1/transpose", "generator up_1, backward"),
+        ("jit(call)/while/body/jvp(phase_0)/generator/up_1/transpose", "generator up_1, forward"),
         ("jit(call)/while/body/jvp(generator)/dense/dot_general", "generator dense, forward"),
         ("jit(call)/while/body/phase_1/jvp(generator)/dense/dot_general", "generator dense, forward"),
         ("jit(call)/while/body/all_reduce_gradients/psum", "exchange of gradients"),
