@@ -1,6 +1,7 @@
 """Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for the README.
 
-make screenshots            trains two short runs and a third one that is photographed while it trains; loads the example runs
+make screenshots            trains two short runs, one on pictures with labels, and one that is photographed while it trains;
+                            loads the example runs
 docs/screenshots/<page>-<light|dark>[-narrow].png
 """
 
@@ -15,15 +16,24 @@ from playwright.sync_api import Browser, Page, expect
 from gan_runtime import bundles
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import probe
-from gan_runtime.runtime.commands import submit
+from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
+from tests.own_pictures import zipped
 
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
 TALL = 6400
 TRAINING_SECONDS = 400_000.0
+ASKER = "the photographer"
+OWN_PICTURES = {
+    "workload": "dcgan",
+    "dataset": "shapes",
+    "batch_size_global": 40,
+    "epochs": 40,
+    "dcgan.base_channels": 32,
+}
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 
 
@@ -34,17 +44,19 @@ def main() -> None:
         home = Home(Path(folder) / "home").prepare()
         host = probe()
         quick = PRESETS["quick"].values
-        first = submit(home, RunSpec.parse(quick), host, "quick").run_id
-        second = submit(
-            home,
-            RunSpec.parse({**quick, "learning_rate_generator": 1e-3, "replicas": 2, "epochs": 10}),
-            host,
-            "quick",
-        ).run_id
+
+        def queued(**changes: object) -> str:
+            spec = RunSpec.parse({**quick, **changes})
+            return commands.submit(home, spec, host, "quick", asker=ASKER).run_id
+
+        first = queued()
+        second = queued(learning_rate_generator=1e-3, replicas=2, epochs=10)
+        prepare_pictures(home, Path(folder))
+        labelled = queued(**OWN_PICTURES)
         dashboard = Dashboard(home.path, Path(folder) / "dashboard.log")
         try:
-            finished(browser, dashboard, second)
-            third = submit(home, RunSpec.parse(quick), host, "quick").run_id
+            finished(browser, dashboard, labelled)
+            third = queued()
             page = open_page(browser, f"{dashboard.address}/live?run={third}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(timeout=120_000)
             page.close()
@@ -52,6 +64,8 @@ def main() -> None:
                 photograph(browser, dashboard, "home", "", (theme,))
                 photograph(browser, dashboard, "live", f"live?run={third}", (theme,))
             photograph(browser, dashboard, "finished", f"live?run={first}", ("light", "dark"))
+            photograph(browser, dashboard, "pictures", f"live?run={labelled}", ("light", "dark"))
+            photograph(browser, dashboard, "data", "data", ("light", "dark"))
             photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
             photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
             photograph(browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark"))
@@ -60,6 +74,14 @@ def main() -> None:
             examples(browser, dashboard, home)
         finally:
             dashboard.stop()
+
+
+def prepare_pictures(home: Home, folder: Path) -> None:
+    """Asks for disks and squares as the data set `shapes`; the dashboard's owner prepares it, and the run waits for it."""
+    bundle = folder / "shapes.zip"
+    bundle.write_bytes(zipped(200))
+    options = {"pixels": 32, "color": "rgb"}
+    commands.prepare_data(home, "pictures", "shapes", bundle, options, asker=ASKER)
 
 
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
