@@ -58,9 +58,9 @@ class Row:
 
 
 ROWS = {
-    "training": Row(training.measure, rounds=24, steps=10, minutes=14),  # 24 · 10 steps: one epoch of MNIST
+    "training": Row(training.measure, rounds=24, steps=10, minutes=11),  # 24 · 10 steps: one epoch of MNIST
     "conditional": Row(
-        conditional.measure, rounds=24, steps=10, minutes=9, batch=64, images=15_360
+        conditional.measure, rounds=24, steps=10, minutes=11, batch=64, images=15_360
     ),  # one epoch too
     "referee": Row(referee.measure, rounds=6, steps=20, minutes=8),
     "replicas": Row(replicas.measure, rounds=24, steps=10, minutes=4),

@@ -95,6 +95,9 @@ def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     """The pages about many runs, with the example runs that come with the project; the Paper page in its whole length."""
     runs = bundles.unpack(bundles.EXAMPLES, home)
     page = open_page(browser, f"{dashboard.address}/studies")
+    while page.get_by_text("No study is stored yet").is_visible():  # until the owner has read all of them
+        page.reload()
+        settled(page)
     expect(page.get_by_text("runs are finished")).to_be_visible(timeout=30_000)
     page.close()
     both = ("light", "dark")
