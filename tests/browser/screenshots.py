@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -34,6 +35,7 @@ OWN_PICTURES = {
     "epochs": 40,
     "dcgan.base_channels": 32,
 }
+TAKING_IN_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 
 
@@ -94,12 +96,7 @@ def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
 def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     """The pages about many runs, with the example runs that come with the project; the Paper page in its whole length."""
     runs = bundles.unpack(bundles.EXAMPLES, home)
-    page = open_page(browser, f"{dashboard.address}/studies")
-    while page.get_by_text("No study is stored yet").is_visible():  # until the owner has read all of them
-        page.reload()
-        settled(page)
-    expect(page.get_by_text("runs are finished")).to_be_visible(timeout=30_000)
-    page.close()
+    taken_in(browser, dashboard)
     both = ("light", "dark")
     checked(browser, dashboard)
     photograph(browser, dashboard, "tpu", "tpu", both, height=2400)
@@ -111,6 +108,20 @@ def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     photograph(browser, dashboard, "paper", "paper", both, height=TALL)
     photograph(browser, dashboard, "xla", f"xla?run={compiled}", both)
     photograph(browser, dashboard, "precision", f"precision?run={precise}", both)
+
+
+def taken_in(browser: Browser, dashboard: Dashboard, seconds: float = TAKING_IN_SECONDS) -> None:
+    """Waits until the Studies page knows the example runs: it looks for its first study only when it is opened."""
+    page = open_page(browser, f"{dashboard.address}/studies")
+    deadline = time.monotonic() + seconds
+    while page.get_by_text("No study is stored yet").is_visible():
+        assert time.monotonic() < deadline, (
+            f"no study of the example runs is stored after {seconds:.0f} s. The dashboard printed: {dashboard.printed()}"
+        )
+        page.reload()
+        settled(page)
+    expect(page.get_by_text("runs are finished")).to_be_visible(timeout=30_000)
+    page.close()
 
 
 def checked(browser: Browser, dashboard: Dashboard) -> None:

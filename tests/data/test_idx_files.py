@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,13 +54,16 @@ def test_a_compressed_file_cut_short_is_refused(folder: Path, write_idx: WriteId
         loading.load("mnist")
 
 
-def test_a_damaged_compressed_file_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+@pytest.mark.parametrize("look", [loading.availability, loading.load])
+def test_a_damaged_compressed_file_is_refused_before_a_run_is_queued_and_when_it_is_read(
+    folder: Path, write_idx: WriteIdx, look: Callable[[str], object]
+) -> None:
     path = write_idx(folder / (TRAIN + ".gz"), noise(3))
     content = bytearray(path.read_bytes())
     content[1000:1010] = bytes(byte ^ 255 for byte in content[1000:1010])
     path.write_bytes(content)
     with pytest.raises(DatasetError, match="is not a readable IDX image file"):
-        loading.load("mnist")
+        look("mnist")
 
 
 def test_a_file_that_only_claims_to_be_compressed_is_refused(folder: Path) -> None:
@@ -81,15 +85,6 @@ def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
             DatasetError, match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow"
         ):
             look("mnist")
-
-
-def test_a_damaged_compressed_file_is_found_before_a_run_is_queued(folder: Path, write_idx: WriteIdx) -> None:
-    path = write_idx(folder / (TRAIN + ".gz"), noise(3))
-    content = bytearray(path.read_bytes())
-    content[1000:1010] = bytes(byte ^ 255 for byte in content[1000:1010])
-    path.write_bytes(content)
-    with pytest.raises(DatasetError, match="is not a readable IDX image file"):
-        loading.availability("mnist")
 
 
 def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promises(folder: Path) -> None:
