@@ -1,4 +1,4 @@
-"""How long a row is measured, and how children that answer once are asked."""
+"""How long a row is measured: in turns between its sides, or by children that answer once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.run_options import MNIST
-from benchmarks.turns import QUIET_CPU, NotMeasuredError
+from benchmarks.turns import QUIET_CPU, WARM_UP_STEPS, NotMeasuredError, Side, Turn, alternate, child_sides
 from gan_runtime.home import REPOSITORY
 
 
@@ -42,6 +43,17 @@ class Effort:
         """The same for a run of ours; `settings` such as replicas=8; `data`: one of run_options.py."""
         chosen = [part for setting in settings for part in ("--set", setting)]
         return self.loop(module, precision, "--images", str(self.images), "--data", data, *chosen)
+
+    def turns(
+        self, commands: dict[str, list[str]], seen: Callable[[int, str, Turn], None], *further: Side
+    ) -> dict[str, list[Turn]]:
+        """The turns of each side by name, after its warm-up.
+
+        `commands`: what follows `python` to start a side; `further`: sides of another kind, asked after those;
+        `seen`: as in `alternate`. Raises NotMeasuredError.
+        """
+        with child_sides(commands) as sides:
+            return alternate([*sides.values(), *further], self.rounds, self.steps, WARM_UP_STEPS, seen)
 
 
 def answer_of(arguments: list[str]) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks import conditions
-from benchmarks.ratios import Spread
+from benchmarks.ratios import Spread, spread
 from benchmarks.turns import Turn
 from gan_runtime import hosts
 
@@ -54,9 +54,14 @@ class Report:
         """One turn of a comparison."""
         self.add("turn", round=number, side=side, **asdict(turn))
 
-    def spread(self, kind: str, name: str, spread: Spread, **further: Any) -> None:
+    def spread(self, kind: str, name: str, values: Spread, **further: Any) -> None:
         """A figure or a rate."""
-        self.add(kind, name=name, **asdict(spread), **further)
+        self.add(kind, name=name, **asdict(values), **further)
+
+    def rates(self, turns: Mapping[str, Sequence[Turn]], batch: int) -> None:
+        """What each side reached by itself in its turns, in images per second. `batch`: images of a step."""
+        for side, its_turns in turns.items():
+            self.spread("rate", side, spread([batch / turn.step_s for turn in its_turns]), unit="images/s")
 
     def not_measured(self, name: str, reason: str) -> None:
         """Nothing is missing silently."""

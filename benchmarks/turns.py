@@ -25,6 +25,7 @@ from gan_runtime.home import REPOSITORY
 QUIET_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
 ANSWER_SECONDS = 600.0  # the first answer of a side includes loading its framework and compiling
 ENDING_SECONDS = 60.0
+WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
 
 
 class NotMeasuredError(Exception):

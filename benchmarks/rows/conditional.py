@@ -11,9 +11,7 @@ from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.run_options import PICTURES
 from benchmarks.step_timer import PRECISIONS
-from benchmarks.turns import Turn, alternate, child_sides
-
-WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
+from benchmarks.turns import Turn
 
 
 def commands(effort: Effort) -> dict[str, list[str]]:
@@ -27,11 +25,8 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 def measure(report: Report, effort: Effort) -> None:
     """Rates of all sides, and how many times as fast ours is in each precision."""
-    with child_sides(commands(effort)) as sides:
-        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    for name, its_turns in turns.items():
-        rates = [effort.batch / turn.step_s for turn in its_turns]
-        report.spread("rate", name, spread(rates), unit="images/s")
+    turns = effort.turns(commands(effort), report.turn)
+    report.rates(turns, effort.batch)
     compare(report, turns)
 
 

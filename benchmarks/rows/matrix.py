@@ -10,9 +10,8 @@ from benchmarks.effort import Effort, answer_of
 from benchmarks.matrix_side import FLOP
 from benchmarks.ratios import spread, total
 from benchmarks.results import Report
-from benchmarks.turns import Turn, alternate, child_sides
+from benchmarks.turns import Turn
 
-WARM_UP_STEPS = 10
 PRECISION = "mixed_bfloat16"
 WORKLOAD = "dcgan_mnist"
 # Figure → what the step is measured against: one operation, or in each turn the faster of both.
@@ -29,8 +28,7 @@ def measure(report: Report, effort: Effort) -> None:
     report.add("facts", workload=WORKLOAD, flop_per_image=flop_per_image)
     commands = {"step": effort.run("trainer_side", PRECISION)}
     commands |= {what: ["-m", "benchmarks.matrix_side", what] for what in FLOP}
-    with child_sides(commands) as sides:
-        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+    turns = effort.turns(commands, report.turn)
     flop = {**FLOP, "step": flop_per_image * effort.batch}
     rates = {name: gflops(found, flop[name]) for name, found in turns.items()}
     totals = {name: gflops([total(found)], flop[name])[0] for name, found in turns.items()}

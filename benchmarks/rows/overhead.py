@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from benchmarks.effort import Effort
-from benchmarks.ratios import overhead, spread
+from benchmarks.ratios import overhead
 from benchmarks.results import Report
-from benchmarks.turns import Side, Turn, child_sides
+from benchmarks.turns import WARM_UP_STEPS, Side, Turn, child_sides
 
-WARM_UP_STEPS = 10
 PRECISION = "mixed_bfloat16"
 
 
@@ -29,8 +28,7 @@ def measure(report: Report, effort: Effort) -> None:
     ends_s = [
         round(f.seconds - f.steps * b.step_s, 3) for f, b, last in zip(full, bare, ends, strict=True) if last
     ]
-    for name, turns in (("run", full), ("engine", bare)):
-        report.spread("rate", name, spread([effort.batch / turn.step_s for turn in turns]), unit="images/s")
+    report.rates({"run": full, "engine": bare}, effort.batch)
     report.add(
         "figure",
         **{**asdict(found.streaming), "name": "overhead", "value": found.share},

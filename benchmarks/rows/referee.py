@@ -18,9 +18,8 @@ from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.step_timer import PRECISIONS
-from benchmarks.turns import QUIET_CPU, NotMeasuredError, Turn, alternate, child_sides
+from benchmarks.turns import QUIET_CPU, NotMeasuredError, Turn
 
-WARM_UP_STEPS = 10
 SPOKEN = {"mixed_bfloat16": "bf16"}  # the precisions that a referee calls otherwise
 
 
@@ -36,12 +35,8 @@ def measure(report: Report, effort: Effort) -> None:
         for engine in engines
     ]
     commands = {f"ours {precision}": effort.run("trainer_side", precision) for precision in PRECISIONS}
-    with child_sides(commands) as sides:
-        turns = alternate(
-            [*sides.values(), *referees], effort.rounds, effort.steps, WARM_UP_STEPS, report.turn
-        )
-    for name, found in turns.items():
-        report.spread("rate", name, spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
+    turns = effort.turns(commands, report.turn, *referees)
+    report.rates(turns, effort.batch)
     for referee in referees:
         ratios = speed_ratios(turns[f"ours {referee.precision}"], turns[referee.name])
         report.spread("figure", f"over {referee.name}", spread(ratios))

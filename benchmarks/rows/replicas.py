@@ -5,9 +5,7 @@ from __future__ import annotations
 from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
-from benchmarks.turns import alternate, child_sides
 
-WARM_UP_STEPS = 10
 PRECISION = "mixed_bfloat16"
 
 
@@ -16,10 +14,8 @@ def measure(report: Report, effort: Effort) -> None:
     commands = {
         f"replicas {count}": effort.run("trainer_side", PRECISION, f"replicas={count}") for count in (1, 8)
     }
-    with child_sides(commands) as sides:
-        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    for name, found in turns.items():
-        report.spread("rate", name, spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
+    turns = effort.turns(commands, report.turn)
+    report.rates(turns, effort.batch)
     one, eight = turns["replicas 1"], turns["replicas 8"]
     totals = speed_ratio_of_totals(eight, one)
     report.spread("figure", "replicas_8_over_1", spread(speed_ratios(eight, one)), of_totals=totals)

@@ -13,9 +13,8 @@ from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.rows.input import add_share
 from benchmarks.run_options import PICTURES, STREAMED
-from benchmarks.turns import Turn, alternate, child_sides
+from benchmarks.turns import Turn
 
-WARM_UP_STEPS = 10
 PRECISION = "mixed_bfloat16"  # the faster steps: waiting would be the larger share of them
 FIGURE = "streaming_overhead"
 
@@ -30,11 +29,8 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 def measure(report: Report, effort: Effort) -> None:
     """The share of a step that streaming costs, and the share of input in a profile of streamed steps."""
-    with child_sides(commands(effort)) as sides:
-        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    for name, its_turns in turns.items():
-        rates = [effort.batch / turn.step_s for turn in its_turns]
-        report.spread("rate", name, spread(rates), unit="images/s")
+    turns = effort.turns(commands(effort), report.turn)
+    report.rates(turns, effort.batch)
     compare(report, turns["resident"], turns["streamed"])
     add_share(report, effort, STREAMED)
 

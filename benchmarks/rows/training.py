@@ -14,9 +14,8 @@ from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.step_timer import PRECISIONS
-from benchmarks.turns import Turn, alternate, child_sides
+from benchmarks.turns import Turn
 
-WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
 MODULES = {"keras": "keras_loop", "ours": "trainer_side", "torch": "torch_loop"}
 INSTALL_TORCH = (
     "PyTorch is not installed: `.venv/bin/python -m pip install -r requirements-bench.txt` adds it."
@@ -31,10 +30,8 @@ def measure(report: Report, effort: Effort) -> None:
     }
     if "torch" not in peers:
         print(INSTALL_TORCH, file=sys.stderr)
-    with child_sides(commands) as sides:
-        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    for name, found in turns.items():
-        report.spread("rate", name, spread([effort.batch / turn.step_s for turn in found]), unit="images/s")
+    turns = effort.turns(commands, report.turn)
+    report.rates(turns, effort.batch)
     _compare(report, turns)
 
 

@@ -30,11 +30,5 @@ def measure(report: Report, effort: Effort) -> None:
             step_s = answer_of(["-m", "benchmarks.ours", *options])["step_s"]
             found.append(Turn(effort.steps, effort.steps * step_s))
             report.turn(number, f"workers {workers}", found[-1])
-    for workers, found in turns.items():
-        report.spread(
-            "rate",
-            f"workers {workers}",
-            spread([effort.batch / turn.step_s for turn in found]),
-            unit="images/s",
-        )
+    report.rates({f"workers {workers}": found for workers, found in turns.items()}, effort.batch)
     report.spread("figure", FIGURE, spread(speed_ratios(turns[2], turns[1])))

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.effort import Effort
+from benchmarks.results import Report
 from benchmarks.trainer_side import Gate, GatedRunDir
-from benchmarks.turns import NotMeasuredError, Turn, alternate, child_sides
+from benchmarks.turns import WARM_UP_STEPS, NotMeasuredError, Turn, alternate, child_sides
 
 # Serves turns that take a tenth of a second a step, by its own account.
 CHILD = """
@@ -30,6 +32,39 @@ def test_sides_take_turns_and_what_libraries_print_does_no_harm() -> None:
         (2, "ours"),
     ]
     assert turns == {"peer": [Turn(5, 0.5)] * 2, "ours": [Turn(5, 0.5)] * 2}
+
+
+class SlowSide:
+    """A second a step, by its own account; `asked` holds what it was asked for."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def turn(self, steps: int) -> Turn:
+        self.asked.append(steps)
+        return Turn(steps, float(steps))
+
+
+def test_a_row_tells_its_turns_and_the_rate_of_each_side_without_the_warm_up() -> None:
+    report, slow = Report("a row"), SlowSide()
+    effort = Effort(rounds=2, steps=5, batch=4, images=8)
+    turns = effort.turns({"quick": ["-c", CHILD]}, report.turn, slow)
+    report.rates(turns, effort.batch)
+    assert turns == {"quick": [Turn(5, 0.5)] * 2, "slow": [Turn(5, 5.0)] * 2}
+    assert slow.asked == [WARM_UP_STEPS, 5, 5]
+    told, rates = report.records[:4], report.records[4:]
+    assert [(record["kind"], record["round"], record["side"]) for record in told] == [
+        ("turn", 1, "quick"),
+        ("turn", 1, "slow"),
+        ("turn", 2, "quick"),
+        ("turn", 2, "slow"),
+    ]
+    assert [(record["kind"], record["name"], record["value"], record["unit"]) for record in rates] == [
+        ("rate", "quick", 40.0, "images/s"),
+        ("rate", "slow", 4.0, "images/s"),
+    ]
 
 
 def test_a_side_that_ends_is_told_with_its_messages(capfd: pytest.CaptureFixture[str]) -> None:
