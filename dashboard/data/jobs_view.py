@@ -5,13 +5,13 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, words
+from dashboard import job_bar, words
+from dashboard.job_bar import EndButton
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime import data_requests
 from gan_runtime.runtime.runtime import Runtime
 
 MAKING = "data.making"  # the job that this browser tab has asked for
-SECONDS = 0.5  # between two looks at a job
 MOST_ENDED = 20
 
 
@@ -26,8 +26,8 @@ def show(runtime: Runtime) -> None:
 
 
 def progress(runtime: Runtime, look: JobLook) -> None:
-    """A bar that redraws alone; the page once more when the job has ended."""
-    st.fragment(_bar, run_every=SECONDS)(runtime, look.job.job_id)
+    """See `job_bar.show`."""
+    job_bar.show(runtime, look, _how_far, EndButton(f"data.cancel.{look.job.job_id}"))
 
 
 def ended(runtime: Runtime) -> None:
@@ -52,23 +52,11 @@ def ended(runtime: Runtime) -> None:
         st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
 
 
-def _bar(runtime: Runtime, job_id: str) -> None:
-    look = runtime.job(job_id)
-    if look is None or not look.is_live:
-        runtime.refresh()
-        st.rerun()
-        return
+def _how_far(look: JobLook) -> str:
     what = f"Data set {words.plain(data_requests.name_of(look.asked))}"
     if look.asked.kind == data_requests.SURVEY:
         what = "Preview"
-    sentence = words.plain(look.progress.sentence) or "begins"
-    bar, button = st.columns([5, 1], vertical_alignment="center")
-    bar.progress(look.progress.share, text=f"{what}: {sentence}. This goes on when the page is closed.")
-    if look.job.stop_file.exists():
-        button.caption("cancelling …")
-    elif button.button("Cancel", key=f"data.cancel.{job_id}", icon=":material/close:"):
-        actions.succeeded(lambda: runtime.cancel_job(job_id))
-        st.rerun(scope="fragment")
+    return f"{what}: {job_bar.now(look)}"
 
 
 def _told(look: JobLook) -> None:

@@ -8,15 +8,17 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, panels, widgets, words
+from dashboard import actions, job_bar, panels, widgets, words
+from dashboard.job_bar import EndButton
 from dashboard.paper import descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
 
-SECONDS = 1.0  # between two looks at a job
+STOP = EndButton("paper.11.stop", "Stop", "stopping …")
 
 
 def descent(runtime: Runtime) -> None:
@@ -68,7 +70,7 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
     """A button, or how far the job is while it runs."""
     look = runtime.surface_job(run_id)
     if look is not None and look.is_live:
-        st.fragment(_progress, run_every=SECONDS)(runtime, run_id)
+        job_bar.show(runtime, look, _how_far, STOP)
         return
     if look is not None and look.end is not None and look.state != "finished":
         st.warning(f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:")
@@ -81,17 +83,6 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
         st.rerun()
 
 
-def _progress(runtime: Runtime, run_id: str) -> None:
-    look = runtime.surface_job(run_id)
-    if look is None or not look.is_live:
-        runtime.refresh()
-        st.rerun()
-        return
+def _how_far(look: JobLook) -> str:
     known = look.progress
-    text = f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"
-    st.progress(known.share, text=f"{text}. This goes on when the page is closed.")
-    if look.job.stop_file.exists():
-        st.caption("stopping …")
-    elif st.button("Stop", key="paper.11.stop"):
-        actions.attempt(lambda: runtime.cancel_job(look.job.job_id))
-        st.rerun()
+    return f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"

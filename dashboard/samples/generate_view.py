@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from dashboard import actions, words
+from dashboard import actions, job_bar, words
+from dashboard.job_bar import EndButton
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.runtime.picture_requests import MOST_SEED
@@ -19,7 +20,6 @@ from gan_runtime.training.checkpoints import Which
 
 COUNTS = (16, 64, 256)
 EVERY_CLASS = ""  # in place of the name of one
-SECONDS = 0.5  # between two looks at a job
 NARROWEST, WIDEST = 480, 960  # pixels of the picture on a wide page
 NO_CHECKPOINT = (
     "None of these runs has a checkpoint here: a run saves one after each epoch, and bundles hold none. "
@@ -52,7 +52,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
     if pressed and actions.attempt(lambda: runtime.generate(wanted)) is not None:
         st.rerun()
     if look is not None and look.is_live:
-        st.fragment(_progress, run_every=SECONDS)(runtime, run_id)
+        job_bar.show(runtime, look, _how_far, EndButton(f"generate.cancel.{look.job.job_id}"))
     elif look is not None:
         _ended(look, names[run_id])
 
@@ -107,21 +107,8 @@ def _class(runtime: Runtime, run_id: str) -> str:
     )
 
 
-def _progress(runtime: Runtime, run_id: str) -> None:
-    """Redraws alone; the page once more when the job has ended."""
-    look = runtime.newest_images(run_id)
-    if look is None or not look.is_live:
-        st.rerun()
-        return
-    sentence = words.plain(look.progress.sentence) or "begins"
-    bar, button = st.columns([5, 1], vertical_alignment="center")
-    count = words.things(int(look.asked.options["count"]), "image")
-    bar.progress(look.progress.share, text=f"{count}: {sentence}. This goes on when the page is closed.")
-    if look.job.stop_file.exists():
-        button.caption("cancelling …")
-    elif button.button("Cancel", key=f"generate.cancel.{look.job.job_id}", icon=":material/close:"):
-        actions.succeeded(lambda: runtime.cancel_job(look.job.job_id))
-        st.rerun()
+def _how_far(look: JobLook) -> str:
+    return f"{words.things(int(look.asked.options['count']), 'image')}: {job_bar.now(look)}"
 
 
 def _ended(look: JobLook, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import places, session
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
@@ -68,6 +71,21 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     yield draw
     session.close()
     st.cache_resource.clear()
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
+    """Jobs that stand still from their start: none ends before a test has pressed Stop or Cancel."""
+    begin = desk.start
+
+    def start_and_hold(job: JobDir) -> None:
+        begin(job)
+        desk.signal_group(job, signal.SIGSTOP)
+
+    monkeypatch.setattr(desk, "start", start_and_hold)
+    yield
+    for job in desk.job_dirs(home):
+        desk.signal_group(job, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,34 @@ def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wai
     session.runtime().remove_data("my-shapes")
     assert "my-shapes" not in said(app.run())
     assert prepared.names(home) == []
+
+
+@pytest.mark.usefixtures("held")
+def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
+    show: Show, home: Home, tmp_path: Path, wait_until: Wait
+) -> None:
+    app = drop(show("data"), ("photos.zip", zipped(1)))
+    app.button(key="data.preview").click().run()
+    (tmp_path / "shapes.zip").write_bytes(zipped(1))
+    session.runtime().prepare_data("pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32})
+    app.run()
+    goes_on = "begins. This goes on when the page is closed."
+    assert [bar.proto.text for bar in app.get("progress")] == [
+        f"Data set shapes: {goes_on}",
+        f"Preview: {goes_on}",
+    ]
+    preparing, looking = desk.looks(home)
+    for look in (looking, preparing):
+        app.button(key=f"data.cancel.{look.job.job_id}").click().run()
+        assert not app.exception
+        assert look.job.stop_file.read_text(encoding="utf-8") == "dashboard"
+    assert said(app).count("cancelling …") == 2
+    for look in (looking, preparing):
+        desk.signal_group(look.job, signal.SIGCONT)
+        wait_until(look.job.end, "the job ends")
+    app.run()
+    assert not app.get("progress")
+    assert app.button(key="data.preview").label == "Preview again"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import desk
-from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
@@ -175,22 +174,7 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
     assert all(button.key != "paper.11.start" for button in app.button)  # the snapshots are not in this home
 
 
-@pytest.fixture
-def _held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
-    """Jobs that stand still from their start: none ends before a test has pressed Stop."""
-    begin = desk.start
-
-    def start_and_hold(job: JobDir) -> None:
-        begin(job)
-        desk.signal_group(job, signal.SIGSTOP)
-
-    monkeypatch.setattr(desk, "start", start_and_hold)
-    yield
-    for job in desk.job_dirs(home):
-        desk.signal_group(job, signal.SIGKILL)
-
-
-@pytest.mark.usefixtures("_held")
+@pytest.mark.usefixtures("held")
 def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     show: Show, trained: Callable[..., RunDir], home: Home, wait_until: Callable[..., Any]
 ) -> None:

@@ -1,0 +1,43 @@
+"""The bar of a background job, where a page's own test cannot bring it about."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import Asked, JobDir
+
+
+def bar_then_page() -> None:
+    """A page whose first drawing still shows the job that `look` knew."""
+    import streamlit as st
+
+    from dashboard import job_bar
+    from dashboard.frame import session
+
+    if st.session_state.setdefault("drawn", 0):
+        st.text("the page once more")
+        st.stop()
+    st.session_state["drawn"] = 1
+    button = job_bar.EndButton("cancel")
+    job_bar.show(session.runtime(), st.session_state["look"], lambda _: "64 images", button)
+
+
+def test_a_job_whose_folder_is_gone_meanwhile_draws_the_page_once_more(
+    show: Callable[..., AppTest], home: Home
+) -> None:
+    show("data")
+    job = JobDir(home.jobs / "generate-0001")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind="generate", options={}, asker="a test"))
+    [look] = desk.looks(home)
+    shutil.rmtree(job.path)
+    app = AppTest.from_function(bar_then_page)
+    app.session_state["look"] = look
+    app.run()
+    assert not app.exception
+    assert [text.value for text in app.text] == ["the page once more"]
