@@ -26,7 +26,8 @@ from benchmarks.step_timer import arguments, run_alone_or_serve
 
 WIDTHS = (64, 128, 256, 512)  # of the discriminator's convolutions, outermost first
 START = PIXELS >> len(WIDTHS)  # pixels of the innermost layers
-NEW = {"kernel_initializer": keras.initializers.RandomNormal(stddev=0.02)}
+# By its name: each layer makes an initializer of its own, and with it a seed of its own.
+NEW = {"kernel_initializer": {"class_name": "RandomNormal", "config": {"stddev": 0.02}}}
 
 
 class ConditionalBatchNorm(layers.Layer):  # type: ignore[misc]

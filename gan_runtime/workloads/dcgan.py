@@ -20,8 +20,7 @@ from gan_runtime.workloads.pair import Pair
 
 LEAK = 0.2  # slope of LeakyReLU for negative inputs, as in Radford et al.
 MOMENTUM = 0.9  # of the stored batch-norm statistics, as in Radford et al.'s code
-# Standard deviation of new weights: Radford et al., section 4.
-WEIGHTS = {"kernel_initializer": keras.initializers.RandomNormal(stddev=0.02)}
+SPREAD = 0.02  # standard deviation of new weights: Radford et al., section 4
 
 
 def networks(options: DcganOptions, fields: Fields) -> dict[str, keras.Model]:
@@ -39,7 +38,9 @@ def _generator(options: DcganOptions, fields: Fields) -> keras.Model:
         norm = _norm(fields, f"norm_{number}")
         return layers.ReLU(name=f"relu_{number}")(norm(values) if labels is None else norm([values, labels]))
 
-    values = layers.Dense(start * start * widths[-1], use_bias=False, name="dense", **WEIGHTS)(latents)
+    values = layers.Dense(
+        start * start * widths[-1], use_bias=False, name="dense", kernel_initializer=_new_weights()
+    )(latents)
     values = layers.Reshape((start, start, widths[-1]), name="reshape")(values)  # 64 pixels: 4 × 4 × 512
     values = activated(values, 1)
     for number, width in enumerate(
@@ -60,12 +61,20 @@ def _discriminator(options: DcganOptions, fields: Fields) -> keras.Model:
     ):  # 64 pixels: 32 × 32 × 64 … 4 × 4 × 512
         has_norm = options.discriminator_norm == "batch" and number > 1
         values = Convolution(
-            width, KERNEL, 2, padding="same", use_bias=not has_norm, name=f"conv_{number}", **WEIGHTS
+            width,
+            KERNEL,
+            2,
+            padding="same",
+            use_bias=not has_norm,
+            name=f"conv_{number}",
+            kernel_initializer=_new_weights(),
         )(values)
         if has_norm:
             values = BatchNorm(momentum=MOMENTUM, name=f"norm_{number}")(values)
         values = layers.LeakyReLU(LEAK, name=f"leaky_{number}")(values)
-    logit = layers.Dense(1, dtype="float32", name="logit", **WEIGHTS)(layers.Flatten(name="flatten")(values))
+    logit = layers.Dense(1, dtype="float32", name="logit", kernel_initializer=_new_weights())(
+        layers.Flatten(name="flatten")(values)
+    )
     if labels is None:
         return keras.Model(pictures, logit, name="discriminator")
     match = Projection(len(fields[LABELS].classes), dtype="float32", name="projection")([values, labels])
@@ -75,13 +84,20 @@ def _discriminator(options: DcganOptions, fields: Fields) -> keras.Model:
 
 
 def _up(width: int, name: str) -> keras.layers.Layer:
-    return TransposedConvolution(width, KERNEL, 2, padding="same", use_bias=False, name=name, **WEIGHTS)
+    return TransposedConvolution(
+        width, KERNEL, 2, padding="same", use_bias=False, name=name, kernel_initializer=_new_weights()
+    )
 
 
 def _norm(fields: Fields, name: str) -> keras.layers.Layer:
     if LABELS not in fields:
         return BatchNorm(momentum=MOMENTUM, name=name)
     return ConditionalBatchNorm(len(fields[LABELS].classes), momentum=MOMENTUM, name=name)
+
+
+def _new_weights() -> keras.initializers.Initializer:
+    """One for each layer: an initializer draws its seed when it is made, so a shared one begins all layers alike."""
+    return keras.initializers.RandomNormal(stddev=SPREAD)
 
 
 def _labels(fields: Fields) -> Any:
@@ -107,7 +123,7 @@ class Projection(keras.layers.Layer):
     def build(self, input_shape: list[tuple[int | None, ...]]) -> None:
         """One vector of the features' channels for each class."""
         shape = (self.classes, input_shape[0][-1])
-        self.vectors = self.add_weight(shape=shape, initializer=WEIGHTS["kernel_initializer"], name="vectors")
+        self.vectors = self.add_weight(shape=shape, initializer=_new_weights(), name="vectors")
 
     def call(self, inputs: list[Tensor]) -> Tensor:
         """Float32 (B, 1)."""

@@ -134,20 +134,21 @@ def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     return {name: copies(engine, variable) for name, variable in engine._state._variables().items()}
 
 
-def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
-    """The same names, and no number further apart than `tolerance`, or than this share of it where it is above one: the
-    last bit of a gradient's norm of 1,000 is 1e-4."""
+def assert_close(
+    found: dict[str, Any], expected: dict[str, Any], tolerance: float, share: float = 0.0
+) -> None:
+    """The same names, and no number further apart than `tolerance` and this `share` of the number itself.
+
+    `share`: where numbers are so large that their last bit is more than the tolerance.
+    """
     assert set(found) == set(expected)
-    apart = {
+    too_far = {
         name: float(
-            (
-                np.abs(found[name].astype(np.float64) - expected[name])
-                / np.maximum(1.0, np.abs(expected[name]))
-            ).max()
+            (np.abs(found[name].astype(np.float64) - expected[name]) - share * np.abs(expected[name])).max()
         )
         for name in expected
     }
-    assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
+    assert max(too_far.values()) <= tolerance, sorted(too_far.items(), key=lambda item: -item[1])[:3]
 
 
 def assert_equal(found: Arrays, expected: Arrays) -> None:

@@ -12,7 +12,7 @@ from gan_runtime import catalog
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.catalog.dcgan import DcganOptions
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.fields import pictures
+from gan_runtime.fields import labels, pictures
 from gan_runtime.workloads import dcgan, dcgan_mnist
 from gan_runtime.workloads.contract import Networks, Phase, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
@@ -23,6 +23,7 @@ from tests.engines.step_contexts import alone
 pytestmark = pytest.mark.usefixtures("cores")
 IMAGES = 6
 FIELDS = {"images": pictures(28, 28, 1)}
+LABELLED = {**FIELDS, "labels": labels(("up", "down", "strange"))}
 LN_2 = 0.6931471805599453
 
 
@@ -104,6 +105,32 @@ def test_the_catalog_counts_the_batches_and_networks_of_the_program(
     assert program.updates_of("discriminator") == k
     assert set(program.networks) == {network.name for network in entry.networks} == set(networks_of(workload))
     assert entry.averaged in program.networks
+
+
+def test_new_weights_follow_the_seed_and_no_two_layers_begin_alike(workload: Workload) -> None:
+    """An initializer that layers share, or that is made when a module is imported, draws its seed once and too early."""
+    of_one, again, of_two = (new_kernels(workload, seed) for seed in (1, 1, 2))
+    assert [name for name in of_one if not np.array_equal(of_one[name], again[name])] == []
+    assert [name for name in of_one if np.array_equal(of_one[name], of_two[name])] == []
+    # Layers with the same seed begin with the same numbers, times their spread.
+    beginnings = {
+        tuple(np.round(kernel.ravel()[:8] / np.abs(kernel.ravel()[:8]).max(), 4))
+        for kernel in of_one.values()
+    }
+    assert len(beginnings) == len(of_one)
+
+
+def new_kernels(workload: Workload, seed: int) -> dict[str, np.ndarray]:
+    """By network and name: the new weights that are drawn."""
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    kernels = {
+        f"{name}/{weight.path}": np.asarray(weight.value)
+        for name, network in workload.networks(options_of(workload), LABELLED).items()
+        for weight in network.trainable_weights
+    }
+    return {name: kernel for name, kernel in kernels.items() if kernel.std() > 0}
 
 
 def test_the_generator_makes_images_in_the_range_of_tanh(workload: Pair) -> None:
