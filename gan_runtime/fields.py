@@ -16,9 +16,10 @@ class Field:
     """One array of a batch, rows first.
 
     value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and whose
-    shift is 0 stays as it is stored. `shape`: of one row, such as (28, 28, 1), or () for a label or an
-    energy. `dtype`: as stored and sent. `unit`: of the value. `classes`: of a label, what its numbers 0, 1,
-    2, … are called; empty for everything else.
+    shift is 0 stays as it is stored, unless that is float16. `shape`: of one row, such as (28, 28, 1), or ()
+    for a label or an energy. `dtype`: as stored and sent. `unit`: of the value. `classes`: of a label, what
+    its numbers 0, 1, 2, … are called; empty for everything else. `periodic`: the axes of a row that close on
+    themselves, such as an azimuth: the last index lies beside the first.
     """
 
     shape: tuple[int, ...]
@@ -27,11 +28,12 @@ class Field:
     shift: float = 0.0
     unit: str = ""
     classes: tuple[str, ...] = ()
+    periodic: tuple[int, ...] = ()
 
     @property
     def is_as_stored(self) -> bool:
-        """Whether the value is the stored number itself, such as a label."""
-        return self.scale == 1.0 and self.shift == 0.0
+        """Whether the value is the stored number itself, such as a label. Not of float16, which saves room on disk only."""
+        return self.scale == 1.0 and self.shift == 0.0 and self.dtype != "float16"
 
     @property
     def size(self) -> str:

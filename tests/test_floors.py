@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         ),
         *("processes", "patience", "disk", "targets", "cluster", "kept_out", "tpu_advice", "break_even"),
     ),
-    ("workloads", "data", "pictures", "estimate"),
+    ("workloads", "data", "calorimeter", "pictures", "estimate"),
     ("engines", "hosts", "jax_host"),
     ("training", "trained", "launcher", "worker"),
     ("runtime", "jobs", "store", "bundles", "studies", "surface", "tpu", "host_look"),

@@ -37,6 +37,7 @@ class FieldRecord(BaseModel):
     shift: float = 0.0
     unit: str = ""
     classes: tuple[str, ...] = ()
+    periodic: tuple[Annotated[int, Bounds(ge=0)], ...] = ()
 
     @classmethod
     def of(cls, field: Field) -> FieldRecord:
