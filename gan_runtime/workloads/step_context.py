@@ -32,6 +32,10 @@ class Kernels(Protocol):
         """Along each axis size · stride, "valid" with kernel - stride more if that is positive. `kernel`: (…, channels out, in)."""
         ...
 
+    def enlarged_convolution(self, values: Tensor, kernel: Tensor, factors: tuple[int, ...]) -> Tensor:
+        """Of values enlarged by repeating each cell `factors` times along each axis: "valid", stride 1. `kernel`: as above."""
+        ...
+
     def batch_norm(
         self, values: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
     ) -> tuple[Tensor, Tensor, Tensor]:

@@ -90,10 +90,12 @@ def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[
 
 
 def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:
-    """Of convolutions, transposed ones, batch norms, or of what no kernel covers."""
+    """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no kernel covers."""
     keras.config.set_dtype_policy("float32")
     if what == "norms":
         return beside_keras.norms(axes, {"plain": jax_kernels.JaxKernels(None)}, _differentiated)
+    if what == "enlarged":
+        return beside_keras.enlarged_convolutions(axes, KERNELS, _differentiated)
     if what == "other options":
         return beside_keras.other_options(KERNELS, _differentiated)
     # Those of the TPU treat all axes alike, and each compiling takes its time.

@@ -16,6 +16,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from gan_runtime.workloads import enlarged
 from gan_runtime.workloads import layers as ours
 from gan_runtime.workloads.step_context import Kernels, step_scope
 
@@ -32,13 +33,19 @@ CONVOLUTIONS = {
         (ours.TransposedConvolution3D, keras.layers.Conv3DTranspose),
     ),
 }
+# By the number of axes: sizes of the values, kernels and factors. Fewer and more taps than a factor, and a factor of 1.
+ENLARGED: dict[int, list[tuple[tuple[int, ...], ...]]] = {
+    1: [((5,), (7,), (3,)), ((4,), (2,), (5,))],
+    2: [((3, 4), (3, 2), (2, 4))],
+    3: [((3, 2, 4), (4, 6, 2), (2, 6, 1)), ((2, 3, 2), (3, 3, 4), (3, 2, 3))],
+}
 # By the number of axes: sizes and strides of kernels.
 KERNELS_AND_STRIDES = {
     1: [((3,), (2,)), ((4,), (1,))],
     2: [((2, 3), (1, 2)), ((4, 5), (2, 2)), ((3, 2), (1, 2)), ((5, 4), (1, 1))],
     3: [((2, 3, 5), (1, 2, 1)), ((4, 5, 2), (2, 2, 2))],
 }
-AllKernels = Mapping[str, Kernels]  # of an engine, by name
+AllKernels = Mapping[str, Kernels | None]  # of an engine, by name; None: outside a step
 Differences = dict[
     str, dict[str, float]
 ]  # what is compared → {"values", "by input", variable: the largest difference}
@@ -66,6 +73,41 @@ def convolutions(kind: str, axes: int, kernels: AllKernels, differentiated: Diff
     """Of layers with bias and activation, case by case."""
     mine, plain = CONVOLUTIONS[kind][axes - 1]
     return _all((str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes))
+
+
+def enlarged_convolutions(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
+    """Of convolutions of enlarged values, beside Keras' UpSampling and convolution."""
+    mine = (enlarged.EnlargedConvolution1D, enlarged.EnlargedConvolution, enlarged.EnlargedConvolution3D)
+    told = {"filters": FILTERS, "activation": "tanh", "kernel_initializer": "zeros"}
+    return _all(
+        (
+            f"{sizes}, {kernel} by {factors}",
+            beside(
+                mine[axes - 1](kernel_size=kernel, factors=factors, **told),
+                EnlargedByKeras(axes, kernel, factors, told),
+                [random(ROWS, *sizes, CHANNELS)],
+                kernels,
+                differentiated,
+            ),
+        )
+        for sizes, kernel, factors in ENLARGED[axes]
+    )
+
+
+class EnlargedByKeras(keras.layers.Layer):
+    """Keras' UpSampling to the nearest cell, and its convolution."""
+
+    def __init__(self, axes: int, kernel: tuple[int, ...], factors: tuple[int, ...], told: Any) -> None:
+        super().__init__()
+        upsampling = (keras.layers.UpSampling1D, keras.layers.UpSampling2D, keras.layers.UpSampling3D)
+        self.enlarging = upsampling[axes - 1](factors if axes > 1 else factors[0])
+        self.convolution = CONVOLUTIONS["convolution"][axes - 1][1](kernel_size=kernel, **told)
+
+    def build(self, shape: tuple[int, ...]) -> None:
+        self.convolution.build(self.enlarging.compute_output_shape(shape))
+
+    def call(self, values: Any) -> Any:
+        return self.convolution(self.enlarging(values))
 
 
 def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differences:
@@ -163,7 +205,7 @@ def _all(named: Iterable[tuple[str, Differences]]) -> Differences:
     return {f"{kind}: {name}": apart for name, differences in named for kind, apart in differences.items()}
 
 
-def using(kernels: Kernels) -> AbstractContextManager[None]:
+def using(kernels: Kernels | None) -> AbstractContextManager[None]:
     """A step that has these kernels; these layers ask for nothing else."""
     return step_scope(SimpleNamespace(kernels=kernels))  # type: ignore[arg-type]
 

@@ -20,6 +20,13 @@ def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int,
     assert_same(jax("layers_beside_keras", kind, axes))
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(
+    axes: int, jax: JaxProcess
+) -> None:
+    assert_same(jax("layers_beside_keras", "enlarged", axes))
+
+
 def test_what_no_kernel_covers_is_computed_as_keras_does_it(jax: JaxProcess) -> None:
     assert_same(jax("layers_beside_keras", "other options", 0))
 

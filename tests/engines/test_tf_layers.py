@@ -55,6 +55,12 @@ def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int)
     assert_same(beside_keras.convolutions(kind, axes, KERNELS, differentiated))
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(axes: int) -> None:
+    kernels = {"plain": PlainKernels(), "cpu": CpuKernels(), "outside a step": None}
+    assert_same(beside_keras.enlarged_convolutions(axes, kernels, differentiated))
+
+
 def test_what_no_kernel_covers_is_computed_as_keras_does_it() -> None:
     assert_same(beside_keras.other_options(KERNELS, differentiated))
 

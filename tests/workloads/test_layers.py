@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.workloads import layers
+from gan_runtime.workloads import enlarged, layers
 from gan_runtime.workloads.step_context import step_scope
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -42,6 +42,20 @@ def test_a_layer_refuses_what_a_step_would_leave_out(
         getattr(layers, layer)(name="own", **convolution, **given)
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"factors": (2, 2)}, "factors are (2, 2), but allowed are whole numbers from 1, one for each of 3 axes."),
+        ({"factors": (2, 0, 2)}, "factors are (2, 0, 2), but allowed are whole numbers from 1, one for each of 3 axes."),
+        ({"factors": (2, 2, 2), "strides": 2}, "strides are (2, 2, 2) and padding is 'valid', but allowed are 1 and 'valid': take UpSampling and a convolution."),
+        ({"factors": (2, 2, 2), "padding": "same"}, "strides are (1, 1, 1) and padding is 'same', but allowed are 1 and 'valid': take UpSampling and a convolution."),
+    ],
+)  # fmt: skip
+def test_an_enlarged_convolution_refuses_what_it_cannot_compute(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'own: {sentence}')}$"):
+        enlarged.EnlargedConvolution3D(3, 3, name="own", **given)
+
+
 def test_labels_are_one_number_a_row() -> None:
     layer = layers.ConditionalBatchNorm(3, name="own")
     with pytest.raises(ValueError, match=r"own: labels have the shape \(5, 1\), but allowed is \(B,\)"):
@@ -67,6 +81,7 @@ def test_no_mask_is_left_out_of_a_step() -> None:
         ("TransposedConvolution", {"kernel_size": 4, "strides": (1, 2)}, (7, 5, 2)),
         ("TransposedConvolution1D", {"kernel_size": 4, "strides": 2, "output_padding": 1}, (7, 2)),
         ("TransposedConvolution3D", {"kernel_size": 2, "padding": "same"}, (3, 5, 4, 2)),
+        ("EnlargedConvolution3D", {"kernel_size": (4, 3, 2), "factors": (3, 1, 2)}, (3, 5, 4, 2)),
     ],
 )
 def test_a_convolution_is_made_again_from_what_is_written_down(
@@ -74,7 +89,8 @@ def test_a_convolution_is_made_again_from_what_is_written_down(
 ) -> None:
     import keras
 
-    network = keras.Sequential([keras.Input(shape), getattr(layers, layer)(filters=3, **given)])
+    where = enlarged if layer.startswith("Enlarged") else layers
+    network = keras.Sequential([keras.Input(shape), getattr(where, layer)(filters=3, **given)])
     again = keras.models.model_from_json(network.to_json())
     assert again.output_shape == network.output_shape
     again.set_weights(network.get_weights())

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from gan_runtime.engines.enlarged import enlarged_convolution
+
 Sizes = tuple[int, ...]
 
 
@@ -26,6 +28,10 @@ class JaxKernels:
     ) -> jax.Array:
         """See `step_context.Kernels`."""
         return _transposed(values, kernel, strides, padding)
+
+    def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
+        """See `step_context.Kernels`."""
+        return enlarged_convolution(self.convolution, values, kernel, factors)
 
     def batch_norm(
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float

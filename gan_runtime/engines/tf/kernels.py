@@ -18,10 +18,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.engines.enlarged import enlarged_convolution
 from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
 
 Sizes = tuple[int, ...]
-IMAGE_AXES = 2
+IMAGE_AXES, VOLUME_AXES = 2, 3
 PHASES = ((2, 2), "same", (5, 5))  # strides, padding and kernel for which the parity split is written out
 PHASE_CHANNELS = 4  # with more output channels the plain kernel is as fast
 EXCHANGED_CHANNELS = 16  # with fewer channels the plain filter gradient is faster
@@ -47,6 +48,10 @@ class PlainKernels:
         """See `step_context.Kernels`."""
         sizes = _transposed_sizes(values, kernel, strides, padding)
         return _input_gradient(values, kernel, strides, padding, sizes)
+
+    def enlarged_convolution(self, values: tf.Tensor, kernel: tf.Tensor, factors: Sizes) -> tf.Tensor:
+        """See `step_context.Kernels`."""
+        return enlarged_convolution(self.convolution, values, kernel, factors)
 
     def batch_norm(
         self, values: tf.Tensor, gamma: Any, beta: Any, epsilon: float
@@ -140,6 +145,8 @@ def _backward_scope() -> str:
 def _convolution(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
     if len(strides) == IMAGE_AXES:
         return tf.nn.conv2d(values, kernel, strides, padding.upper())
+    if len(strides) == VOLUME_AXES:  # tf.nn.convolution leaves out what its gradient asks for
+        return tf.nn.conv3d(values, kernel, [1, *strides, 1], padding.upper())
     return tf.nn.convolution(values, kernel, strides, padding.upper())
 
 
