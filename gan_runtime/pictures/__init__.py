@@ -1,7 +1,7 @@
 """Pictures drawn from arrays, by the name of their renderer. NumPy and Pillow alone: no framework, no run, no store.
 
-A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture). Values are from -1 to 1;
-NaN, of networks that have gone wrong, is black.
+A workload's catalog entry says which arrays are drawn by which renderer (catalog.entries.Picture). Values of images are from
+-1 to 1, those of showers as in calorimeter/fields.py; NaN, of networks that have gone wrong, is black.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime.pictures import filmstrips, grids, labelled, triplets
+from gan_runtime.pictures import filmstrips, grids, labelled, showers, triplets
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room, whole
 
 __all__ = ["LABELS", "RENDERERS", "Renderer", "Room", "render", "save", "whole"]
@@ -36,6 +36,8 @@ RENDERERS: dict[str, Renderer] = {
     "labelled_grid": Renderer(("images", LABELS), labelled.labelled_grid),
     "triplets": Renderer(("inputs", "outputs", "targets"), triplets.triplets),
     "filmstrip": Renderer(("sequences",), filmstrips.filmstrip),
+    "shower_projections": Renderer(("showers",), showers.shower_projections),
+    "shower_slices": Renderer(("showers",), showers.shower_slices),
 }
 
 
@@ -47,7 +49,8 @@ def render(
 ) -> Image.Image:
     """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called; `room`: how large it may become.
 
-    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,).
+    Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,), showers
+    (N, x, y, z, 1).
 
     Raises:
         ValueError: no such renderer, or arrays that it does not draw.

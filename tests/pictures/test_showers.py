@@ -1,0 +1,123 @@
+"""Pictures of showers: which cell becomes which pixel, fixed colors, and as many showers as there is room for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime import pictures
+from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.pictures import sheet
+from gan_runtime.pictures.showers import CELLS, EMPTY, SUMS
+
+TINY = (17, 17, 25)
+CELL = 3  # pixels of a cell of the tiny grid where two showers stand beside each other
+
+
+def shower(
+    *cells: tuple[tuple[int, int, int], float], shape: tuple[int, int, int] = TINY
+) -> NDArray[np.float32]:
+    """(X, Y, Z, 1) as values: nothing but the named cells, in GeV."""
+    energies = np.zeros(shape, np.float32)
+    for place, gev in cells:
+        energies[place] = gev
+    return values_of(energies)[..., np.newaxis]
+
+
+def bright(picture: Image.Image, left: int, width: int, height: int) -> list[tuple[int, int]]:
+    """Cells (right, up) of a view that are not empty; the view is the first of its row, below the titles."""
+    box = (left, sheet.LINE, left + width * CELL, sheet.LINE + height * CELL)
+    cells = np.asarray(picture.crop(box))[CELL // 2 :: CELL, CELL // 2 :: CELL] != EMPTY
+    return [
+        (int(column), height - 1 - int(row))
+        for row, column in zip(*np.nonzero(cells.any(axis=2)), strict=True)
+    ]
+
+
+def test_a_cell_is_seen_from_the_front_the_side_and_above_with_y_and_x_upwards() -> None:
+    picture = pictures.render("shower_projections", (shower(((3, 5, 20), 0.01))[np.newaxis],))
+    side = 17 * CELL + 2
+    top = side + 25 * CELL + 2
+    assert bright(picture, 0, 17, 17) == [(3, 5)], "the front has x to the right and y upwards"
+    assert bright(picture, side, 25, 17) == [(20, 5)], "the side has depth to the right and y upwards"
+    assert bright(picture, top, 25, 17) == [(20, 3)], "from above one sees depth to the right and x upwards"
+
+
+def test_a_view_adds_up_what_lies_behind_each_other() -> None:
+    behind = shower(((3, 5, 7), 0.002), ((3, 5, 8), 0.003))
+    alone = shower(((3, 5, 7), 0.005))
+    drawn = [np.asarray(pictures.render("shower_projections", (one[np.newaxis],))) for one in (behind, alone)]
+    front = (slice(sheet.LINE, sheet.LINE + 17 * CELL), slice(0, 17 * CELL))
+    assert np.array_equal(drawn[0][front], drawn[1][front])
+    assert not np.array_equal(drawn[0], drawn[1]), "from the side they lie beside each other"
+
+
+def test_colors_stand_for_the_same_energies_in_every_picture() -> None:
+    energies = np.asarray([0.0, 1e-9, 1e-4, 10.0, 500.0])
+    assert SUMS.colors(energies).tolist() == [
+        list(EMPTY),
+        [46, 13, 82],
+        [46, 13, 82],
+        [252, 255, 164],
+        [252, 255, 164],
+    ]
+    steps = SUMS.colors(np.geomspace(1e-4, 10.0, 60)).astype(int).sum(axis=1)
+    assert (np.diff(steps) > 0).all(), "more energy is brighter"
+    dim, alone = shower(((8, 8, 8), 0.001)), shower(((8, 8, 8), 0.001), ((0, 0, 0), 5.0))
+    cells = [
+        pictures.render("shower_projections", (one[np.newaxis],)).getpixel(
+            (8 * CELL + 1, sheet.LINE + 8 * CELL + 1)
+        )
+        for one in (dim, alone)
+    ]
+    assert cells[0] == cells[1] != EMPTY, "a bright cell elsewhere does not darken this one"
+
+
+def test_two_showers_stand_beside_each_other_and_a_line_says_how_many_of_how_many() -> None:
+    full = np.zeros((64, 51, 51, 25, 1), np.float32)
+    picture = pictures.render("shower_projections", (full,))
+    width = 2 * (51 + 25 + 25) + 4
+    assert picture.size == (2 * width + 10, sheet.LINE + 5 * 104 - 2 + sheet.LINE + 2)
+    one = pictures.render("shower_projections", (full[:1],))
+    assert one.size == (width, sheet.LINE + 102 + sheet.LINE + 2)
+    words = picture.crop((230, picture.height - sheet.LINE, picture.width, picture.height))
+    assert (np.asarray(words) > 100).any(), "10 of 64 showers"
+    assert pictures.render("shower_projections", (full,), (), pictures.whole(64)).height > 32 * 104
+
+
+@pytest.mark.parametrize("shape", [(16, 9, 45), (50, 18, 45)], ids=str)
+def test_a_grid_around_the_beam_is_drawn_too(shape: tuple[int, int, int]) -> None:
+    rows = shower(((1, 2, 3), 0.1), shape=shape)[np.newaxis].repeat(3, axis=0)
+    for name in ("shower_projections", "shower_slices"):
+        picture = pictures.render(name, (rows,))
+        assert picture.width <= 540
+        assert picture.height <= 580
+        assert np.asarray(picture).max() > 200
+
+
+def test_slices_are_evenly_spread_layers_with_their_numbers() -> None:
+    rows = shower(((3, 5, 0), 0.1), ((4, 6, 24), 0.1))[np.newaxis]
+    picture = pictures.render("shower_slices", (rows,))
+    assert picture.size == (8 * (17 * 3 + 2) - 2, sheet.LINE + 17 * 3 + sheet.LINE + 2)
+    last = 7 * (17 * 3 + 2)
+    seen = [bright(picture, left, 17, 17) for left in range(0, last + 1, 53)]
+    assert seen == [[(3, 5)], [], [], [], [], [], [], [(4, 6)]]
+    titles = np.asarray(picture.crop((last, 0, last + 51, sheet.LINE)))
+    assert (titles > 100).sum() > 10, "layer 25"
+    assert CELLS.colors(np.asarray([0.1])).tolist()[0] == list(picture.getpixel((3 * 3, sheet.LINE + 11 * 3)))  # type: ignore[arg-type]
+
+
+def test_numbers_that_are_none_are_empty_cells_and_the_same_showers_the_same_picture() -> None:
+    broken = shower(((3, 5, 7), 0.01))[np.newaxis].copy()
+    whole = pictures.render("shower_projections", (broken,))
+    broken[0, 0, 0, 0, 0], broken[0, 1, 1, 1, 0] = np.nan, -3.0
+    assert pictures.render("shower_projections", (broken,)).tobytes() == whole.tobytes()
+    assert pictures.render("shower_projections", (broken.astype(np.float16),)).size == whole.size
+
+
+def test_arrays_that_are_no_showers_are_refused() -> None:
+    for shape in ((2, 17, 17), (2, 17, 17, 25, 3), (0, 17, 17, 25, 1)):
+        with pytest.raises(ValueError, match=r"holds no showers: give \(rows, x, y, z, 1\)"):
+            pictures.render("shower_projections", (np.zeros(shape, np.float32),))
