@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
             "errors",
             "options",
             "fields",
+            "shower_fields",
             "metrics",
             "catalog",
             "spec",
