@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from dashboard import words
 from gan_runtime.fields import IMAGES, LABELS, Field, Fields
@@ -13,9 +13,16 @@ CHANNELS = {1: "grey", 3: "RGB"}
 
 
 def row(fields: Fields) -> str:
-    """What one row is: "64 × 64 RGB"."""
+    """What one row is: "64 × 64 RGB"; "17 × 17 × 25 × 1 showers, energy"."""
     field = fields.get(IMAGES)
-    return picture(field) if field is not None else ", ".join(fields)
+    if field is not None:
+        return picture(field)
+    return ", ".join(f"{field.size} {name}" if field.shape else name for name, field in fields.items())
+
+
+def noun(fields: Collection[str]) -> str:
+    """What one row with such fields is called: picture, or row."""
+    return "picture" if IMAGES in fields or not fields else "row"
 
 
 def picture(field: Field) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import job_bar, words
+from dashboard import data_words, job_bar, words
 from dashboard.job_bar import EndButton
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime import data_requests
@@ -65,7 +65,8 @@ def _told(look: JobLook) -> None:
     if look.end is None:
         return
     if look.state == "finished":
-        rows = words.things(int(look.end.result.get("rows", 0)), "picture")
+        made = look.end.result
+        rows = words.things(int(made.get("rows", 0)), data_words.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
     elif look.state == "cancelled":
         st.info(f"Data set {name}: {words.plain(look.end.reason)}", icon=":material/info:")

@@ -15,9 +15,8 @@ from dashboard.launch import fields as launch_fields
 from gan_runtime.data import door, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
-from gan_runtime.data.preparing import PREPARATIONS
+from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.errors import DatasetError
-from gan_runtime.fields import IMAGES
 from gan_runtime.home import Home
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec, nesting
@@ -48,7 +47,8 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
     at_hand = _availability(runtime.home.path, known_set.name)
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
-        f"{words.things(rows, 'picture')} · {data_words.row(known_set.fields)} · {data_words.classes(known_set.fields)}"
+        f"{words.things(rows, data_words.noun(known_set.fields))} · {data_words.row(known_set.fields)}"
+        f" · {data_words.classes(known_set.fields)}"
     )
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
     with st.container(horizontal=True, gap="small"):
@@ -66,7 +66,7 @@ def _picture(home: Home, known_set: KnownSet) -> None:
     if known_set.is_prepared:
         image = actions.attempt(lambda: _first_rows(home.path, known_set.name, known_set.summary))
     if image is not None:
-        st.image(image, width=PICTURE_WIDTH, alt=f"The first pictures of {words.plain(known_set.name)}.")
+        st.image(image, width=PICTURE_WIDTH, alt=f"The first rows of {words.plain(known_set.name)}.")
 
 
 def _train(known_set: KnownSet) -> None:
@@ -113,10 +113,9 @@ def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
 
 
 @st.cache_data(show_spinner=False, max_entries=50)
-def _first_rows(home: Path, name: str, content: str) -> bytes:  # noqa: ARG001  (of another content it is another picture)
+def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (of another content it is another picture)
     known = prepared.opened(Home(home), name, resident_bytes=0)
-    rows = known.read(np.arange(min(mosaic.SHOWN, known.rows)))[IMAGES]
-    return mosaic.png(rows)
+    return mosaic.of_rows(known.read(np.arange(min(mosaic.SHOWN, known.rows))))
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)

@@ -13,16 +13,20 @@ from gan_runtime.cli import output, progress_line
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
 from gan_runtime.cli.tables import table
 from gan_runtime.data import loading, prepared, preparing
+from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.prepared import Manifest, Skipped
-from gan_runtime.data.preparing import PREPARATIONS, Asked
+from gan_runtime.data.preparing import Asked
+from gan_runtime.data.survey import Survey
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
 from gan_runtime.runtime import commands
 from gan_runtime.spec import presets
 
-SETTABLE = "Options for --set of pictures: " + "; ".join(
-    f"{option.name}: {option.allowed}"
-    for option in preparing.options_of(PREPARATIONS["pictures"].options).values()
+SETTABLE = "\n\n".join(
+    f"Options for --set of {name}: "
+    + "; ".join(f"{option.name}: {option.allowed}" for option in preparing.options_of(known.options).values())
+    for name, known in PREPARATIONS.items()
+    if preparing.options_of(known.options)
 )
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A data set; `data list` lists them.")]
 
@@ -71,7 +75,7 @@ def prepare(
         str, typer.Argument(metavar="PREPARATION", help=f"One of: {', '.join(PREPARATIONS)}.")
     ],
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="PATH", help="A folder or a .zip of pictures.")
+        Path | None, typer.Option("--from", metavar="PATH", help="A folder or a file, where one is needed.")
     ] = None,
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="What the new data set is called.")] = "",
     assignments: Annotated[
@@ -84,7 +88,7 @@ def prepare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set ready for runs, in a background job: convert pictures, or download a set.
+    """Make a data set ready for runs, in a background job: convert files, simulate, or download a set.
 
     The Data page shows it too. Ctrl-C cancels it and leaves nothing half-made.
     """
@@ -94,7 +98,7 @@ def prepare(
     if preview:
         with progress_line.one_line() as progress:
             return _say_survey(preparing.survey(asked, progress), as_json)
-    made, manifest = name or preparation, _prepared_by_a_job(chosen, asked)
+    made, manifest = asked.set_name, _prepared_by_a_job(chosen, asked)
     rows = loading.availability(made, chosen).images
     if as_json:
         return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
@@ -123,7 +127,7 @@ def _prepared_by_a_job(home: Home, asked: Asked) -> Manifest | None:
     source = asked.source.absolute() if asked.source is not None else None
     job = commands.prepare_data(home, asked.preparation, asked.name, source, asked.options, asker=ASKER)
     progress_line.to_its_end(home, job)
-    name = asked.name or asked.preparation
+    name = asked.set_name
     return prepared.manifest(home, name) if prepared.is_there(home, name) else None
 
 
@@ -142,7 +146,7 @@ def _left_out(skipped: Skipped) -> str:
     return f"; {files} left out ({kinds}), such as {first.name}: {first.reason}"
 
 
-def _say_survey(seen: preparing.Survey, as_json: bool) -> None:
+def _say_survey(seen: Survey, as_json: bool) -> None:
     if as_json:
         skipped = seen.skipped.model_dump()
         facts = {"rows": seen.rows, "held_out": seen.held_out, "counts": seen.counts, "skipped": skipped}

@@ -23,8 +23,9 @@ from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import NotUsableError, Target, converted
 from gan_runtime.data.picture_files import MAX_FILE_BYTES, SUFFIXES, UNREADABLE, Source, readable
 from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.data.prepared import Skip, Skipped
+from gan_runtime.data.prepared import Skip, Skipped, Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
+from gan_runtime.data.survey import Survey
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import IMAGES, LABELS, Fields, labels
 from gan_runtime.fields import pictures as picture_field
@@ -35,35 +36,6 @@ AT_ONCE = 128  # pictures between two looks at whether somebody has cancelled
 MAX_CLASSES = 10_000
 MOST_TOLD = 200  # left-out files that are told by name
 GRID = 64  # pictures in the preview
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What a preparation would make, before anything is stored.
-
-    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of each,
-    empty without labels. `counts`: rows of each class. `bytes_on_disk`: of the prepared set.
-    """
-
-    fields: Fields
-    rows: int
-    held_out: int
-    counts: dict[str, int]
-    grid: NDArray[np.uint8]
-    grid_labels: tuple[str, ...]
-    skipped: Skipped
-    bytes_on_disk: int
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What was written into the folder of a new set: for its manifest."""
-
-    fields: Fields
-    shards: dict[str, tuple[int, ...]]
-    held_out: int
-    counts: dict[str, int]
-    skipped: Skipped
 
 
 @dataclass
@@ -140,6 +112,12 @@ def survey(source: Path, options: PictureOptions, progress: Progress) -> Survey:
         skipped=tally.skipped,
         bytes_on_disk=size,
     )
+
+
+def content(source: Path, progress: Progress) -> str:
+    """A hash of the names and bytes of all files."""
+    with picture_files.opened(source) as files:
+        return files.content(progress)
 
 
 def prepare(source: Path, options: PictureOptions, folder: Path, progress: Progress) -> Stored:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -71,12 +73,24 @@ class Skipped(BaseModel):
     hidden: int = 0
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What was written into the folder of a new set: for its manifest. `note`: what a person should know of it."""
+
+    fields: Fields
+    shards: dict[str, tuple[int, ...]]
+    held_out: int
+    counts: dict[str, int] = dataclass_field(default_factory=dict)
+    skipped: Skipped = dataclass_field(default_factory=Skipped)
+    note: str = ""
+
+
 class Manifest(BaseModel):
     """What a prepared set is.
 
     `content`: a hash of what it was made of and of how; the same content is not prepared twice. `source`: the
     name of the file or folder. `shards`: rows in each file of each field. `counts`: rows of each class, in
-    the order of the classes.
+    the order of the classes. `note`: what a person should know of it, such as how many events were left out.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,6 +105,7 @@ class Manifest(BaseModel):
     held_out: int = Bounds(ge=0)
     counts: dict[str, int] = {}
     skipped: Skipped = Skipped()
+    note: str = ""
     prepared_at: datetime
 
     @property
@@ -172,7 +187,9 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
     Raises DatasetError when it cannot be read.
     """
     known = manifest(home, name)
-    rows = ShardedSet(name, folder(home, name), known.offered, known.shards, known.held_out, known.origin)
+    rows = ShardedSet(
+        name, folder(home, name), known.offered, known.shards, known.held_out, known.origin, known.note
+    )
     rows.check()
     return rows.in_memory() if known.bytes <= resident_bytes else rows
 

@@ -17,52 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import disk, options
-from gan_runtime.data import keras_sets, picture_files, pictures, prepared
+from gan_runtime.data import keras_sets, picture_files, prepared
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.data.pictures import Stored, Survey
-from gan_runtime.data.prepared import FieldRecord, Manifest
+from gan_runtime.data.preparations import PREPARATIONS, Preparation
+from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
+from gan_runtime.data.survey import Survey
 from gan_runtime.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.home import Home
 from gan_runtime.options import Option, OptionRecord
 from gan_runtime.records.entry import now
-
-__all__ = ["PREPARATIONS", "Asked", "Preparation", "Survey", "prepare", "survey"]
-
-VERSION = 1  # of what a preparation makes of the same files and options
-
-
-class NoOptions(OptionRecord):
-    """Of a preparation that has none."""
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """One way to get a data set. `makes_files`: from a source, under a name of one's own, into the home."""
-
-    title: str
-    summary: str
-    options: type[OptionRecord] = NoOptions
-    makes_files: bool = False
-
-
-PREPARATIONS: dict[str, Preparation] = {
-    "pictures": Preparation(
-        "Your own pictures",
-        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels.",
-        PictureOptions,
-        makes_files=True,
-    ),
-    "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
-    "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),
-}
 
 
 @dataclass(frozen=True)
 class Asked:
     """One preparation that somebody wants.
 
-    `name`: of the new set. `source`: a folder or file; None where it needs none.
+    `name`: of the new set; empty for the preparation's own. `source`: a folder or file; None where it needs none.
     """
 
     preparation: str
@@ -82,26 +52,36 @@ class Asked:
             raise DatasetError(
                 f"{quoted(self.preparation)} is no preparation: there are {', '.join(PREPARATIONS)}."
             )
-        if known.makes_files and self.source is None:
-            raise DatasetError(f"{self.preparation} needs a folder or a .zip: say which with --from.")
         if not known.makes_files and (self.source is not None or self.name not in ("", self.preparation)):
             raise DatasetError(
                 f"{self.preparation} is downloaded under its own name: leave out --from and --as."
             )
+        if known.needs_source and self.source is None:
+            raise DatasetError(f"{self.preparation} needs {known.source}: say which with --from.")
+        if not known.needs_source and self.source is not None:
+            raise DatasetError(f"{self.preparation} is made from nothing but its options: leave out --from.")
         if known.makes_files:
-            prepared.check_name(self.name)
-        return parsed(known.options, self.options)
+            prepared.check_name(self.set_name)
+        return parsed(known, self.options)
+
+    @property
+    def set_name(self) -> str:
+        """What the set will be called. Raises KeyError for what is no preparation."""
+        known = PREPARATIONS[self.preparation]
+        return (self.name or known.name) if known.makes_files else self.preparation
 
 
-def parsed(record: type[OptionRecord], values: Mapping[str, Any]) -> OptionRecord:
-    """A record of options from plain values; numbers may be text.
+def parsed(preparation: Preparation, values: Mapping[str, Any]) -> OptionRecord:
+    """The options of a preparation from plain values; numbers may be text.
 
     Raises SpecError, one message for each wrong option.
     """
-    known = options_of(record)
+    known = options_of(preparation.options)
     right = {name: str(value) for name, value in values.items() if name in known}
-    built, wrong = options.tried(record.model_validate, right, known)
+    built, wrong = options.tried(preparation.options.model_validate, right, known)
     wrong += [FieldError(name, _unknown(name, known)) for name in values if name not in known]
+    if not wrong:
+        wrong = [error for rule in preparation.rules if (error := rule(built)) is not None]
     if wrong:
         raise SpecError(wrong)
     return built
@@ -115,9 +95,10 @@ def options_of(record: type[OptionRecord]) -> Mapping[str, Option]:
 def survey(asked: Asked, progress: Progress) -> Survey:
     """What `prepare` would make, with a preview; stores nothing. Raises as `prepare`."""
     chosen = asked.check()
-    if not isinstance(chosen, PictureOptions) or asked.source is None:
+    known = PREPARATIONS[asked.preparation]
+    if not known.has_preview or asked.source is None:
         raise DatasetError(f"{asked.preparation} has no preview: prepare it.")
-    return pictures.survey(asked.source, chosen, progress)
+    return known.load().survey(asked.source, chosen, progress)
 
 
 def prepare(
@@ -139,25 +120,29 @@ def prepare(
         HomeError: the home cannot be written, or has too little space.
     """
     chosen = asked.check()
-    if not isinstance(chosen, PictureOptions) or asked.source is None:
+    known = PREPARATIONS[asked.preparation]
+    if not known.makes_files:
         keras_sets.prepare(asked.preparation, progress)
         return None
-    content = _content(asked, chosen, progress)
-    if prepared.is_there(home, asked.name):
-        return _same(home, asked.name, content)
+    maker = known.load()
+    source = maker.content(asked.source, progress) if asked.source is not None else ""
+    content = _content(asked, chosen, source)
+    if prepared.is_there(home, asked.set_name):
+        return _same(home, asked.set_name, content)
     with disk.told_when_full(home.data), _folder_aside(home, aside) as folder:
-        stored = pictures.prepare(asked.source, chosen, folder, progress)
+        stored = maker.prepare(asked.source, chosen, folder, progress)
         manifest = _manifest(asked, chosen, content, stored)
         prepared.write_manifest(folder, manifest)
         placing()
         return _placed(home, folder, manifest)
 
 
-def _manifest(asked: Asked, chosen: PictureOptions, content: str, stored: Stored) -> Manifest:
+def _manifest(asked: Asked, chosen: OptionRecord, content: str, stored: Stored) -> Manifest:
+    known = PREPARATIONS[asked.preparation]
     return Manifest(
-        name=asked.name,
+        name=asked.set_name,
         preparation=asked.preparation,
-        source=picture_files.readable(asked.source.resolve().name) if asked.source else "",
+        source=picture_files.readable(asked.source.resolve().name) if asked.source else known.title,
         options=chosen.model_dump(),
         content=content,
         fields={name: FieldRecord.of(field) for name, field in stored.fields.items()},
@@ -165,6 +150,7 @@ def _manifest(asked: Asked, chosen: PictureOptions, content: str, stored: Stored
         held_out=stored.held_out,
         counts=stored.counts,
         skipped=stored.skipped,
+        note=stored.note,
         prepared_at=now(),
     )
 
@@ -194,13 +180,9 @@ def _placed(home: Home, folder: Path, manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _content(asked: Asked, chosen: OptionRecord, progress: Progress) -> str:
+def _content(asked: Asked, chosen: OptionRecord, source: str) -> str:
     """A hash of what the set is made of, and of how."""
-    if asked.source is None:
-        return ""
-    with picture_files.opened(asked.source) as files:
-        source = files.content(progress)
-    recipe = [VERSION, asked.preparation, chosen.model_dump(), source]
+    recipe = [PREPARATIONS[asked.preparation].version, asked.preparation, chosen.model_dump(), source]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
 
 
@@ -208,7 +190,7 @@ def _same(home: Home, name: str, content: str) -> Manifest:
     known = prepared.manifest(home, name)
     if known.content != content:
         raise DatasetError(
-            f"there is a data set {name} already, made of other pictures or with other options: "
+            f"there is a data set {name} already, made of other files or with other options: "
             "choose another name, or remove it first."
         )
     return known

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from gan_runtime.data.contract import Array, ArraySet, Indices
+from gan_runtime import disk
+from gan_runtime.data.contract import Array, Arrays, ArraySet, Indices
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Field, Fields
 
@@ -196,6 +197,34 @@ class FieldWriter:
             "shape": (rows, *self._field.shape),
         }
         npy.write_array_header_1_0(self._file, header)  # type: ignore[arg-type]
+
+
+class RowWriter:
+    """Writes whole rows, a FieldWriter for each field. Raises HomeError when the disk has no room for `rows` of them."""
+
+    def __init__(self, folder: Path, fields: Fields, rows: int, purpose: str) -> None:
+        size = rows * sum(map(row_bytes, fields.values()))
+        disk.require(folder, size + disk.LEAST_BYTES, purpose)
+        self._writers = {name: FieldWriter(folder, name, field) for name, field in fields.items()}
+
+    def __enter__(self) -> RowWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+    @property
+    def shards(self) -> dict[str, tuple[int, ...]]:
+        """Rows in each file of each field."""
+        return {name: tuple(writer.shards) for name, writer in self._writers.items()}
+
+    def append(self, rows: Arrays) -> None:
+        """The same number of rows for each field."""
+        for name, writer in self._writers.items():
+            writer.append(rows[name])
 
 
 def row_bytes(field: Field) -> int:

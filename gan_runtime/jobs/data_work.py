@@ -26,9 +26,11 @@ def prepare(task: Task) -> dict[str, Any]:
     preparing.prepare(task.home, asked, task.progress, task.work, task.past_cancelling)
     if asked.source is not None:
         uploads.done_with(task.home, asked.source)
+    name = asked.set_name
     return {
-        "name": task.options["name"],
-        "rows": loading.availability(task.options["name"], task.home).images,
+        "name": name,
+        "rows": loading.availability(name, task.home).images,
+        "fields": list(loading.fields_of(name, task.home)),
     }
 
 
@@ -48,5 +50,4 @@ def look_through(task: Task) -> dict[str, Any]:
 
 def _asked(options: dict[str, Any]) -> Asked:
     source = Path(options["source"]) if options["source"] else None
-    name = options["name"] if source is not None else ""  # what is downloaded has the name of its preparation
-    return Asked(options["preparation"], name, source, options["options"])
+    return Asked(options["preparation"], options["name"], source, options["options"])

@@ -31,7 +31,7 @@ def prepare_data(
 ) -> JobDir:
     """Asks for a job that prepares the data set `name` from `source`; `options` are those of the preparation.
 
-    Sets that are downloaded have the name of their preparation and no source.
+    Sets that are downloaded have the name of their preparation and no source; others may need no source either.
 
     Raises:
         DatasetError: the request is wrong, or that data set is being prepared already.
@@ -40,7 +40,7 @@ def prepare_data(
     """
     asked = Asked(preparation, name, source, dict(options or {}))
     asked.check()
-    wanted = name or preparation
+    wanted = asked.set_name
     known = preparing(home, wanted)
     if known is not None:
         raise DatasetError(

@@ -97,7 +97,10 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
             ["prepare", "pictures", "--as", "photos"],
             "pictures needs a folder or a .zip: say which with --from.",
         ),
-        (["prepare", "picture"], "'picture' is no preparation: there are pictures, mnist, fashion_mnist."),
+        (
+            ["prepare", "picture"],
+            "'picture' is no preparation: there are pictures, showers, mnist, fashion_mnist.",
+        ),
         (["remove", "digits"], "digits is a data set of this program: it cannot be removed."),
         (["remove", "photo"], "no data set 'photo' is prepared in {home}/data."),
         (

@@ -224,7 +224,7 @@ def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
     source = pack(TWO_CLASSES)
     preparing.prepare(home, asked(source), quiet)
     assert sentence(preparing.prepare, home, asked(source, color="grey"), quiet) == (
-        "there is a data set photos already, made of other pictures or with other options: "
+        "there is a data set photos already, made of other files or with other options: "
         "choose another name, or remove it first."
     )
     assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
@@ -265,7 +265,7 @@ def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
 def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
     assert (
         sentence(Asked("digits").check)
-        == "'digits' is no preparation: there are pictures, mnist, fashion_mnist."
+        == "'digits' is no preparation: there are pictures, showers, mnist, fashion_mnist."
     )
     assert (
         sentence(Asked("pictures", "photos").check)

@@ -1,0 +1,96 @@
+"""The ways to get a data set, as a literal table. Loads none of the code that does it: a form reads this table."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from gan_runtime.data.contract import Progress
+from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data.prepared import Stored
+from gan_runtime.data.shower_options import ShowerOptions, angles_in_order, energies_in_order
+from gan_runtime.data.survey import Survey
+from gan_runtime.errors import FieldError
+from gan_runtime.options import OptionRecord
+
+Rule = Callable[[Any], FieldError | None]  # of a record of options: what is wrong across them
+
+
+class NoOptions(OptionRecord):
+    """Of a preparation that has none."""
+
+
+class Maker(Protocol):
+    """The module of a preparation that makes files: functions that raise DatasetError for what cannot be used."""
+
+    def content(self, source: Path, progress: Progress) -> str:
+        """A hash of the source. Only where there is one."""
+
+    def survey(self, source: Path, options: Any, progress: Progress) -> Survey:
+        """What `prepare` would make; stores nothing. Only where there is a preview."""
+
+    def prepare(self, source: Path | None, options: Any, folder: Path, progress: Progress) -> Stored:
+        """Writes the rows into an existing, empty folder. Raises DatasetError, HomeError."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """One way to get a data set.
+
+    `maker`: the module that makes files in the home, under a name of one's own (see `Maker`). Empty: Keras downloads the set into
+    its cache. `source`: what --from has to name, in words; empty where nothing is needed. `suffixes`: of a source that is one
+    file. `name`: of the set where nobody gives one. `version`: of what it makes
+    of the same source and options; one more when that changes.
+    `has_preview`: a page can look through the source first.
+    """
+
+    title: str
+    summary: str
+    options: type[OptionRecord] = NoOptions
+    maker: str = ""
+    source: str = ""
+    suffixes: tuple[str, ...] = ()
+    name: str = ""
+    rules: tuple[Rule, ...] = ()
+    version: int = 1
+    has_preview: bool = False
+
+    @property
+    def makes_files(self) -> bool:
+        """Whether it writes a set into the home."""
+        return bool(self.maker)
+
+    @property
+    def needs_source(self) -> bool:
+        """Whether --from has to be given."""
+        return bool(self.source)
+
+    def load(self) -> Maker:
+        """The code that does it."""
+        return cast("Maker", importlib.import_module(self.maker))
+
+
+PREPARATIONS: dict[str, Preparation] = {
+    "pictures": Preparation(
+        "Your own pictures",
+        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels.",
+        PictureOptions,
+        maker="gan_runtime.data.pictures",
+        source="a folder or a .zip",
+        suffixes=(".zip",),
+        has_preview=True,
+    ),
+    "showers": Preparation(
+        "Simulated showers",
+        "Electrons in 25 layers of tungsten and silicon, simulated here: no files and no network needed.",
+        ShowerOptions,
+        maker="gan_runtime.data.simulated_showers",
+        name="showers",
+        rules=(energies_in_order, angles_in_order),
+    ),
+    "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
+    "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),
+}

@@ -1,0 +1,113 @@
+"""The options of the preparations that make showers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from gan_runtime.errors import FieldError
+from gan_runtime.options import OptionRecord, option
+
+Grid = Literal["full", "tiny"]
+GROUP = "Model and data"
+
+
+def held_out_percent() -> Any:
+    """The option that all of them have."""
+    return option(
+        10.0,
+        label="Held out",
+        group=GROUP,
+        unit="%",
+        ge=0,
+        le=50,
+        help="Share of the showers that no run trains on, kept for measuring.",
+        error="use about 10.",
+    )
+
+
+class ShowerOptions(OptionRecord):
+    """Which showers are simulated. Energies and angles are drawn evenly between their ends."""
+
+    events: int = option(
+        20_000,
+        label="Showers",
+        group=GROUP,
+        ge=2,
+        le=1_000_000,
+        help="How many are simulated. One takes about a millisecond, and 130 kB on the full grid.",
+        error="use about 20000; the authors trained on 124987.",
+    )
+    seed: int = option(
+        0,
+        label="Seed",
+        group=GROUP,
+        ge=0,
+        le=2**31 - 1,
+        help="The same seed gives the same showers.",
+        error="use any whole number, such as 0.",
+    )
+    grid: Grid = option(
+        "full",
+        label="Grid",
+        group=GROUP,
+        choices=get_args(Grid),
+        help="'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, nine cells in one: for two cores.",
+        error="pick full or tiny.",
+    )
+    energy_low: float = option(
+        100.0,
+        label="Lowest energy",
+        group=GROUP,
+        unit="GeV",
+        ge=2,
+        le=500,
+        help="Of the electrons. From 100 to 200 is the authors' reduced set, from 2 to 500 their full one.",
+        error="use 100, or 2.",
+    )
+    energy_high: float = option(
+        200.0,
+        label="Highest energy",
+        group=GROUP,
+        unit="GeV",
+        ge=2,
+        le=500,
+        help="Of the electrons.",
+        error="use 200, or 500.",
+    )
+    angle_low: float = option(
+        60.0,
+        label="Least angle",
+        group=GROUP,
+        unit="°",
+        ge=45,
+        le=135,
+        help="Between the electron's path and the layers; 90° is straight in.",
+        error="use 60.",
+    )
+    angle_high: float = option(
+        120.0,
+        label="Largest angle",
+        group=GROUP,
+        unit="°",
+        ge=45,
+        le=135,
+        help="Between the electron's path and the layers.",
+        error="use 120.",
+    )
+    held_out_percent: float = held_out_percent()
+
+
+def energies_in_order(options: ShowerOptions) -> FieldError | None:
+    """The lower end is not above the higher one."""
+    return _in_order("energy_low", options.energy_low, "energy_high", options.energy_high)
+
+
+def angles_in_order(options: ShowerOptions) -> FieldError | None:
+    """The lower end is not above the higher one."""
+    return _in_order("angle_low", options.angle_low, "angle_high", options.angle_high)
+
+
+def _in_order(low: str, lowest: float, high: str, highest: float) -> FieldError | None:
+    if lowest <= highest:
+        return None
+    return FieldError(low, f"{low} is {lowest:g}, above {high}, which is {highest:g}: exchange them.")

@@ -1,0 +1,38 @@
+"""The preparation `showers`: simulated electrons become a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gan_runtime.calorimeter import simulation
+from gan_runtime.calorimeter.fields import shower_fields
+from gan_runtime.calorimeter.rows import rows_of
+from gan_runtime.data.contract import Arrays, Progress
+from gan_runtime.data.prepared import Stored
+from gan_runtime.data.sharded import RowWriter
+from gan_runtime.data.shower_options import ShowerOptions
+
+# Simulated together, with random numbers of their own: the first showers are the same, however many are asked for.
+AT_ONCE = 32
+GRIDS = {"full": simulation.FULL, "tiny": simulation.TINY}
+
+
+def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progress) -> Stored:
+    """Writes the showers into the existing, empty `folder`. Raises HomeError: the disk has too little space."""
+    fields = shower_fields((*GRIDS[options.grid].shape, 1))
+    with RowWriter(folder, fields, options.events, f"a data set of {options.events:,} showers") as writer:
+        for begin in range(0, options.events, AT_ONCE):
+            progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")
+            writer.append(simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin)))
+    return Stored(fields, writer.shards, held_out=int(options.events * options.held_out_percent / 100))
+
+
+def simulated(options: ShowerOptions, part: int, count: int) -> Arrays:
+    """The first `count` of the showers with number 32 · part and above, as stored."""
+    random = np.random.default_rng((options.seed, part))
+    energies = random.uniform(options.energy_low, options.energy_high, AT_ONCE)
+    angles = np.radians(random.uniform(options.angle_low, options.angle_high, AT_ONCE))
+    cells_gev = simulation.simulate(energies, angles, random, GRIDS[options.grid])
+    return rows_of(cells_gev[:count], energies[:count])

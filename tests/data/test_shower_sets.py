@@ -1,0 +1,141 @@
+"""Simulated showers as a data set: the same for the same options, whole or not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dashboard.data import mosaic
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.cli.app import app
+from gan_runtime.data import prepared, preparing
+from gan_runtime.data.contract import DataSet
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError, SpecError
+from gan_runtime.home import Home
+
+
+def quiet(_done: int, _total: int, _sentence: str) -> None:
+    """Progress that nobody looks at."""
+
+
+def made(home: Home, name: str = "", **options: Any) -> DataSet:
+    asked = Asked("showers", name, None, {"events": 40, "grid": "tiny", **options})
+    manifest = preparing.prepare(home, asked, quiet)
+    assert manifest is not None
+    return prepared.opened(home, manifest.name)
+
+
+def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) -> None:
+    showers = made(home)
+    assert (showers.name, showers.rows, showers.held_out) == ("showers", 36, 4)
+    rows = showers.read(np.arange(36))
+    cells_gev = cells_of(rows[SHOWERS])
+    assert cells_gev.shape == (36, 17, 17, 25, 1)
+    assert rows[ENERGY].min() >= 100.0
+    assert rows[ENERGY].max() <= 200.0
+    assert rows[ENERGY].std() > 20.0
+    assert rows[DEPOSIT] == pytest.approx(50.0 * cells_gev.sum(axis=(1, 2, 3, 4)), rel=1e-3)
+    assert rows[DEPOSIT] / rows[ENERGY] == pytest.approx(np.ones(36), abs=0.3)
+    assert rows[ANGLE] == pytest.approx(measured_angle(cells_gev), abs=1e-3)
+    assert np.degrees(rows[ANGLE]).std() > 4.0
+
+
+def test_energies_angles_and_the_grid_are_those_of_the_options(home: Home) -> None:
+    showers = made(home, events=8, grid="full", energy_low=20, energy_high=20, angle_low=120, angle_high=120)
+    rows = showers.read(np.arange(8))
+    assert rows[SHOWERS].shape == (8, 51, 51, 25, 1)
+    assert rows[ENERGY].tolist() == [20.0] * 8
+    assert np.degrees(rows[ANGLE]).mean() == pytest.approx(118.0, abs=2.5)
+
+
+def test_the_same_seed_gives_the_same_showers_also_the_first_of_a_longer_set(home: Home) -> None:
+    first, longer, other = (
+        made(home, name, events=events, seed=seed).read(np.arange(20))[SHOWERS]
+        for name, events, seed in (("a", 24, 1), ("b", 70, 1), ("c", 24, 2))
+    )
+    assert np.array_equal(first, longer)
+    assert not np.array_equal(first, other)
+
+
+def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: Home) -> None:
+    made(home)
+    before = (home.data / "showers" / "manifest.json").stat().st_mtime_ns
+    made(home)
+    assert (home.data / "showers" / "manifest.json").stat().st_mtime_ns == before
+    with pytest.raises(DatasetError, match="there is a data set showers already, made of other files"):
+        made(home, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"energy_low": 150, "energy_high": 120}, "energy_low is 150, above energy_high, which is 120: exchange them."),
+        ({"angle_high": "59"}, "angle_low is 60, above angle_high, which is 59: exchange them."),
+        ({"energy_low": 1}, "allowed is at least 2 and at most 500"),
+        ({"grid": "tinny"}, "did you mean tiny?"),
+        ({"pixels": "64"}, "is no option of this preparation: its options are events, seed, grid,"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_refused_before_anything_begins(
+    home: Home, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SpecError) as refused:
+        made(home, **options)
+    assert sentence in str(refused.value)
+    assert not home.data.exists()
+
+
+def test_a_source_or_the_name_of_a_set_of_this_program_is_refused() -> None:
+    with pytest.raises(DatasetError, match="made from nothing but its options: leave out --from"):
+        Asked("showers", "", Path("/tmp")).check()
+    with pytest.raises(DatasetError, match="digits is a data set of this program: choose another name"):
+        Asked("showers", "digits").check()
+
+
+def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
+    class CancelledError(Exception):
+        pass
+
+    def cancel(done: int, _total: int, _sentence: str) -> None:
+        if done:
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        preparing.prepare(home, Asked("showers", "", None, {"events": 64, "grid": "tiny"}), cancel)
+    assert list(home.data.iterdir()) == []
+
+
+def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
+    words = [
+        "data",
+        "prepare",
+        "showers",
+        "--set",
+        "events=20",
+        "--set",
+        "grid=tiny",
+        "--home",
+        str(home.path),
+    ]
+    ended = CliRunner().invoke(app, words)
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    assert ended.stdout == (
+        "data set showers is ready: 18 rows to train on. Train on it with `train --set dataset=showers`.\n"
+    )
+
+
+def test_the_card_of_a_set_of_showers_shows_them_from_the_side(home: Home) -> None:
+    rows = made(home).read(np.arange(2))
+    seen = mosaic.from_the_side(rows[SHOWERS])
+    assert seen.shape == (2, 17, 25, 1)
+    assert seen.max(axis=(1, 2, 3)).tolist() == [255, 255]
+    brightest = np.unravel_index(seen[0].argmax(), seen[0].shape)
+    assert brightest[0] in (7, 8, 9)
+    assert mosaic.of_rows(rows) is not None
+    assert mosaic.of_rows({ENERGY: rows[ENERGY]}) is None
