@@ -19,6 +19,7 @@ import numpy as np
 
 from gan_runtime.engines.jax.kernels import JaxKernels
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.engines.jax.tpu_volumes import Block, folded
 
 # (size, channels in, channels out, stride) of a convolution of square images with a kernel of 5 × 5.
 CONVOLUTIONS = {
@@ -27,6 +28,11 @@ CONVOLUTIONS = {
     "plain": (7, 8, 16, 1),
     "odd_block": (10, 1, 8, 2),
 }
+# Sizes and channels of volumes, and their kernel.
+VOLUME, VOLUME_KERNEL = (4, 5, 7, 2), (3, 2, 4, 2, 3)
+# Of the second axis and of depth: one outcome at a time, uneven rests, and more than there are.
+BLOCKS = {"single": Block(1, 1), "with_rests": Block(2, 3), "whole": Block(9, 8)}
+QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}  # each program runs once
 Function = Callable[..., Any]
 
 
@@ -51,9 +57,12 @@ def differences(ours: Function, plain: Function, inputs: list[jax.Array]) -> dic
 
         return jax.grad(slope, argnums=1)(*inputs)
 
-    pairs = zip(("values", "by_first", "by_second"), gradients(ours), gradients(plain), strict=True)
-    found = {name: _distance(one, other) for name, one, other in pairs}
-    return found | {"second_order": _distance(second(ours), second(plain))}
+    def all_of(function: Function) -> tuple[Any, ...]:
+        return jax.jit(lambda: (*gradients(function), second(function)), compiler_options=QUICK_TO_COMPILE)()
+
+    names = ("values", "by_first", "by_second", "second_order")
+    pairs = zip(names, all_of(ours), all_of(plain), strict=True)
+    return {name: _distance(one, other) for name, one, other in pairs}
 
 
 def _distance(one: jax.Array, other: jax.Array) -> float:
@@ -64,10 +73,29 @@ def _called(kernel_of: Function, stride: int, images: jax.Array, kernel: jax.Arr
     return kernel_of(images, kernel, (stride, stride), "same")
 
 
-def main() -> None:
-    """Every case, once as a convolution and once transposed."""
-    tpu, plain = TpuKernels(None), JaxKernels(None)
+def of_volumes() -> dict[str, dict[str, float]]:
+    """Both paddings: as the kernels choose their blocks, and with given ones, whose way back JAX derives."""
+    volumes, kernel = arrays((2, *VOLUME), VOLUME_KERNEL)
     found = {}
+    for padding in ("same", "valid"):
+        plain = partial(_volumes, JaxKernels(None).convolution, padding)
+        chosen = partial(_volumes, TpuKernels(None).convolution, padding)
+        found[f"chosen, {padding}"] = differences(chosen, plain, [volumes, kernel])
+        zeros = jax.lax.padtype_to_pads(VOLUME[:-1], VOLUME_KERNEL[:3], (1, 1, 1), padding.upper())
+        for name, block in BLOCKS.items():
+            ours = partial(folded, around=tuple(zeros), block=block)
+            found[f"{name}, {padding}"] = differences(ours, plain, [volumes, kernel])
+    return found
+
+
+def _volumes(convolution: Function, padding: str, volumes: jax.Array, kernel: jax.Array) -> jax.Array:
+    return convolution(volumes, kernel, (1, 1, 1), padding)
+
+
+def main() -> None:
+    """Every case, once as a convolution and once transposed; then volumes."""
+    tpu, plain = TpuKernels(None), JaxKernels(None)
+    found = of_volumes()
     for name, (size, channels, filters, stride) in CONVOLUTIONS.items():
         images, small, kernel = arrays(
             (3, size, size, channels), (3, size // stride, size // stride, filters), (5, 5, channels, filters)

@@ -30,6 +30,18 @@ def differences() -> dict[str, dict[str, float]]:
 def test_values_and_gradients_are_those_of_the_plain_kernels(
     differences: dict[str, dict[str, float]], case: str, kind: str
 ) -> None:
-    found = differences[f"{case}, {kind}"]
+    assert_same(differences[f"{case}, {kind}"])
+
+
+@pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize("blocks", ["chosen", "single", "with_rests", "whole"])
+def test_volumes_in_blocks_of_two_axes_are_those_of_the_plain_convolution(
+    differences: dict[str, dict[str, float]], blocks: str, padding: str
+) -> None:
+    assert_same(differences[f"{blocks}, {padding}"])
+
+
+def assert_same(found: dict[str, float]) -> None:
     assert set(found) == {"values", "by_first", "by_second", "second_order"}
     assert max(found.values()) < LARGEST

@@ -3,7 +3,8 @@
 A TPU multiplies blocks of 128 numbers, and pads what is narrower. By the compiler's estimate (`make bench ONLY=cycles`):
 * an output of one channel fills one of 128 columns. A block of 4 × 4 output pixels depends on 4 × 4 input pixels, so all 16
   are computed as channels of one small convolution with stride 2;
-* the gradients of a convolution and of its transpose are those of the same convolution, written without turning anything over.
+* the gradients of a convolution and of its transpose are those of the same convolution, written without turning anything over;
+* volumes of few channels have a file of their own (tpu_volumes.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
+from gan_runtime.engines.jax.tpu_volumes import is_few, volume_convolution
 
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
 # Strides, padding and kernel without its last axis, the channels of the smaller images.
@@ -30,6 +32,8 @@ class TpuKernels(JaxKernels):
 
     def convolution(self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
         """See `step_context.Kernels`."""
+        if is_few(kernel, strides):
+            return volume_convolution(values, kernel, padding)
         return _convolution(values, kernel, strides, padding)
 
     def transposed_convolution(

@@ -1,0 +1,187 @@
+"""Convolutions of volumes with few channels, laid out for the matrix units of a TPU; the same mathematics.
+
+A TPU multiplies blocks of 128 × 128 numbers. A convolution of 8 channels fills 8 of 128 rows and columns. So
+
+* depth is folded into channels: `n` outcomes along the third axis read n + taps - 1 cells of it, and all of these are channels
+  of a convolution with two axes, (n + taps - 1) · C to n · O;
+* of the second axis `m` outcomes at a time are computed as further channels, by a stride of m and m + taps - 1 taps.
+
+Its kernel is block-banded: tap t stands wherever a cell lies t behind an outcome, zeros elsewhere. That is more arithmetic
+than the convolution has, on units that are full. A 5 × 6 × 6 kernel of 16 to 8 channels with m = 6, n = 3 becomes 5 × 11 taps of
+8 · 16 = 128 to 6 · 3 · 8 = 144 channels: 2.4 times the products, in a fifth of the time (docs/decisions/0036-volumes.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gan_runtime.engines.jax.kernels import Sizes, layout
+
+AXES = 3
+UNIT = 128  # rows and columns of a matrix unit
+FEW_CHANNELS = 32  # the compiler fills its units with more of them; between 16 and 64 nothing was tried
+MOST_COLUMNS = 16  # outcomes of the second axis in a block
+Around = tuple[tuple[int, int], ...]  # zeros before and behind, along each axis
+
+
+@dataclass(frozen=True)
+class Block:
+    """Outcomes that are computed together, as channels."""
+
+    second: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Slab:
+    """Outcomes [`begin`, `end`) of the third axis, and the cells [`first`, `last`) that they read; `before`: zeros ahead of these."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
+    before: int
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is known of a convolution with stride 1 before it is computed; each tuple: along the three axes."""
+
+    sizes: Sizes
+    taps: Sizes
+    around: Around
+    channels_in: int
+    channels_out: int
+
+    @property
+    def outcome(self) -> Sizes:
+        """Sizes of what comes out."""
+        along = zip(self.sizes, self.around, self.taps, strict=True)
+        return tuple(size + sum(zeros) - taps + 1 for size, zeros, taps in along)
+
+    @property
+    def mirrored(self) -> Around:
+        """Zeros around the outcome, for the convolution that takes it back to the values."""
+        along = zip(self.taps, self.around, strict=True)
+        return tuple((taps - 1 - before, taps - 1 - behind) for taps, (before, behind) in along)
+
+    def slabs(self, depth: int) -> Iterator[Slab]:
+        """The outcomes along the third axis, `depth` at a time. Zeros around are left out, with the kernel's rows for them."""
+        cells, (before, _), taps = self.sizes[2], self.around[2], self.taps[2]
+        for begin in range(0, self.outcome[2], depth):
+            end = min(begin + depth, self.outcome[2])
+            first = max(begin - before, 0)
+            last = min(end - before + taps - 1, cells)
+            yield Slab(begin, end, first, last, max(before - begin, 0))
+
+    def products(self, block: Block) -> int:
+        """What the units do for one position of the first axis: both sides of each product are filled up to whole units."""
+        strides = -(-self.outcome[1] // block.second)
+        channels = sum(
+            _filled((slab.last - slab.first) * self.channels_in)
+            * max(UNIT, block.second * (slab.end - slab.begin) * self.channels_out)
+            for slab in self.slabs(block.depth)
+        )
+        return strides * (block.second + self.taps[1] - 1) * channels
+
+
+def _filled(channels: int) -> int:
+    return -(-channels // UNIT) * UNIT
+
+
+@cache
+def best_block(sides: Sides) -> Block:
+    """The block with the fewest products."""
+    depths = {-(-sides.outcome[2] // slabs) for slabs in range(1, sides.outcome[2] + 1)}
+    blocks = [
+        Block(second, depth)
+        for second in range(1, min(MOST_COLUMNS, sides.outcome[1]) + 1)
+        for depth in depths
+    ]
+    return min(blocks, key=lambda block: (sides.products(block), -block.depth, block.second))
+
+
+def is_few(kernel: Any, strides: Sizes) -> bool:
+    """Whether a convolution is one of those that are laid out here."""
+    return len(strides) == AXES and max(strides) == 1 and max(kernel.shape[-2:]) <= FEW_CHANNELS
+
+
+def volume_convolution(values: jax.Array, kernel: jax.Array, padding: str) -> jax.Array:
+    """(B, x, y, z, C) and (…, C, O) → (B, …, O), stride 1."""
+    around = jax.lax.padtype_to_pads(values.shape[1:-1], kernel.shape[:-2], (1,) * AXES, padding.upper())
+    return _convolution(values, kernel, tuple(around))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _convolution(values: jax.Array, kernel: jax.Array, around: Around) -> jax.Array:
+    return folded(values, kernel, around, best_block(_sides(values, kernel, around)))
+
+
+def _forward(values: jax.Array, kernel: jax.Array, around: Around) -> tuple[jax.Array, tuple[Any, Any]]:
+    return _convolution(values, kernel, around), (values, kernel)
+
+
+def _backward(around: Around, kept: tuple[Any, Any], upstream: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Both ways back are such convolutions themselves; each has the block that suits it."""
+    values, kernel = kept
+    sides = _sides(values, kernel, around)
+    by_values = _convolution(upstream, kernel[::-1, ::-1, ::-1].swapaxes(-1, -2), sides.mirrored)
+    by_kernel = jax.linear_transpose(
+        lambda kernel: folded(values, kernel, around, best_block(sides)),
+        jax.ShapeDtypeStruct(kernel.shape, values.dtype),
+    )
+    return by_values, by_kernel(upstream)[0]
+
+
+_convolution.defvjp(_forward, _backward)
+
+
+def _sides(values: jax.Array, kernel: jax.Array, around: Around) -> Sides:
+    *taps, channels_in, channels_out = kernel.shape
+    return Sides(tuple(values.shape[1:-1]), tuple(taps), around, channels_in, channels_out)
+
+
+def folded(values: jax.Array, kernel: jax.Array, around: Around, block: Block) -> jax.Array:
+    """The convolution, block by block: see the module's text."""
+    sides = _sides(values, kernel, around)
+    first, second, _ = sides.outcome
+    strides = -(-second // block.second)
+    beyond = strides * block.second - second
+    flat = values.reshape(*values.shape[:3], -1)  # (B, x, y, z · C)
+    banded = _banded(kernel, block)
+    slabs = []
+    for slab in sides.slabs(block.depth):
+        count, cells = slab.end - slab.begin, slab.last - slab.first
+        rows = banded[:, :, slab.before : slab.before + cells, ..., :count, :]
+        outcome = jax.lax.conv_general_dilated(
+            flat[..., slab.first * sides.channels_in : slab.last * sides.channels_in],
+            rows.reshape(*rows.shape[:2], cells * sides.channels_in, -1),
+            (1, block.second),
+            (around[0], (around[1][0], around[1][1] + beyond)),
+            dimension_numbers=layout(2),
+        )  # (B, x, strides, m · n · O)
+        slabs.append(outcome.reshape(-1, first, strides * block.second, count, sides.channels_out))
+    whole = jnp.concatenate(slabs, axis=3) if len(slabs) > 1 else slabs[0]
+    return whole[:, :, :second] if beyond else whole
+
+
+def _banded(kernel: jax.Array, block: Block) -> jax.Array:
+    """(taps x, taps y, taps z, C, O) → (taps x, m + taps y - 1, n + taps z - 1, C, m, n, O). Sums with one term: exact."""
+    along_second, along_depth = (
+        jnp.asarray(_band(taps, outcomes), kernel.dtype)
+        for taps, outcomes in zip(kernel.shape[1:3], (block.second, block.depth), strict=True)
+    )
+    return jnp.einsum("xyzio,yam,zbn->xabimno", kernel, along_second, along_depth)
+
+
+def _band(taps: int, outcomes: int) -> np.ndarray:
+    """1 where a tap leads from a cell to an outcome: (taps, outcomes + taps - 1, outcomes)."""
+    tap, cell, outcome = np.ogrid[:taps, : outcomes + taps - 1, :outcomes]
+    return (cell - outcome == tap).astype(np.float32)
