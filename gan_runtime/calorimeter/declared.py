@@ -1,0 +1,73 @@
+"""What scores and curves of showers are called, and how they are read. No library is needed for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["lower", "floor"]  # "floor": as near to that of real showers as possible
+
+
+@dataclass(frozen=True)
+class Score:
+    """`name`: as stored. `format`: of Python, for value and error. `text`: what it is, in two sentences. `published`: whether the
+    CaloChallenge tells it of others."""
+
+    name: str
+    title: str
+    format: str
+    text: str
+    better: Better = "lower"
+    published: bool = False
+
+
+SCORES = (
+    Score("sampling_fraction", "Error of the sampling fraction", ".2%", "Visible over incident energy: how far its mean is off, over bins of the energy. The authors of 3DGAN choose the best epoch by it."),
+    Score("total", "Moments, profiles and angle together", ".3f", "The authors' second score: the sum of the three numbers below."),
+    Score("moments", "Error of the moments", ".2%", "Mean place and variance of the energy along x, y and z: how far their means are off."),
+    Score("profiles", "Error of the profiles", ".1%", "Sums of the energy along x, y and z, cell by cell. Cells far outside, with next to no energy, count as much as the core."),
+    Score("angle", "Error of the angle", ".2%", "Angle measured on the showers: how far its mean is off, over bins of the angle."),
+    Score("profile_x", "Profile along x (KS)", ".3f", "Kolmogorov-Smirnov distance of both mean profiles: the largest difference of their running sums, 0 to 1."),
+    Score("profile_y", "Profile along y (KS)", ".3f", "As along x."),
+    Score("profile_z", "Profile along z (KS)", ".3f", "As along x."),
+    Score("correlations", "Error of the correlations", ".4f", "Mean squared difference of the correlation matrices of moments, energies, hits and thirds of the depth."),
+    Score("similarity", "Similarity of two showers (SSIM)", ".3f", "Structural similarity of two showers that have nothing to do with each other. Above that of real ones the network makes always the same.", "floor"),
+    Score("fpd", "FPD × 10³", ".1f", "Fréchet physics distance of layer energies, centers and widths, extrapolated to infinitely many showers (Kansal et al. 2022).", published=True),
+    Score("kpd", "KPD × 10³", ".2f", "Kernel physics distance of the same features. It is 0 on average, and may be below, where both samples are alike.", published=True),
+    Score("separation", "Separation", ".3f", "Separation power of the histograms of these features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
+    Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by these features. 0.5: it can only guess; 1: it never errs.", "floor"),
+    Score("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells.", "floor"),
+    Score("ms_single", "Time of a shower, one at a time (ms)", ".2f", "Generation on the processor of this machine, batch 1.", published=True),
+    Score("ms_batch", "Time of a shower, 100 at a time (ms)", ".3f", "Generation on the processor of this machine, batch 100.", published=True),
+)  # fmt: skip
+
+Kind = Literal["profile", "curve", "spectrum", "shares"]
+
+
+@dataclass(frozen=True)
+class CurveWords:
+    """`title`: the question. `axis`, `values`: titles of both axes, with units. `kind`: "profile" over cells, "curve" over energies,
+    "spectrum" over energies of cells, "shares" of showers over a number."""
+
+    name: str
+    title: str
+    axis: str
+    values: str
+    kind: Kind
+
+
+_ENERGY, _SHOWERS = "Energy (GeV)", "Share of the showers"
+CURVES = (
+    CurveWords("along_z", "How deep does the energy go?", "Layer", _ENERGY, "profile"),
+    CurveWords("along_y", "How wide is a shower along y?", "Cell along y", _ENERGY, "profile"),
+    CurveWords("along_x", "How wide is a shower along x?", "Cell along x", _ENERGY, "profile"),
+    CurveWords("sampling_fraction", "Which share of the energy is seen?", "Incident energy (GeV)", "Visible / incident energy", "curve"),
+    CurveWords("spectrum", "How much energy do cells have?", "Energy of a cell (GeV)", "Cells of a shower", "spectrum"),
+    CurveWords("hits", "How many cells are hit?", "Cells above 0.2 MeV", _SHOWERS, "shares"),
+    CurveWords("visible", "How much energy is visible?", "Visible energy (GeV)", _SHOWERS, "shares"),
+    CurveWords("response", "How much does the seen share vary?", "Visible / incident energy", _SHOWERS, "shares"),
+    CurveWords("angles", "Which angles are measured?", "Measured angle (rad)", _SHOWERS, "shares"),
+    *(CurveWords(f"mean_{axis}", f"Where is the middle along {axis}?", f"Mean along {axis} (cells)", _SHOWERS, "shares") for axis in "zyx"),
+    *(CurveWords(f"width_{axis}", f"How wide along {axis}, shower by shower?", f"Width along {axis} (cells)", _SHOWERS, "shares") for axis in "zyx"),
+    *(CurveWords(f"skew_{axis}", f"How lopsided along {axis}?", f"Cubic root of the third moment along {axis} (cells)", _SHOWERS, "shares") for axis in "zyx"),
+)  # fmt: skip

@@ -1,0 +1,178 @@
+"""Scores: 0 or their floor for two halves of one sample, more with every larger fault, and what is worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter import declared, distances, scores
+from gan_runtime.calorimeter.classifiers import auc
+from gan_runtime.calorimeter.comparison import Sample, bounds, compared, curves, sample
+from gan_runtime.calorimeter.features import high_level
+from tests.calorimeter.toy_showers import toy_showers
+
+COUNT = 240
+
+
+@cache
+def real(seed: int = 0) -> Sample:
+    """Showers as they should be."""
+    return faulty(seed=seed)
+
+
+def faulty(seed: int = 1, **fault: float) -> Sample:
+    """Others, with a fault."""
+    cells, energy, angle = toy_showers(COUNT, seed, **fault)
+    made = sample(cells, energy, angle, ())
+    return Sample(cells, made.features, made.features.angle if not fault else angle)
+
+
+@cache
+def floor() -> dict[str, float]:
+    """Every score of two samples of the same showers."""
+    return {name: value.value for name, value in compared(real(), real(1)).items()}
+
+
+def test_every_score_is_at_its_floor_for_two_samples_of_the_same_showers() -> None:
+    low = {
+        "sampling_fraction": 0.02,
+        "moments": 0.1,
+        "angle": 0.02,
+        "correlations": 0.02,
+        "separation": 0.25,
+        "fpd": 120.0,
+        "kpd": 3.0,
+    }
+    assert {name: floor()[name] for name, most in low.items() if not abs(floor()[name]) < most} == {}
+    assert {axis: floor()[f"profile_{axis}"] < 0.03 for axis in "xyz"} == dict.fromkeys("xyz", True)
+    assert floor()["auc_high"] == pytest.approx(0.5, abs=0.08)
+    assert floor()["auc_low"] == pytest.approx(0.5, abs=0.08)
+    timed = {score.name for score in declared.SCORES if score.name.startswith("ms_")}
+    assert set(floor()) | timed == {score.name for score in declared.SCORES}, (
+        "a table says what each is called"
+    )
+
+
+FAULTS = {
+    "scale": ((1.1, 1.3, 1.8), ("sampling_fraction", "fpd", "separation")),
+    "shift": ((0.5, 1.0, 2.0), ("total", "moments", "profile_z", "fpd", "separation", "kpd")),
+    "variety": ((0.3, 0.1, 0.01), ("similarity", "fpd", "separation")),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_larger_fault_has_a_larger_score(fault: str) -> None:
+    sizes, names = FAULTS[fault]
+    theirs = [faulty(**{fault: size}) for size in sizes]
+    bins = scores.edges(real().features.energy_gev, scores.ENERGY_BINS)
+    mine = real().features
+    for name in names:
+        found = [floor()[name], *(_score(name, mine, other, bins) for other in theirs)]
+        assert found == sorted(found), name
+        assert found[-1] > 1.2 * abs(found[0]), name
+
+
+def _score(name: str, mine: scores.Features, other: Sample, bins: np.ndarray) -> float:
+    """One score alone: classifiers take the longest and are asked elsewhere."""
+    one, two = high_level(mine), high_level(other.features)
+    moments, profiles = (
+        scores.moments_error(mine, other.features, bins),
+        scores.profile_error(mine, other.features, bins),
+    )
+    angle = scores.angle_error(mine, other.features, other.asked_angle)
+    return {
+        "sampling_fraction": lambda: scores.sampling_fraction_error(mine, other.features, bins).value,
+        "total": lambda: scores.total_error((moments, profiles, angle)).value,
+        "moments": lambda: moments.value,
+        "profile_z": lambda: scores.profile_distance(mine, other.features, "z").value,
+        "similarity": lambda: scores.similarity(other.cells_gev, other.cells_gev).value,
+        "fpd": lambda: 1e3 * distances.fpd(one, two).value,
+        "kpd": lambda: 1e3 * distances.kpd(one, two).value,
+        "separation": lambda: float(
+            np.mean([distances.separation(one[:, k], two[:, k]) for k in range(1, one.shape[1])])
+        ),
+    }[name]()
+
+
+def test_a_classifier_finds_a_fault_that_is_there() -> None:
+    shifted = faulty(shift=1.0)
+    found = auc(high_level(real().features), high_level(shifted.features))
+    assert found.value > 0.9
+    assert 0.0 <= found.error < 0.1
+
+
+def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() -> None:
+    features = real().features
+    bins = scores.edges(features.energy_gev, 5)
+    higher = sample(1.1 * real().cells_gev, features.energy_gev, real().asked_angle, ())
+    found = scores.sampling_fraction_error(features, higher.features, bins)
+    assert found.value == pytest.approx(0.1, rel=1e-5)
+    assert 0.0 < found.error < 0.02
+    assert scores.profile_error(features, higher.features, bins).value == pytest.approx(0.1, rel=1e-4)
+    assert scores.moments_error(features, higher.features, bins).value == pytest.approx(0.0, abs=1e-6)
+    assert scores.profile_distance(features, higher.features, "z").value == pytest.approx(0.0, abs=1e-7)
+    assert scores.correlation_error(features, higher.features).value < 1e-3, "only the hits change"
+
+
+def test_the_frechet_distance_of_two_normal_distributions_is_the_formula() -> None:
+    random = np.random.RandomState(0)
+    first, second = random.standard_normal((2, 40_000, 2))
+    second = second * [2.0, 1.0] + [3.0, 0.0]
+    assert distances.frechet(first, second) == pytest.approx(9.0 + 1.0, rel=0.02), "|μ|² = 9, (2 - 1)² = 1"
+    assert distances.frechet(first, first) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_fpd_takes_away_what_few_showers_add() -> None:
+    first, second = np.random.RandomState(1).standard_normal((2, 600, 20))
+    small = distances.frechet(*distances.scaled(first, second))
+    found = distances.fpd(first, second)
+    assert abs(found.value) < 0.4 * small
+    assert 0.0 < found.error < small
+
+
+def test_mmd_is_the_sum_over_pairs() -> None:
+    x, y = np.asarray([[1.0], [2.0]]), np.asarray([[0.0], [1.0]])
+    # k(a, b) = (ab + 1)^4: k(1, 2) = 81, k(0, 1) = 1; across: k(1, 0) = 1, k(1, 1) = 16, k(2, 0) = 1, k(2, 1) = 81
+    assert distances.mmd(x, y) == pytest.approx(81 + 1 - 2 * (1 + 16 + 1 + 81) / 4)
+    assert distances.kpd(np.ones((10, 3)), np.ones((10, 3))).value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_separation_is_0_for_equal_samples_and_1_for_those_apart() -> None:
+    numbers = np.linspace(0.0, 1.0, 101)
+    assert distances.separation(numbers, numbers) == 0.0
+    assert distances.separation(numbers, numbers + 5.0) == pytest.approx(1.0)
+    assert distances.separation(np.asarray([0.0, 1.0]), np.asarray([0.0, 0.0]), bins=2) == pytest.approx(
+        1 / 3
+    ), "½ ((½ - 1)² / 1.5 + ½² / ½)"
+
+
+def test_equal_showers_are_as_similar_as_can_be() -> None:
+    same = np.repeat(real().cells_gev[:1], 5, axis=0)
+    assert scores.similarity(same, same).value == pytest.approx(1.0)
+    assert scores.similarity(real().cells_gev, real().cells_gev).value < 0.999
+
+
+def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
+    found = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
+    assert {name for name, _ in found} == {curve.name for curve in declared.CURVES}
+    energy, angle = bounds(real())
+    assert (len(energy), len(angle)) == (6, 4)
+    assert {bins for _, bins in found} == {(one, two) for one in range(-1, 5) for two in range(-1, 3)}
+    depth = found["along_z", (-1, -1)]
+    assert depth.real == pytest.approx(real().features.along_z.mean(axis=0))
+    assert depth.real_error == pytest.approx(real().features.along_z.std(axis=0) / math.sqrt(COUNT))
+    high = real().features.energy_gev >= energy[4]
+    assert found["along_x", (4, -1)].real == pytest.approx(real().features.along_x[high].mean(axis=0))
+    assert 0.95 < found["hits", (-1, -1)].real.sum() <= 1.0
+
+
+def test_showers_without_an_angle_have_no_curve_and_no_score_of_it() -> None:
+    cells, energy, _ = toy_showers(60)
+    without = sample(cells, energy, None, (0,))
+    names = {curve.name for curve in curves(without, without)}
+    assert "angles" not in names
+    assert {curve.bins[1] for curve in curves(without, without)} == {-1}
+    assert math.isnan(scores.angle_error(without.features, without.features, without.asked_angle).value)
