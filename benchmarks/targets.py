@@ -83,6 +83,20 @@ TARGETS = (
         "%",
     ),
     Target(
+        "preprocessing",
+        "converted_over_each_epoch",
+        "reading showers that are converted once, times converting them in each epoch",
+        "at_least",
+        3.0,
+    ),
+    Target(
+        "preprocessing",
+        "simulated_per_s",
+        "showers of 100 GeV simulated in a second, one core",
+        "at_least",
+        300.0,
+    ),
+    Target(
         "matrix",
         "share_of_matrix_rate",
         "share of the machine's bfloat16 rate (yardsticks below)",

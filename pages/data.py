@@ -1,4 +1,4 @@
-"""Data: the data sets that runs can train on, and how your own pictures become one."""
+"""Data: the data sets that runs can train on, and how to make another."""
 
 import streamlit as st
 
@@ -11,12 +11,8 @@ runtime = session.runtime()
 jobs_view.show(runtime)
 sets_view.show(runtime)
 
-st.header("Add your own pictures")
+st.header("Add a data set")
 wanted = data_form.ask(runtime)
-if wanted is None:
-    st.caption(
-        "A preview appears here as soon as there are pictures: what they become, how many of each label, and what is left out."
-    )
-else:
+if wanted is not None:
     preview.show(runtime, wanted)
 jobs_view.ended(runtime)

@@ -1,4 +1,4 @@
-"""Which pictures, and what shall become of them."""
+"""Which data set to make, from which files, and what shall become of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from dashboard import actions, option_words, words
 from gan_runtime.data import host_files, prepared, preparing
 from gan_runtime.data.picture_files import SUFFIXES
-from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data.preparations import PREPARATIONS, Preparation
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.jobs import uploads
@@ -26,38 +26,59 @@ PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to
 COLUMNS = 3
 LONGEST_NAME = 40
+DROPPED = "What is dropped goes to the disk of this host while it arrives."
+OF_PICTURES = f"JPEG, PNG or WebP of any size. In a .zip, sub-folders are the labels. {DROPPED}"
+BEFORE_A_PREVIEW = "A preview appears here as soon as there are pictures: what they become, how many of each label, and what is left out."
+BEFORE_A_FILE = "What is to become of the showers can be chosen as soon as there is a file."
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What stands in the form, right in itself."""
+    """What stands in the form, right in itself. `source`: None where the preparation needs none."""
 
-    source: Path
+    preparation: str
+    source: Path | None
     name: str
     options: dict[str, str]
 
 
 def ask(runtime: Runtime) -> Wanted | None:
-    """The form; None while there is no picture yet, or something is wrong, of which it then tells."""
-    source = _source(runtime)
-    if source is None:
+    """The form; None while there is no file yet, or something is wrong, of which it then tells."""
+    preparation = st.segmented_control(
+        "What it is made of",
+        [name for name, known in PREPARATIONS.items() if known.makes_files],
+        format_func=lambda name: PREPARATIONS[name].title,
+        default=next(iter(PREPARATIONS)),
+        required=True,
+        key=f"{PREFIX}preparation",
+    )
+    known = PREPARATIONS[preparation]
+    st.caption(known.summary)
+    source = _source(runtime, known) if known.needs_source else None
+    if source is None and known.needs_source:
+        st.caption(BEFORE_A_PREVIEW if known.has_preview else BEFORE_A_FILE)
         return None
     name = st.text_input(
         "Name",
-        value=_plain_name(source),
-        key=f"{PREFIX}name.{source}",
+        value=known.name or _plain_name(source),
+        key=f"{PREFIX}name.{preparation}.{source}",
         help=f"What runs call the data set. Allowed: {prepared.NAME_RULE}.",
     )
-    known = preparing.options_of(PictureOptions)
+    given, below = _options(preparation)
+    return _checked(Wanted(preparation, source, name, given), below)
+
+
+def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator]]:
+    """What stands in the fields, and a place for a sentence below each."""
+    known = list(preparing.options_of(PREPARATIONS[preparation].options).values())
     given: dict[str, str] = {}
     below: dict[str, DeltaGenerator] = {}
     for begin in range(0, len(known), COLUMNS):
-        options = list(known.values())[begin : begin + COLUMNS]
-        for column, option in zip(st.columns(COLUMNS), options, strict=False):
+        for column, option in zip(st.columns(COLUMNS), known[begin : begin + COLUMNS], strict=False):
             with column:
-                given[option.name] = _field(option)
+                given[option.name] = _field(option, preparation)
                 below[option.name] = st.empty()
-    return _checked(source, name, given, below)
+    return given, below
 
 
 def start_again() -> None:
@@ -65,18 +86,19 @@ def start_again() -> None:
     st.session_state[GENERATION] = st.session_state.get(GENERATION, 0) + 1
 
 
-def _source(runtime: Runtime) -> Path | None:
+def _source(runtime: Runtime, known: Preparation) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
+    pictures = known.has_preview
     files = st.file_uploader(
-        "A .zip of pictures, or several pictures",
-        type=[".zip", *SUFFIXES],
+        "A .zip of pictures, or several pictures" if pictures else "One or several HDF5 files",
+        type=[*known.suffixes, *(SUFFIXES if pictures else ())],
         accept_multiple_files=True,
-        key=f"{PREFIX}files.{generation}",
-        help="JPEG, PNG or WebP of any size. In a .zip, sub-folders are the labels. What is dropped goes to the disk of this host while it arrives.",
+        key=f"{PREFIX}files.{known.maker}.{generation}",
+        help=OF_PICTURES if pictures else f"{known.summary} {DROPPED}",
     )
     if files:
         return actions.attempt(lambda: runtime.use_uploads(_on_disk(runtime, files)))
-    offered = host_files.offered()
+    offered = host_files.offered(known.suffixes)
     if not offered:
         st.caption(
             "More than that, or a folder: set GAN_DATA_DIR to a folder of this host before the dashboard starts, "
@@ -84,10 +106,10 @@ def _source(runtime: Runtime) -> Path | None:
         )
         return None
     picked = st.selectbox(
-        "Or a folder or .zip of this host, below GAN_DATA_DIR",
+        f"Or a folder or {' or '.join(known.suffixes)} of this host, below GAN_DATA_DIR",
         offered,
         index=None,
-        key=f"{PREFIX}host.{generation}",
+        key=f"{PREFIX}host.{known.maker}.{generation}",
     )
     return actions.attempt(lambda: host_files.chosen(picked)) if picked else None
 
@@ -100,21 +122,19 @@ def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:
     return [Dropped(file.file_id, file.name) for file in files]
 
 
-def _field(option: Option) -> str:
+def _field(option: Option, preparation: str) -> str:
     label = option_words.label(option)
     text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
-    key = f"{PREFIX}option.{option.name}"
+    key = f"{PREFIX}option.{preparation}.{option.name}"
     if not option.choices:
         return st.text_input(label, value=f"{option.default:g}", key=key, help=text)
     first = option.choices.index(option.default)
     return str(st.selectbox(label, option.choices, index=first, key=key, help=text))
 
 
-def _checked(
-    source: Path, name: str, given: dict[str, str], below: Mapping[str, DeltaGenerator]
-) -> Wanted | None:
+def _checked(wanted: Wanted, below: Mapping[str, DeltaGenerator]) -> Wanted | None:
     try:
-        Asked("pictures", name, source, given).check()
+        Asked(wanted.preparation, wanted.name, wanted.source, wanted.options).check()
     except SpecError as error:
         for option, message in error.by_field().items():
             below[option].markdown(f":red[{words.plain(message)}]")
@@ -122,9 +142,10 @@ def _checked(
     except DatasetError as error:
         st.markdown(f":red[{words.plain(str(error))}]")
         return None
-    return Wanted(source, name, given)
+    return wanted
 
 
-def _plain_name(source: Path) -> str:
+def _plain_name(source: Path | None) -> str:
     """A name made of the file's."""
-    return re.sub(r"[^a-z0-9]+", "-", source.stem.lower()).strip("-")[:LONGEST_NAME].strip("-") or "pictures"
+    stem = source.stem.lower() if source is not None else ""
+    return re.sub(r"[^a-z0-9]+", "-", stem).strip("-")[:LONGEST_NAME].strip("-") or "pictures"

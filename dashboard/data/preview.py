@@ -1,7 +1,8 @@
-"""What would be made of the pictures in the form, before anything is stored; then the job that makes it."""
+"""What would be made of the files in the form, before anything is stored; then the job that makes it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dashboard import actions, data_words, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view, mosaic
 from dashboard.data.form import Wanted
+from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.jobs.data_work import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime.runtime import Runtime
@@ -21,8 +23,15 @@ GRID_WIDTH = 420
 
 
 def show(runtime: Runtime, wanted: Wanted) -> None:
-    """A button, then how far the look is, then its answer and the button that prepares the set."""
-    look = runtime.newest_look(wanted.source, wanted.options)
+    """The button that prepares the set; of pictures only after a look: a button, then how far the look is, then its answer."""
+    if wanted.source is None or not PREPARATIONS[wanted.preparation].has_preview:
+        _prepare(runtime, wanted)
+    else:
+        _after_a_look(runtime, wanted, wanted.source)
+
+
+def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
+    look = runtime.newest_look(source, wanted.options)
     if look is not None and look.is_live:
         jobs_view.progress(runtime, look)
     elif look is not None and look.state == "finished" and look.end is not None:
@@ -31,13 +40,13 @@ def show(runtime: Runtime, wanted: Wanted) -> None:
     else:
         if look is not None and look.state in ("failed", "lost") and look.end is not None:
             st.error(words.plain(look.end.reason), icon=":material/error:")
-        _ask_for_a_look(runtime, wanted, "Preview" if look is None else "Preview again")
+        _ask_for_a_look(runtime, wanted, source, "Preview" if look is None else "Preview again")
 
 
-def _ask_for_a_look(runtime: Runtime, wanted: Wanted, label: str) -> None:
+def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) -> None:
     pressed = st.button(label, type="primary", icon=":material/visibility:", key="data.preview")
     st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
-    if pressed and actions.attempt(lambda: runtime.look_through(wanted.source, wanted.options)) is not None:
+    if pressed and actions.attempt(lambda: runtime.look_through(source, wanted.options)) is not None:
         st.rerun()
 
 
@@ -87,7 +96,7 @@ def _prepare(runtime: Runtime, wanted: Wanted) -> None:
     label = f"Prepare {wanted.name}"
     if st.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
         job = actions.attempt(
-            lambda: runtime.prepare_data("pictures", wanted.name, wanted.source, wanted.options)
+            lambda: runtime.prepare_data(wanted.preparation, wanted.name, wanted.source, wanted.options)
         )
         if job is not None:
             st.session_state[jobs_view.MAKING] = job.job_id

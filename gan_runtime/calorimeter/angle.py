@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-EMPTY = 100.0  # what an image without energy measures, as the authors have it
+from gan_runtime.shower_fields import CELL_UNITS
+
+OF_NOTHING = 100.0  # what an image without energy measures, rad, as the authors have it
+LEAST_GEV = 1e-6 / CELL_UNITS  # a layer, or an image, counts as empty up to this
 LEAST_SQUARE = 1e-7  # of a distance, in cells: the layer at the barycentre divides by no zero
 
 
-def measured_angle(cells: NDArray[Any]) -> NDArray[np.float32]:
-    """Cells of any linear unit, at least 0, (N, X, Y, Z) or (N, X, Y, Z, 1) → angles (N,), rad; 100 for an empty image.
+def measured_angle(cells_gev: NDArray[Any]) -> NDArray[np.float32]:
+    """Cells in GeV, at least 0, (N, X, Y, Z) or (N, X, Y, Z, 1) → angles (N,), rad; 100 for an empty image.
 
     With x, y and z at the centers of the cells, (x_c, y_c, z_c) the barycentre of the shower and (x_z, y_z) that of layer z:
 
         m_z = ± (y_z - y_c) / √((x_z - x_c)² + (z - z_c)²),  minus above the barycentre (z < z_c)
         angle = Σ_z z (π/2 - arctan m_z) / Σ_z z,  over the layers that hold energy
     """
-    images = _without_channel(cells)
+    images = _without_channel(cells_gev)
     layers = images.sum(axis=(1, 2), dtype=np.float64)  # (N, Z)
     x = _barycentres(images.sum(axis=2, dtype=np.float64), layers)  # (N, Z), of each layer
     y = _barycentres(images.sum(axis=1, dtype=np.float64), layers)
@@ -34,9 +37,9 @@ def measured_angle(cells: NDArray[Any]) -> NDArray[np.float32]:
     )  # (N, 1) each
     distance = np.sqrt(np.maximum((x - x_center) ** 2 + (z - z_center) ** 2, LEAST_SQUARE))
     slope = np.where(z < z_center, -1.0, 1.0) * (y - y_center) / distance  # m_z, (N, Z)
-    weight = np.where(layers > 0.0, z, 0.0)
+    weight = np.where(layers > LEAST_GEV, z, 0.0)
     angles = _divided((weight * (np.pi / 2.0 - np.arctan(slope))).sum(axis=1), weight.sum(axis=1))
-    return np.where(total[:, 0] > 0.0, angles, EMPTY).astype(np.float32)
+    return np.where(total[:, 0] > LEAST_GEV, angles, OF_NOTHING).astype(np.float32)
 
 
 def _without_channel(cells: NDArray[Any]) -> NDArray[Any]:

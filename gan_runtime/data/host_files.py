@@ -1,4 +1,4 @@
-"""Folders and zip files of this host that the browser may use: those below GAN_DATA_DIR, and no others.
+"""Folders and files of this host that the browser may use: those below GAN_DATA_DIR, and no others.
 
 Whoever opens a page is not always who owns the host; the command line takes any path.
 """
@@ -17,14 +17,15 @@ DEPTH = 2  # folders below GAN_DATA_DIR that are offered
 MOST = 200
 
 
-def offered() -> list[str]:
-    """Folders and .zip files by their path in GAN_DATA_DIR, sorted; empty when that is no folder."""
+def offered(suffixes: tuple[str, ...] = (".zip",)) -> list[str]:
+    """Folders, and files that end so, by their path in GAN_DATA_DIR, sorted; empty when that is no folder."""
     try:
         root = _root()
     except DatasetError:
         return []
     return sorted(
-        path.relative_to(root).as_posix() for path, _ in zip(_below(root, DEPTH), range(MOST), strict=False)
+        path.relative_to(root).as_posix()
+        for path, _ in zip(_below(root, DEPTH, suffixes), range(MOST), strict=False)
     )
 
 
@@ -45,7 +46,7 @@ def chosen(given: str) -> Path:
 
 
 def _advice(root: Path) -> str:
-    return f"put the pictures below {root}, or drop a .zip into the browser."
+    return f"put the files below {root}, or drop them into the browser."
 
 
 def _root() -> Path:
@@ -53,12 +54,12 @@ def _root() -> Path:
     if not given:
         raise DatasetError(
             f"{DATA_VARIABLE} is not set: set it to a folder of data before starting the dashboard, "
-            "or drop a .zip into the browser."
+            "or drop the files into the browser."
         )
     return data_folder(given).resolve()
 
 
-def _below(folder: Path, depth: int) -> Iterator[Path]:
+def _below(folder: Path, depth: int, suffixes: tuple[str, ...]) -> Iterator[Path]:
     with contextlib.suppress(OSError):  # of another user
         for path in sorted(folder.iterdir()):
             if path.name.startswith(".") or path.is_symlink():
@@ -66,6 +67,6 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
             if path.is_dir():
                 yield path
                 if depth > 1:
-                    yield from _below(path, depth - 1)
-            elif path.suffix.lower() == ".zip":
+                    yield from _below(path, depth - 1, suffixes)
+            elif path.suffix.lower() in suffixes:
                 yield path

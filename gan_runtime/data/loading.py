@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from gan_runtime import catalog
 from gan_runtime.data import digits, mnist, prepared, stacked_digits
 from gan_runtime.data.contract import ArraySet, Availability, DataSet
+from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.errors import DatasetError, GanRuntimeError, quoted
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
@@ -101,9 +102,8 @@ def _home_of(name: str, home: Home | None) -> Home:
         return home
     names = [*catalog.DATASETS, *(prepared.names(home) if home else ())]
     near = difflib.get_close_matches(name, names, n=1)
-    hint = (
-        f"did you mean {near[0]}?" if near else "prepare it first, on the Data page or with `data prepare`."
-    )
+    way = f"data prepare {name}" if name in PREPARATIONS else "data prepare"
+    hint = f"did you mean {near[0]}?" if near else f"prepare it first, on the Data page or with `{way}`."
     raise DatasetError(f"no data set is called {quoted(name)}, there are {', '.join(names)}: {hint}")
 
 

@@ -11,11 +11,18 @@ from typing import Any, Protocol, cast
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.prepared import Stored
-from gan_runtime.data.shower_options import ShowerOptions, angles_in_order, energies_in_order
+from gan_runtime.data.shower_options import (
+    CaloChallengeOptions,
+    ShowerFileOptions,
+    ShowerOptions,
+    angles_in_order,
+    energies_in_order,
+)
 from gan_runtime.data.survey import Survey
 from gan_runtime.errors import FieldError
 from gan_runtime.options import OptionRecord
 
+HDF5_SUFFIXES = (".h5", ".hdf5")
 Rule = Callable[[Any], FieldError | None]  # of a record of options: what is wrong across them
 
 
@@ -90,6 +97,24 @@ PREPARATIONS: dict[str, Preparation] = {
         maker="gan_runtime.data.simulated_showers",
         name="showers",
         rules=(energies_in_order, angles_in_order),
+    ),
+    "showers_hdf5": Preparation(
+        "Showers of the 3DGAN's authors",
+        "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
+        ShowerFileOptions,
+        maker="gan_runtime.data.shower_files",
+        source="an HDF5 file, or a folder of them",
+        suffixes=HDF5_SUFFIXES,
+        name="showers_hdf5",
+    ),
+    "calochallenge": Preparation(
+        "Showers of the CaloChallenge",
+        "HDF5 files of data set 2 or 3: 16 × 9 × 45 or 50 × 18 × 45 voxels, and the energy.",
+        CaloChallengeOptions,
+        maker="gan_runtime.data.calochallenge",
+        source="an HDF5 file, or a folder of them",
+        suffixes=HDF5_SUFFIXES,
+        name="calochallenge",
     ),
     "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
     "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),

@@ -97,6 +97,36 @@ class ShowerOptions(OptionRecord):
     held_out_percent: float = held_out_percent()
 
 
+class ShowerFileOptions(OptionRecord):
+    """What becomes of the showers of files."""
+
+    grid: Grid = option(
+        "full",
+        label="Grid",
+        group=GROUP,
+        choices=get_args(Grid),
+        help="'full': 51 × 51 × 25 cells, as in the files. 'tiny': 17 × 17 × 25, nine cells in one: for two cores.",
+        error="pick full or tiny.",
+    )
+    threshold: float = option(
+        1e-4,
+        label="Threshold",
+        group=GROUP,
+        unit="of 20 MeV",
+        ge=0,
+        le=1,
+        help="Cells below it count as empty. 1e-4 of the files' unit, GeV · 50, is 2 keV.",
+        error="use 1e-4, or 0.",
+    )
+    held_out_percent: float = held_out_percent()
+
+
+class CaloChallengeOptions(OptionRecord):
+    """What becomes of the showers of the CaloChallenge."""
+
+    held_out_percent: float = held_out_percent()
+
+
 def energies_in_order(options: ShowerOptions) -> FieldError | None:
     """The lower end is not above the higher one."""
     return _in_order("energy_low", options.energy_low, "energy_high", options.energy_high)

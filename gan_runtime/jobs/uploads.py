@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gan_runtime.data.preparations import HDF5_SUFFIXES
 from gan_runtime.errors import DatasetError, HomeError
 from gan_runtime.home import Home
 
@@ -39,6 +40,11 @@ class Dropped:
     def is_zip(self) -> bool:
         """By its name."""
         return self.name.lower().endswith(".zip")
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it can be a source without a folder around it: a zip, or a file of arrays."""
+        return self.name.lower().endswith((".zip", *HDF5_SUFFIXES))
 
     @property
     def plain_name(self) -> str:
@@ -79,7 +85,7 @@ def forget_old(home: Home, clock: Callable[[], float] = time.time) -> None:
 
 
 def as_source(home: Home, files: Sequence[Dropped]) -> Path:
-    """The one zip, or a folder with all pictures: what a data set can be prepared from.
+    """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared from.
 
     Raises:
         DatasetError: a zip and other files, several zips, or a file that is gone.
@@ -91,8 +97,8 @@ def as_source(home: Home, files: Sequence[Dropped]) -> Path:
             "drop either one .zip or several pictures: a .zip and other files cannot be one data set."
         )
     try:
-        if zips:
-            return _named(home, zips[0], place(home, zips[0].file_id).parent / zips[0].plain_name)
+        if len(files) == 1 and files[0].stands_alone:
+            return _named(home, files[0], place(home, files[0].file_id).parent / files[0].plain_name)
         folder = home.jobs / FOLDER / f"pictures-{_hash(files)}"
         folder.mkdir(parents=True, exist_ok=True)
         for number, file in enumerate(files, 1):

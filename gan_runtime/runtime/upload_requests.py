@@ -40,7 +40,7 @@ def keep_upload(home: Home, file_id: str, content: bytes, *, asker: str) -> None
 
 
 def use_uploads(home: Home, files: Sequence[Dropped], *, asker: str) -> Path:
-    """The one zip, or a folder with all pictures: what a data set can be prepared from. Raises as `uploads.as_source`."""
+    """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared from. Raises as `uploads.as_source`."""
     source = uploads.as_source(home, files)
     log.info("%d files of the %s are ready to be prepared", len(files), asker)
     return source

@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
         ),
         (
             ["prepare", "picture"],
-            "'picture' is no preparation: there are pictures, showers, mnist, fashion_mnist.",
+            "'picture' is no preparation: there are pictures, showers, showers_hdf5, calochallenge, mnist, fashion_mnist.",
         ),
         (["remove", "digits"], "digits is a data set of this program: it cannot be removed."),
         (["remove", "photo"], "no data set 'photo' is prepared in {home}/data."),

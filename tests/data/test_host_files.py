@@ -46,16 +46,14 @@ def test_what_is_offered_can_be_chosen(root: Path) -> None:
 )
 def test_nothing_outside_of_it_can_be_chosen(root: Path, given: str) -> None:
     assert sentence(given) == (
-        f"{given!r} leads out of {root} (GAN_DATA_DIR): put the pictures below {root}, or drop a .zip into the browser."
+        f"{given!r} leads out of {root} (GAN_DATA_DIR): put the files below {root}, or drop them into the browser."
     )
 
 
 @pytest.mark.parametrize("given", ["none.zip", "x" * 300, "a\0b"])
 def test_what_is_not_there_is_told(root: Path, given: str) -> None:
     assert sentence(given).startswith("there is no '")
-    assert sentence(given).endswith(
-        f" in {root}: put the pictures below {root}, or drop a .zip into the browser."
-    )
+    assert sentence(given).endswith(f" in {root}: put the files below {root}, or drop them into the browser.")
 
 
 def test_without_the_variable_nothing_is_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from gan_runtime.jobs import desk, uploads
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
+from tests.data.hdf5_showers import challenge_columns, written
 from tests.own_pictures import encoded, picture, zipped
 
 Show = Callable[..., AppTest]
@@ -186,9 +187,9 @@ def test_several_pictures_make_a_set_and_a_zip_among_them_is_refused(show: Show)
 
 def test_what_is_wrong_in_the_form_is_told_beside_its_field(show: Show) -> None:
     app = drop(show("data"), ("photos.zip", zipped(1)))
-    app.text_input(key="data.option.held_out_percent").set_value("90").run()
+    app.text_input(key="data.option.pictures.held_out_percent").set_value("90").run()
     assert "allowed is at least 0 and at most 50" in said(app)
-    app.text_input(key="data.option.held_out_percent").set_value("0").run()
+    app.text_input(key="data.option.pictures.held_out_percent").set_value("0").run()
     (name,) = [field for field in app.text_input if field.label == "Name"]
     name.set_value("Über uns").run()
     assert "is no name for a data set" in said(app)
@@ -204,9 +205,44 @@ def test_a_folder_of_the_host_can_be_picked(
         path.write_bytes(encoded(picture(number, red=True), "PNG"))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
     app = show("data")
-    app.selectbox(key="data.host.0").set_value("cats").run()
+    app.selectbox(key="data.host.gan_runtime.data.pictures.0").set_value("cats").run()
     app = previewed(app, home, wait_until)
     assert app.metric[0].value == "3"
+
+
+def chosen(app: AppTest, preparation: str) -> AppTest:
+    return app.segmented_control(key="data.preparation").set_value(preparation).run()
+
+
+def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
+    app = chosen(show("data"), "showers")
+    app.text_input(key="data.option.showers.energy_low").set_value("300").run()
+    assert "which is 200: exchange them." in said(app)
+    assert "data.prepare" not in [button.key for button in app.button]
+    app.text_input(key="data.option.showers.energy_low").set_value("100").run()
+    app.text_input(key="data.option.showers.events").set_value("20").run()
+    app.selectbox(key="data.option.showers.grid").set_value("tiny").run()
+    assert app.button(key="data.prepare").label == "Prepare showers"
+    app.button(key="data.prepare").click().run()
+    told = said(app)
+    wait_until(lambda: desk.looks(home)[0].end, "the showers are simulated")
+    app.run()
+    assert "Data set showers is ready: 18 rows." in told + said(app)
+    assert "18 rows · 17 × 17 × 25 × 1 showers, energy, deposit, angle · no labels" in said(app)
+
+
+def test_files_of_showers_are_dropped_and_need_no_preview(
+    show: Show, home: Home, wait_until: Wait, tmp_path: Path
+) -> None:
+    app = chosen(show("data"), "calochallenge")
+    assert "What is to become of the showers can be chosen as soon as there is a file." in said(app)
+    file = written(tmp_path / "part.hdf5", challenge_columns(6_480))
+    app = drop(app, ("part.hdf5", file.read_bytes()))
+    app.button(key="data.prepare").click().run()
+    wait_until(lambda: desk.looks(home)[0].end, "the showers are converted")
+    assert "16 × 9 × 45 × 1 showers, energy, deposit" in said(app.run())
+    assert prepared.manifest(home, "calochallenge").source == "part.hdf5"
+    assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
 
 def test_a_run_that_waits_for_its_data_says_so_on_its_page(

@@ -1,0 +1,46 @@
+"""Small HDF5 files of showers, as the 3DGAN's authors and the CaloChallenge have them."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.simulation import simulate
+
+
+@functools.cache
+def simulated(count: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Cells (count, 51, 51, 25) and energies (count,), GeV; the last one is of 5 GeV, too faint for the authors."""
+    energies = np.append(np.linspace(100.0, 200.0, count - 1), 5.0)
+    return simulate(energies, np.full(count, np.radians(75.0)), np.random.default_rng(0)), energies
+
+
+def authors_columns(count: int = 6) -> dict[str, np.ndarray]:
+    """ECAL in GeV · 50, energy in GeV, mtheta in rad."""
+    cells, energies = simulated(count)
+    return {"ECAL": 50.0 * cells, "energy": energies, "mtheta": measured_angle(cells)}
+
+
+def challenge_columns(voxels: int, count: int = 8) -> dict[str, np.ndarray]:
+    """incident_energies (count, 1) and showers (count, voxels), MeV."""
+    random = np.random.default_rng(1)
+    energies = np.geomspace(1_000.0, 1e6, count)[:, None]
+    shares = random.gamma(0.02, size=(count, voxels))
+    return {
+        "incident_energies": energies,
+        "showers": 0.9 * energies * shares / shares.sum(axis=1, keepdims=True),
+    }
+
+
+def written(path: Path, columns: dict[str, Any], **options: Any) -> Path:
+    """A file with these columns; `options`: of how they are packed. None: the column is left out."""
+    with h5py.File(path, "w") as file:
+        for key, column in columns.items():
+            if column is not None:
+                file.create_dataset(key, data=column, **options)
+    return path

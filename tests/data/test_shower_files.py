@@ -1,0 +1,206 @@
+"""HDF5 files of other people as data sets: what becomes of them, and what is refused, with the name of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
+from gan_runtime.data import prepared, preparing
+from gan_runtime.data.contract import DataSet
+from gan_runtime.data.prepared import Manifest
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError
+from gan_runtime.home import Home
+from tests.data.hdf5_showers import authors_columns, challenge_columns, simulated, written
+
+HELD_NOTHING = {"held_out_percent": 0}
+
+
+def prepare(home: Home, preparation: str, source: Path, **options: Any) -> Manifest:
+    manifest = preparing.prepare(
+        home, Asked(preparation, "", source, {**HELD_NOTHING, **options}), lambda *_: None
+    )
+    assert manifest is not None
+    return manifest
+
+
+def opened(home: Home, preparation: str, source: Path, **options: Any) -> DataSet:
+    return prepared.opened(home, prepare(home, preparation, source, **options).name)
+
+
+def refusal(home: Home, preparation: str, source: Path) -> str:
+    with pytest.raises(DatasetError) as refused:
+        prepare(home, preparation, source)
+    assert not prepared.names(home)
+    assert not list(home.data.glob("*")), "something half-converted is left"
+    return str(refused.value)
+
+
+def test_the_authors_file_becomes_values_energies_and_measured_angles(home: Home, tmp_path: Path) -> None:
+    columns = authors_columns()
+    columns["mtheta"] = columns["mtheta"] + 0.25  # seen to be the file's
+    rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", columns)).read(np.arange(5))
+    cells = np.where(columns["ECAL"] < 1e-4, 0.0, columns["ECAL"])[:5]
+    assert rows[SHOWERS].dtype == np.float16
+    np.testing.assert_allclose(rows[SHOWERS][..., 0], cells**0.85, rtol=1e-3, atol=1e-6)
+    assert rows[ENERGY] == pytest.approx(columns["energy"][:5])
+    assert rows[DEPOSIT] == pytest.approx(cells.sum(axis=(1, 2, 3)), rel=1e-5)
+    assert rows[ANGLE] == pytest.approx(columns["mtheta"][:5])
+
+
+def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path: Path) -> None:
+    manifest = prepare(home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()))
+    assert manifest.rows == 5
+    assert manifest.note == "1 of 6 showers are left out: each has at most 10 units, 0.2 GeV, in its cells"
+    assert prepared.opened(home, "showers_hdf5").note == manifest.note
+
+
+def test_a_file_without_measured_angles_gets_them_and_a_column_may_have_a_second_axis(
+    home: Home, tmp_path: Path
+) -> None:
+    columns = authors_columns()
+    columns = {**columns, "mtheta": None, "energy": columns["energy"][:, None]}
+    rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", columns)).read(np.arange(5))
+    assert rows[ANGLE] == pytest.approx(measured_angle(simulated()[0])[:5], abs=1e-3)
+    assert rows[ENERGY].shape == (5,)
+
+
+def test_nine_cells_in_one_give_the_angle_of_that_image(home: Home, tmp_path: Path) -> None:
+    rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()), grid="tiny").read(
+        np.arange(5)
+    )
+    merged = simulated()[0][:5].reshape(5, 17, 3, 17, 3, 25).sum(axis=(2, 4))
+    np.testing.assert_allclose(cells_of(rows[SHOWERS])[..., 0], merged, rtol=2e-3, atol=1e-5)
+    assert rows[ANGLE] == pytest.approx(measured_angle(merged), abs=2e-3)
+
+
+def test_a_threshold_empties_faint_cells(home: Home, tmp_path: Path) -> None:
+    source = written(tmp_path / "Ele.h5", authors_columns())
+    values = opened(home, "showers_hdf5", source, threshold=0.1).read(np.arange(5))[SHOWERS]
+    assert values[values > 0].min() >= np.float16(0.1**0.85)
+
+
+def test_a_folder_is_read_file_by_file_and_its_last_showers_are_held_out(home: Home, tmp_path: Path) -> None:
+    columns = {key: column[:5] for key, column in authors_columns().items()}
+    for number in (1, 0):
+        of_file = {**columns, "energy": columns["energy"] + number}
+        written(tmp_path / f"Ele_{number:03d}.h5", of_file, chunks=True, compression="gzip")
+    (tmp_path / "notes.txt").write_text("no file of showers")
+    showers = opened(home, "showers_hdf5", tmp_path, held_out_percent=40)
+    assert (showers.rows, showers.held_out) == (6, 4)
+    assert showers.read(np.arange(6))[ENERGY].tolist() == [100, 125, 150, 175, 200, 101]
+    assert showers.read_held_out(4)[ENERGY].tolist() == [126, 151, 176, 201]
+
+
+@pytest.mark.parametrize(
+    ("voxels", "shape", "largest"), [(6_480, (16, 9, 45), 9), (40_500, (50, 18, 45), 18)]
+)
+def test_a_file_of_the_calochallenge_becomes_angles_radii_and_layers(
+    home: Home, tmp_path: Path, voxels: int, shape: tuple[int, ...], largest: int
+) -> None:
+    """The radius runs fastest, then the angle, then the layer; the angle closes on itself."""
+    columns = challenge_columns(voxels)
+    showers = opened(home, "calochallenge", written(tmp_path / "dataset.hdf5", columns))
+    field = showers.fields[SHOWERS]
+    assert (field.shape, field.periodic, ANGLE in showers.fields) == ((*shape, 1), (0,), False)
+    rows = showers.read(np.arange(8))
+    alphas, radii, _layers = shape
+    alpha, radius, layer = 5, largest - 2, 44
+    voxel = (layer * alphas + alpha) * radii + radius
+    expected = (columns["showers"][:, voxel] / 1_000.0 * 50.0) ** 0.85
+    assert rows[SHOWERS][:, alpha, radius, layer, 0] == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    assert rows[ENERGY] == pytest.approx(columns["incident_energies"][:, 0] / 1_000.0)
+    assert rows[DEPOSIT] == pytest.approx(50.0 * 0.9 * rows[ENERGY], rel=1e-5)
+
+
+AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
+
+
+@pytest.mark.parametrize(
+    ("preparation", "changed", "sentence"),
+    [
+        (AUTHORS, {"ECAL": None}, "bad.h5 has no ECAL, only energy, mtheta: is it a file of another kind?"),
+        (AUTHORS, {"energy": None}, "bad.h5 has no energy, only ECAL, mtheta: is it a file of another kind?"),
+        (AUTHORS, {"ECAL": lambda cells: cells[:, :25, :25]}, "bad.h5: its ECAL is 6 × 25 × 25 × 25, but N × 51 × 51 × 25 is needed."),
+        (AUTHORS, {"ECAL": lambda cells: cells / 50.0}, "bad.h5: the cells of its ECAL sum up to 0.02 of the energy"),
+        (AUTHORS, {"ECAL": lambda cells: cells * 20.0}, "bad.h5: the cells of its ECAL sum up to 20 of the energy"),
+        (AUTHORS, {"energy": lambda gev: gev * 1_000.0}, "bad.h5: its energy is from 5000 to 200000, but GeV above 0 and up to 2000 are needed"),
+        (AUTHORS, {"energy": lambda gev: gev[:4]}, "bad.h5 needs as many rows of each, and at least one, but holds 6 of ECAL, 4 of energy"),
+        (AUTHORS, {"energy": lambda gev: gev * np.nan}, "bad.h5: its energy holds what is no number, in rows 0 to 5."),
+        (AUTHORS, {"energy": lambda gev: np.full(len(gev), b"high")}, "bad.h5: its energy holds no numbers"),
+        (AUTHORS, {"mtheta": np.degrees}, "bad.h5: its mtheta is from 7"),
+        (CHALLENGE, {"showers": None}, "bad.h5 has no showers, only incident_energies: is it a file of another kind?"),
+        (CHALLENGE, {"showers": lambda mev: mev[:, :368]}, "bad.h5: its showers is 8 × 368, but N × 6,480 or N × 40,500 is needed."),
+        (CHALLENGE, {"showers": lambda mev: mev / 1_000.0}, "bad.h5: its showers sum up to 0.0009 of the incident_energies: both are needed in MeV."),
+        (CHALLENGE, {"incident_energies": lambda mev: mev / 1_000.0}, "bad.h5: its incident_energies are from 1 to 1000, but MeV from 500 to 2,000,000 are needed: is it in GeV?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_shape_or_unit_is_refused_by_name(
+    home: Home, tmp_path: Path, preparation: str, changed: dict[str, Any], sentence: str
+) -> None:
+    columns = authors_columns() if preparation == AUTHORS else challenge_columns(6_480)
+    for key, change in changed.items():
+        columns[key] = change(columns[key]) if change else None
+    assert sentence in refusal(home, preparation, written(tmp_path / "bad.h5", columns))
+
+
+def test_a_good_file_before_a_wrong_one_is_not_kept_either(home: Home, tmp_path: Path) -> None:
+    written(tmp_path / "1.h5", authors_columns())
+    written(tmp_path / "2.h5", {**authors_columns(), "ECAL": authors_columns()["ECAL"] * 20.0})
+    assert refusal(home, AUTHORS, tmp_path).startswith(
+        "2.h5: the cells of its ECAL sum up to 20 of the energy"
+    )
+
+
+def test_files_of_both_data_sets_are_not_mixed(home: Home, tmp_path: Path) -> None:
+    for number, voxels in enumerate((6_480, 40_500)):
+        written(tmp_path / f"{number}.hdf5", challenge_columns(voxels))
+    assert (
+        refusal(home, CHALLENGE, tmp_path)
+        == "1.hdf5 holds other showers than 0.hdf5: prepare them one by one."
+    )
+
+
+def test_a_file_that_is_cut_short_or_damaged_is_refused_by_name(home: Home, tmp_path: Path) -> None:
+    path = written(tmp_path / "torn.h5", authors_columns(), chunks=True, compression="gzip")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert refusal(home, AUTHORS, path) == "torn.h5 cannot be opened, it is cut short: fetch it again."
+    for begin in range(
+        100, len(whole), len(whole) // 7
+    ):  # in the lists of what there is, and in the packed cells
+        path.write_bytes(whole[:begin] + bytes(3_000) + whole[begin + 3_000 :])
+        assert refusal(home, AUTHORS, path).startswith("torn.h5 ")
+    path.write_bytes(b"no file of this kind")
+    assert refusal(home, AUTHORS, path) == (
+        "torn.h5 cannot be opened, it is no HDF5 file, or damaged: fetch it again."
+    )
+
+
+def test_a_folder_without_such_files_is_told(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert refusal(home, AUTHORS, tmp_path / "empty").endswith(
+        "is, or holds, no HDF5 file: give an HDF5 file (.h5 or .hdf5), or a folder of them."
+    )
+
+
+def test_nothing_of_other_files_of_the_host_is_read(home: Home, tmp_path: Path) -> None:
+    written(tmp_path / "secret.bin", {"energy": authors_columns()["energy"]})
+    path = written(tmp_path / "bad.h5", {**authors_columns(), "energy": None})
+    with h5py.File(path, "a") as file:
+        file["energy"] = h5py.ExternalLink("secret.bin", "energy")
+    assert refusal(home, AUTHORS, path).startswith(
+        "bad.h5: its energy lies in another file, which is not followed"
+    )
+    with h5py.File(path, "a") as file:
+        del file["energy"]
+        file.create_dataset("energy", (6,), "f4", external=[(str(tmp_path / "secret.bin"), 0, 24)])
+    assert refusal(home, AUTHORS, path).startswith(
+        "bad.h5: its energy lies in another file, which is not followed"
+    )
