@@ -21,6 +21,8 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from gan_runtime.workloads.step_context import Padding
+
 Sizes = tuple[int, ...]
 Convolution = Callable[[Any, Any, Sizes, str], Any]
 AXES = "xyz"  # between batch and channels
@@ -59,6 +61,13 @@ class Axis:
         """1 where a tap falls on a cell in a phase: (taps, touched, factor)."""
         tap, cell, phase = np.ogrid[: self.taps, : self.touched, : self.factor]
         return ((phase + tap) // self.factor == cell).astype(np.float32)
+
+
+def among_zeros(values: Any, kernel: Any, strides: Sizes, padding: Padding) -> tuple[Any, Any, Sizes, str]:
+    """What a convolution is asked with: zeros given as numbers are put around the values, and the rest is "valid"."""
+    if isinstance(padding, str):
+        return values, kernel, strides, padding
+    return ops.pad(values, [(0, 0), *padding, (0, 0)]), kernel, strides, "valid"
 
 
 def enlarged_convolution(convolution: Convolution, values: Any, kernel: Any, factors: Sizes) -> Any:

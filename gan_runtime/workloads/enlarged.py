@@ -28,10 +28,10 @@ class _Enlarged(keras.layers.Layer):
             raise ValueError(
                 f"{self.name}: factors are {self.factors}, but allowed are whole numbers from 1, one for each of {self.rank} axes."
             )
-        if max(self.strides) > 1 or self.padding != "valid":
+        if max(self.strides) > 1 or self.padding != "valid" or self.zeros:
             raise ValueError(
-                f"{self.name}: strides are {self.strides} and padding is {self.padding!r}, but allowed are 1 and 'valid': "
-                "take UpSampling and a convolution."
+                f"{self.name}: strides are {self.strides}, padding is {self.padding!r} and zeros are {self.zeros}, but allowed are 1, "
+                "'valid' and none: take UpSampling and a convolution."
             )
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ class _Enlarged(keras.layers.Layer):
                 inputs = ops.repeat(inputs, factor, axis)
             return super().call(inputs)
         kernel = ops.convert_to_tensor(self.kernel)
-        return self._finished(kernels.enlarged_convolution(inputs, kernel, self.factors))
+        return self._finished(kernels.enlarged_convolution(inputs, kernel, self.factors), kernels)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """That of the convolution of the enlarged values."""

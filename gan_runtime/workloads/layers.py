@@ -15,6 +15,7 @@ from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Tensor
 
 Shape = tuple[int | None, ...]
+Zeros = tuple[tuple[int, int], ...]
 
 _TERM = "no step adds a layer's own losses; add the term to the loss of its phase"
 # What these layers take and engines would leave out: its only value here, and what to do.
@@ -57,21 +58,50 @@ class _OfTheEngine(keras.layers.Layer):
         )
         return None if strange else step_context.kernels()
 
-    def _finished(self, values: Tensor) -> Tensor:
+    def _finished(self, values: Tensor, kernels: step_context.Kernels) -> Tensor:
         """With bias and activation."""
         if self.use_bias:
-            values = ops.add(values, ops.reshape(self.bias, (1,) * (self.rank + 1) + (self.filters,)))
+            values = kernels.add_bias(values, ops.convert_to_tensor(self.bias))
         return values if self.activation is None else self.activation(values)
 
 
 class _Convolution(_OfTheEngine):
+    """`zeros`: how many stand (before, after) the values along each axis, for padding "valid".
+
+    Raises:
+        ValueError: zeros that are not one pair of whole numbers from 0 for each axis; zeros with another padding.
+    """
+
+    def __init__(self, *given: object, zeros: Zeros = (), **named: object) -> None:
+        super().__init__(*given, **named)
+        self.zeros = tuple((before, after) for before, after in zeros)
+        if zeros and (len(zeros) != self.rank or min(map(min, zeros)) < 0 or self.padding != "valid"):
+            raise ValueError(
+                f"{self.name}: zeros are {self.zeros} and padding is {self.padding!r}, but allowed are pairs of whole numbers from 0, one "
+                f"for each of {self.rank} axes, and 'valid': give either zeros or another padding."
+            )
+
     def call(self, inputs: Tensor) -> Tensor:
         """(B, …, filters); along each axis size / stride, rounded up, with padding "same"."""
         kernels = self._kernels
         if kernels is None:
-            return super().call(inputs)
-        kernel = ops.convert_to_tensor(self.kernel)
-        return self._finished(kernels.convolution(inputs, kernel, self.strides, self.padding))
+            return super().call(self._among_zeros(inputs) if self.zeros else inputs)
+        kernel, padding = ops.convert_to_tensor(self.kernel), self.zeros or self.padding
+        return self._finished(kernels.convolution(inputs, kernel, self.strides, padding), kernels)
+
+    def _among_zeros(self, inputs: Tensor) -> Tensor:
+        return ops.pad(inputs, [(0, 0), *self.zeros, (0, 0)])
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """Of the values among their zeros."""
+        batch, *sizes, channels = input_shape
+        along = zip(sizes, self.zeros or ((0, 0),) * self.rank, strict=True)
+        padded = (None if size is None else size + sum(ends) for size, ends in along)
+        return super().compute_output_shape((batch, *padded, channels))
+
+    def get_config(self) -> dict[str, object]:
+        """For saving the model."""
+        return {**super().get_config(), "zeros": self.zeros}
 
 
 class _TransposedConvolution(_OfTheEngine):
@@ -81,7 +111,9 @@ class _TransposedConvolution(_OfTheEngine):
         if kernels is None:
             return super().call(inputs)
         kernel = ops.convert_to_tensor(self.kernel)
-        return self._finished(kernels.transposed_convolution(inputs, kernel, self.strides, self.padding))
+        return self._finished(
+            kernels.transposed_convolution(inputs, kernel, self.strides, self.padding), kernels
+        )
 
 
 @keras.saving.register_keras_serializable("gan_runtime")

@@ -15,6 +15,8 @@ from typing import Protocol
 
 from gan_runtime.workloads.contract import Noise, Tensor
 
+Padding = str | tuple[tuple[int, int], ...]
+
 
 class Kernels(Protocol):
     """The same mathematics as the Keras layers, written for the device at hand.
@@ -22,14 +24,20 @@ class Kernels(Protocol):
     Values: (B, …, channels) with one to three axes between; `strides`: a number for each of them; `padding`: "same" or "valid".
     """
 
-    def convolution(self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: str) -> Tensor:
-        """`kernel`: (…, channels in, channels out)."""
+    def convolution(
+        self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: Padding
+    ) -> Tensor:
+        """`kernel`: (…, channels in, channels out). `padding` may also be zeros (before, after) along each axis."""
         ...
 
     def transposed_convolution(
         self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: str
     ) -> Tensor:
         """Along each axis size · stride, "valid" with kernel - stride more if that is positive. `kernel`: (…, channels out, in)."""
+        ...
+
+    def add_bias(self, values: Tensor, bias: Tensor) -> Tensor:
+        """`bias`: (channels,)."""
         ...
 
     def enlarged_convolution(self, values: Tensor, kernel: Tensor, factors: tuple[int, ...]) -> Tensor:

@@ -72,7 +72,28 @@ def cases(axes: int) -> Iterator[Case]:
 def convolutions(kind: str, axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
     """Of layers with bias and activation, case by case."""
     mine, plain = CONVOLUTIONS[kind][axes - 1]
-    return _all((str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes))
+    found = _all((str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes))
+    return found | among_zeros(axes, kernels, differentiated) if kind == "convolution" else found
+
+
+def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
+    """Of a convolution of values with zeros around them, which Keras is given."""
+    mine, plain = CONVOLUTIONS["convolution"][axes - 1]
+    zeros, sizes = ((1, 2), (0, 0), (3, 0))[:axes], (5, 4, 3)[:axes]
+    told = {"filters": FILTERS, "kernel_size": 2, "kernel_initializer": "zeros"}
+    values = random(ROWS, *sizes, CHANNELS)
+
+    class Padded(plain):  # type: ignore[misc, valid-type]
+        def call(self, inputs: Any) -> Any:
+            return super().call(ops.pad(inputs, [(0, 0), *zeros, (0, 0)]))
+
+        def compute_output_shape(self, shape: tuple[int, ...]) -> Any:
+            larger = (size + sum(ends) for size, ends in zip(shape[1:-1], zeros, strict=True))
+            return super().compute_output_shape((shape[0], *larger, shape[-1]))
+
+    everywhere = {**kernels, "outside a step": None}
+    found = beside(mine(zeros=zeros, **told), Padded(**told), [values], everywhere, differentiated)
+    return {f"{kind}: zeros": apart for kind, apart in found.items()}
 
 
 def enlarged_convolutions(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:

@@ -20,6 +20,7 @@ import numpy as np
 from gan_runtime.engines.jax.kernels import JaxKernels
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.jax.tpu_volumes import Block, folded
+from gan_runtime.workloads.step_context import Padding
 
 # (size, channels in, channels out, stride) of a convolution of square images with a kernel of 5 × 5.
 CONVOLUTIONS = {
@@ -28,8 +29,8 @@ CONVOLUTIONS = {
     "plain": (7, 8, 16, 1),
     "odd_block": (10, 1, 8, 2),
 }
-# Sizes and channels of volumes, and their kernel.
-VOLUME, VOLUME_KERNEL = (4, 5, 7, 2), (3, 2, 4, 2, 3)
+# Sizes of volumes, and their kernel without the channels that it reads.
+VOLUME, VOLUME_TAPS = (4, 5, 7), (3, 2, 4)
 # Of the second axis and of depth: one outcome at a time, uneven rests, and more than there are.
 BLOCKS = {"single": Block(1, 1), "with_rests": Block(2, 3), "whole": Block(9, 8)}
 QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}  # each program runs once
@@ -74,22 +75,36 @@ def _called(kernel_of: Function, stride: int, images: jax.Array, kernel: jax.Arr
 
 
 def of_volumes() -> dict[str, dict[str, float]]:
-    """Both paddings: as the kernels choose their blocks, and with given ones, whose way back JAX derives."""
-    volumes, kernel = arrays((2, *VOLUME), VOLUME_KERNEL)
-    found = {}
-    for padding in ("same", "valid"):
-        plain = partial(_volumes, JaxKernels(None).convolution, padding)
-        chosen = partial(_volumes, TpuKernels(None).convolution, padding)
-        found[f"chosen, {padding}"] = differences(chosen, plain, [volumes, kernel])
-        zeros = jax.lax.padtype_to_pads(VOLUME[:-1], VOLUME_KERNEL[:3], (1, 1, 1), padding.upper())
-        for name, block in BLOCKS.items():
-            ours = partial(folded, around=tuple(zeros), block=block)
-            found[f"{name}, {padding}"] = differences(ours, plain, [volumes, kernel])
+    """As the kernels choose their blocks, and with given ones, whose way back JAX derives; then bias and batch norm."""
+    plain, tpu, found = JaxKernels(None), TpuKernels(None), {}
+    for channels, name in ((2, "two channels"), (1, "one channel")):
+        inputs = arrays((2, *VOLUME, channels), (*VOLUME_TAPS, channels, 3))
+        for kind, padding in {"same": "same", "valid": "valid", "zeros": ((1, 2), (2, 0), (0, 3))}.items():
+            ours, others = (partial(_volumes, of.convolution, padding) for of in (tpu, plain))
+            found[f"{name}, {kind}, chosen"] = differences(ours, others, inputs)
+        zeros = tuple(jax.lax.padtype_to_pads(VOLUME, VOLUME_TAPS, (1, 1, 1), "SAME"))
+        plainly = partial(_volumes, plain.convolution, "same")
+        for kind, block in BLOCKS.items():
+            ours = partial(folded, around=zeros, block=block)
+            found[f"{name}, same, {kind}"] = differences(ours, plainly, inputs)
+    _, values, of_channels = arrays((1,), (3, *VOLUME, 2), (2,))  # others than the weights of the outcome
+    for name, function in (("bias", _biased), ("batch norm", _normed)):
+        ours, others = (partial(function, of) for of in (tpu, plain))
+        found[name] = differences(ours, others, [values, of_channels])
     return found
 
 
-def _volumes(convolution: Function, padding: str, volumes: jax.Array, kernel: jax.Array) -> jax.Array:
+def _volumes(convolution: Function, padding: Padding, volumes: jax.Array, kernel: jax.Array) -> jax.Array:
     return convolution(volumes, kernel, (1, 1, 1), padding)
+
+
+def _biased(kernels: JaxKernels, values: jax.Array, bias: jax.Array) -> jax.Array:
+    return jnp.square(kernels.add_bias(values, bias))  # so that there is a second derivative
+
+
+def _normed(kernels: JaxKernels, values: jax.Array, gamma: jax.Array) -> jax.Array:
+    outputs, mean, variance = kernels.batch_norm(values, gamma, jnp.ones(2), 1e-3)
+    return outputs + mean + variance
 
 
 def main() -> None:

@@ -34,12 +34,21 @@ def test_values_and_gradients_are_those_of_the_plain_kernels(
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
-@pytest.mark.parametrize("padding", ["same", "valid"])
-@pytest.mark.parametrize("blocks", ["chosen", "single", "with_rests", "whole"])
+@pytest.mark.parametrize("channels", ["one channel", "two channels"])
+@pytest.mark.parametrize(
+    "case",
+    ["same, chosen", "valid, chosen", "zeros, chosen", "same, single", "same, with_rests", "same, whole"],
+)
 def test_volumes_in_blocks_of_two_axes_are_those_of_the_plain_convolution(
-    differences: dict[str, dict[str, float]], blocks: str, padding: str
+    differences: dict[str, dict[str, float]], case: str, channels: str
 ) -> None:
-    assert_same(differences[f"{blocks}, {padding}"])
+    assert_same(differences[f"{channels}, {case}"])
+
+
+@pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
+@pytest.mark.parametrize("what", ["bias", "batch norm"])
+def test_volumes_are_normed_as_they_lie(differences: dict[str, dict[str, float]], what: str) -> None:
+    assert_same(differences[what])
 
 
 def assert_same(found: dict[str, float]) -> None:

@@ -20,6 +20,8 @@ LAST = "values are (B, …, channels); give data_format='channels_last'."
 @pytest.mark.parametrize(
     ("layer", "given", "sentence"),
     [
+        ("Convolution", {"zeros": ((1, 1), (0, 2)), "padding": "same"}, "zeros are ((1, 1), (0, 2)) and padding is 'same', but allowed are pairs of whole numbers from 0, one for each of 2 axes, and 'valid': give either zeros or another padding."),
+        ("Convolution3D", {"zeros": ((1, 1),)}, "zeros are ((1, 1),) and padding is 'valid', but allowed are pairs of whole numbers from 0, one for each of 3 axes, and 'valid': give either zeros or another padding."),
         ("Convolution", {"data_format": "channels_first"}, f"data_format is 'channels_first', but allowed is 'channels_last': {LAST}"),
         ("TransposedConvolution3D", {"data_format": "channels_first"}, f"data_format is 'channels_first', but allowed is 'channels_last': {LAST}"),
         ("Convolution1D", {"kernel_regularizer": "l2"}, f"kernel_regularizer is L2, but allowed is None: {OWN_LOSS}"),
@@ -47,8 +49,8 @@ def test_a_layer_refuses_what_a_step_would_leave_out(
     [
         ({"factors": (2, 2)}, "factors are (2, 2), but allowed are whole numbers from 1, one for each of 3 axes."),
         ({"factors": (2, 0, 2)}, "factors are (2, 0, 2), but allowed are whole numbers from 1, one for each of 3 axes."),
-        ({"factors": (2, 2, 2), "strides": 2}, "strides are (2, 2, 2) and padding is 'valid', but allowed are 1 and 'valid': take UpSampling and a convolution."),
-        ({"factors": (2, 2, 2), "padding": "same"}, "strides are (1, 1, 1) and padding is 'same', but allowed are 1 and 'valid': take UpSampling and a convolution."),
+        ({"factors": (2, 2, 2), "strides": 2}, "strides are (2, 2, 2), padding is 'valid' and zeros are (), but allowed are 1, 'valid' and none: take UpSampling and a convolution."),
+        ({"factors": (2, 2, 2), "padding": "same"}, "strides are (1, 1, 1), padding is 'same' and zeros are (), but allowed are 1, 'valid' and none: take UpSampling and a convolution."),
     ],
 )  # fmt: skip
 def test_an_enlarged_convolution_refuses_what_it_cannot_compute(given: dict[str, Any], sentence: str) -> None:
@@ -78,6 +80,7 @@ def test_no_mask_is_left_out_of_a_step() -> None:
         ("Convolution", {"kernel_size": (3, 2), "padding": "same", "activation": "relu"}, (7, 5, 2)),
         ("Convolution1D", {"kernel_size": 3, "strides": 2}, (7, 2)),
         ("Convolution3D", {"kernel_size": 2, "dilation_rate": 2}, (7, 5, 4, 2)),
+        ("Convolution3D", {"kernel_size": 2, "zeros": ((1, 2), (0, 0), (2, 0))}, (7, 5, 4, 2)),
         ("TransposedConvolution", {"kernel_size": 4, "strides": (1, 2)}, (7, 5, 2)),
         ("TransposedConvolution1D", {"kernel_size": 4, "strides": 2, "output_padding": 1}, (7, 2)),
         ("TransposedConvolution3D", {"kernel_size": 2, "padding": "same"}, (3, 5, 4, 2)),

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.enlarged import enlarged_convolution
+from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
+from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
 
@@ -19,15 +20,21 @@ class JaxKernels:
     def __init__(self, axis: str | None) -> None:
         self._axis = axis
 
-    def convolution(self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
+    def convolution(
+        self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
+    ) -> jax.Array:
         """See `step_context.Kernels`."""
-        return convolution(values, kernel, strides, padding)
+        return convolution(*among_zeros(values, kernel, strides, padding))
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
     ) -> jax.Array:
         """See `step_context.Kernels`."""
         return _transposed(values, kernel, strides, padding)
+
+    def add_bias(self, values: jax.Array, bias: jax.Array) -> jax.Array:
+        """See `step_context.Kernels`."""
+        return values + bias
 
     def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
         """See `step_context.Kernels`."""
@@ -37,16 +44,24 @@ class JaxKernels:
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """See `step_context.Kernels`. Moments in float32; those of equal shares add up to those of the whole batch."""
+        return self._normed(values, gamma, beta, epsilon, repeats=1)
+
+    def _normed(
+        self, values: jax.Array, gamma: Any, beta: Any, epsilon: float, repeats: int
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """`repeats`: how many cells the last axis holds, each with all channels: (B, …, repeats · C)."""
         wide = values.astype(jnp.float32)
         axes = tuple(range(values.ndim - 1))
         moments = jnp.stack([wide.mean(axes), jnp.square(wide).mean(axes)])
+        moments = moments.reshape(2, repeats, -1).mean(1)
         if self._axis is not None:
             with jax.named_scope("all_reduce_batch_norm"):
                 moments = jax.lax.pmean(moments, self._axis)
         mean, mean_square = moments
         variance = jnp.maximum(mean_square - jnp.square(mean), 0.0)
         scale = jnp.asarray(gamma) * jax.lax.rsqrt(variance + epsilon)
-        outputs = (wide - mean) * scale + jnp.asarray(beta)
+        around, scales, offsets = (jnp.tile(each, repeats) for each in (mean, scale, jnp.asarray(beta)))
+        outputs = (wide - around) * scales + offsets
         return outputs.astype(values.dtype), jax.lax.stop_gradient(mean), jax.lax.stop_gradient(variance)
 
 
@@ -57,9 +72,11 @@ class CpuKernels(JaxKernels):
     16, 64 to 128 channels with stride 2: 330 ms, written out 8 ms).
     """
 
-    def convolution(self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
+    def convolution(
+        self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
+    ) -> jax.Array:
         """See `step_context.Kernels`."""
-        return _written_out(values, kernel, strides, padding)
+        return _written_out(*among_zeros(values, kernel, strides, padding))
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str

@@ -17,9 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.engines.enlarged import among_zeros
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
-from gan_runtime.engines.jax.tpu_volumes import is_few, volume_convolution
+from gan_runtime.engines.jax.tpu_volumes import flat, is_few, volume_convolution
+from gan_runtime.workloads.step_context import Padding
 
+VOLUME = 5  # axes: (B, x, y, z, C)
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
 # Strides, padding and kernel without its last axis, the channels of the smaller images.
 ONE_CHANNEL = ((BLOCK_STRIDE, BLOCK_STRIDE), "same", (BLOCK_KERNEL, BLOCK_KERNEL, 1))
@@ -30,11 +33,28 @@ Residuals = tuple[Any, ...]
 class TpuKernels(JaxKernels):
     """See `step_context.Kernels`."""
 
-    def convolution(self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
+    def convolution(
+        self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
+    ) -> jax.Array:
         """See `step_context.Kernels`."""
         if is_few(kernel, strides):
             return volume_convolution(values, kernel, padding)
-        return _convolution(values, kernel, strides, padding)
+        return _convolution(*among_zeros(values, kernel, strides, padding))
+
+    def add_bias(self, values: jax.Array, bias: jax.Array) -> jax.Array:
+        """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""
+        if values.ndim != VOLUME:
+            return super().add_bias(values, bias)
+        return (flat(values) + jnp.tile(bias, values.shape[-2])).reshape(values.shape)
+
+    def batch_norm(
+        self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""
+        if values.ndim != VOLUME:
+            return super().batch_norm(values, gamma, beta, epsilon)
+        outputs, mean, variance = self._normed(flat(values), gamma, beta, epsilon, values.shape[-2])
+        return outputs.reshape(values.shape), mean, variance
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str

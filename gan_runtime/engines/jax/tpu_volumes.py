@@ -4,7 +4,8 @@ A TPU multiplies blocks of 128 × 128 numbers. A convolution of 8 channels fills
 
 * depth is folded into channels: `n` outcomes along the third axis read n + taps - 1 cells of it, and all of these are channels
   of a convolution with two axes, (n + taps - 1) · C to n · O;
-* of the second axis `m` outcomes at a time are computed as further channels, by a stride of m and m + taps - 1 taps.
+* of the second axis `m` outcomes at a time are computed as further channels, by a stride of m and m + taps - 1 taps;
+* values of a single channel are few, so the m + taps - 1 cells of the second axis are laid out as channels too.
 
 Its kernel is block-banded: tap t stands wherever a cell lies t behind an outcome, zeros elsewhere. That is more arithmetic
 than the convolution has, on units that are full. A 5 × 6 × 6 kernel of 16 to 8 channels with m = 6, n = 3 becomes 5 × 11 taps of
@@ -23,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gan_runtime.engines.jax.kernels import Sizes, layout
+from gan_runtime.workloads.step_context import Padding
 
 AXES = 3
 UNIT = 128  # rows and columns of a matrix unit
@@ -72,6 +74,11 @@ class Sides:
         along = zip(self.taps, self.around, strict=True)
         return tuple((taps - 1 - before, taps - 1 - behind) for taps, (before, behind) in along)
 
+    @property
+    def is_gathered(self) -> bool:
+        """Whether cells of the second axis are laid out as channels: of one channel that costs little memory."""
+        return self.channels_in == 1
+
     def slabs(self, depth: int) -> Iterator[Slab]:
         """The outcomes along the third axis, `depth` at a time. Zeros around are left out, with the kernel's rows for them."""
         cells, (before, _), taps = self.sizes[2], self.around[2], self.taps[2]
@@ -83,13 +90,14 @@ class Sides:
 
     def products(self, block: Block) -> int:
         """What the units do for one position of the first axis: both sides of each product are filled up to whole units."""
-        strides = -(-self.outcome[1] // block.second)
-        channels = sum(
-            _filled((slab.last - slab.first) * self.channels_in)
+        window = block.second + self.taps[1] - 1
+        taps, channels = (1, window) if self.is_gathered else (window, self.channels_in)
+        products = sum(
+            _filled((slab.last - slab.first) * channels)
             * max(UNIT, block.second * (slab.end - slab.begin) * self.channels_out)
             for slab in self.slabs(block.depth)
         )
-        return strides * (block.second + self.taps[1] - 1) * channels
+        return -(-self.outcome[1] // block.second) * taps * products
 
 
 def _filled(channels: int) -> int:
@@ -113,9 +121,12 @@ def is_few(kernel: Any, strides: Sizes) -> bool:
     return len(strides) == AXES and max(strides) == 1 and max(kernel.shape[-2:]) <= FEW_CHANNELS
 
 
-def volume_convolution(values: jax.Array, kernel: jax.Array, padding: str) -> jax.Array:
+def volume_convolution(values: jax.Array, kernel: jax.Array, padding: Padding) -> jax.Array:
     """(B, x, y, z, C) and (…, C, O) → (B, …, O), stride 1."""
-    around = jax.lax.padtype_to_pads(values.shape[1:-1], kernel.shape[:-2], (1,) * AXES, padding.upper())
+    around = padding
+    if isinstance(padding, str):
+        sizes, taps = values.shape[1:-1], kernel.shape[:-2]
+        around = jax.lax.padtype_to_pads(sizes, taps, (1,) * AXES, padding.upper())
     return _convolution(values, kernel, tuple(around))
 
 
@@ -151,25 +162,40 @@ def _sides(values: jax.Array, kernel: jax.Array, around: Around) -> Sides:
 def folded(values: jax.Array, kernel: jax.Array, around: Around, block: Block) -> jax.Array:
     """The convolution, block by block: see the module's text."""
     sides = _sides(values, kernel, around)
-    first, second, _ = sides.outcome
+    first, second, third = sides.outcome
     strides = -(-second // block.second)
-    beyond = strides * block.second - second
-    flat = values.reshape(*values.shape[:3], -1)  # (B, x, y, z · C)
-    banded = _banded(kernel, block)
-    slabs = []
+    zeros, stride = (around[1][0], around[1][1] + strides * block.second - second), block.second
+    banded = _banded(kernel, block)  # (taps x, window y, window z, C, m, n, O)
+    if sides.is_gathered:
+        values, banded = _windows(values, zeros, banded.shape[1], stride), banded.swapaxes(1, 3)
+        zeros, stride = (0, 0), 1
+    channels_in, cells, slabs = values.shape[-1], flat(values), []
     for slab in sides.slabs(block.depth):
-        count, cells = slab.end - slab.begin, slab.last - slab.first
-        rows = banded[:, :, slab.before : slab.before + cells, ..., :count, :]
+        rows = banded[
+            :, :, slab.before : slab.before + slab.last - slab.first, ..., : slab.end - slab.begin, :
+        ]
         outcome = jax.lax.conv_general_dilated(
-            flat[..., slab.first * sides.channels_in : slab.last * sides.channels_in],
-            rows.reshape(*rows.shape[:2], cells * sides.channels_in, -1),
-            (1, block.second),
-            (around[0], (around[1][0], around[1][1] + beyond)),
+            cells[..., slab.first * channels_in : slab.last * channels_in],
+            rows.reshape(*rows.shape[:2], rows.shape[2] * channels_in, -1),
+            (1, stride),
+            (around[0], zeros),
             dimension_numbers=layout(2),
         )  # (B, x, strides, m · n · O)
-        slabs.append(outcome.reshape(-1, first, strides * block.second, count, sides.channels_out))
+        slabs.append(outcome.reshape(-1, first, strides * block.second, outcome.shape[-1] // block.second))
     whole = jnp.concatenate(slabs, axis=3) if len(slabs) > 1 else slabs[0]
-    return whole[:, :, :second] if beyond else whole
+    return whole[:, :, :second].reshape(-1, first, second, third, sides.channels_out)
+
+
+def flat(values: jax.Array) -> jax.Array:
+    """(B, x, y, z, C) → (B, x, y, z · C), as convolutions read and write volumes here."""
+    return values.reshape(*values.shape[:AXES], -1)
+
+
+def _windows(values: jax.Array, zeros: tuple[int, int], width: int, stride: int) -> jax.Array:
+    """(B, x, y, z, 1) → (B, x, strides, z, width): what each block of the second axis reads, as channels."""
+    padded = jnp.pad(values[..., 0], ((0, 0), (0, 0), zeros, (0, 0)))
+    last = padded.shape[2] - width + 1
+    return jnp.stack([padded[:, :, begin : begin + last : stride] for begin in range(width)], axis=-1)
 
 
 def _banded(kernel: jax.Array, block: Block) -> jax.Array:

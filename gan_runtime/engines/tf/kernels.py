@@ -18,8 +18,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from gan_runtime.engines.enlarged import enlarged_convolution
+from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
 from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
+from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
 IMAGE_AXES, VOLUME_AXES = 2, 3
@@ -38,9 +39,11 @@ class PlainKernels:
     def __init__(self, synchronised: bool = False) -> None:
         self._synchronised = synchronised
 
-    def convolution(self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
+    def convolution(
+        self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: Padding
+    ) -> tf.Tensor:
         """See `step_context.Kernels`."""
-        return _convolution(values, kernel, strides, padding)
+        return _convolution(*among_zeros(values, kernel, strides, padding))
 
     def transposed_convolution(
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str
@@ -48,6 +51,10 @@ class PlainKernels:
         """See `step_context.Kernels`."""
         sizes = _transposed_sizes(values, kernel, strides, padding)
         return _input_gradient(values, kernel, strides, padding, sizes)
+
+    def add_bias(self, values: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+        """See `step_context.Kernels`."""
+        return values + bias
 
     def enlarged_convolution(self, values: tf.Tensor, kernel: tf.Tensor, factors: Sizes) -> tf.Tensor:
         """See `step_context.Kernels`."""
@@ -72,8 +79,11 @@ class CpuKernels(PlainKernels):
         super().__init__(synchronised)
         self._spectral_saving = spectral_saving
 
-    def convolution(self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> tf.Tensor:
+    def convolution(
+        self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: Padding
+    ) -> tf.Tensor:
         """See `step_context.Kernels`."""
+        values, kernel, strides, padding = among_zeros(values, kernel, strides, padding)
         if len(strides) != IMAGE_AXES:
             return super().convolution(values, kernel, strides, padding)
         if spectral := self._spectral(values, values.shape[1:-1], kernel, strides, padding):
