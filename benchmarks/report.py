@@ -42,6 +42,9 @@ usual there. The peers' images stay in memory, ours go through the input pipelin
 discriminator and conditional batch norm, against the same networks and step in plain Keras (benchmarks/keras_conditional.py;
 a test compares weights and outputs). "Streaming" is a run of these networks whose rows are read from memory-mapped files,
 which at first lie on the disk alone, against one whose rows are in memory.
+
+"Preprocessing" reads showers of 51 × 51 × 25 cells, batch 64: a file that is converted anew in each epoch against rows that were
+converted once, both out of the system's cache, nothing trained (benchmarks/rows/preprocessing.py).
 """
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
