@@ -13,11 +13,17 @@ CHANNELS = {1: "grey", 3: "RGB"}
 
 
 def row(fields: Fields) -> str:
-    """What one row is: "64 × 64 RGB"; "17 × 17 × 25 × 1 showers, energy"."""
+    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "17 × 17 × 25 showers, energy"."""
     field = fields.get(IMAGES)
     if field is not None:
-        return picture(field)
-    return ", ".join(f"{field.size} {name}" if field.shape else name for name, field in fields.items())
+        return f"{picture(field)} · {classes(fields)}"
+    return ", ".join(f"{volume(field)} {name}".strip() for name, field in fields.items())
+
+
+def volume(field: Field) -> str:
+    """17 × 17 × 25, without the last axis of a single channel; empty for a single number."""
+    shape = field.shape[:-1] if field.shape[-1:] == (1,) else field.shape
+    return " × ".join(map(str, shape))
 
 
 def noun(fields: Collection[str]) -> str:

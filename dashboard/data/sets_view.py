@@ -48,7 +48,6 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
         f"{words.things(rows, data_words.noun(known_set.fields))} · {data_words.row(known_set.fields)}"
-        f" · {data_words.classes(known_set.fields)}"
     )
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
     with st.container(horizontal=True, gap="small"):

@@ -216,7 +216,7 @@ def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
 def _of_set(known_set: KnownSet) -> str:
     """What it is; of one that people have prepared, what a row of it is. Where it comes from stands beside the form."""
     if known_set.is_prepared and not known_set.problem:
-        return f"{data_words.row(known_set.fields)} · {data_words.classes(known_set.fields)}"
+        return data_words.row(known_set.fields)
     return words.plain(known_set.summary)
 
 

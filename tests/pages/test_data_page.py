@@ -228,7 +228,7 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
     wait_until(lambda: desk.looks(home)[0].end, "the showers are simulated")
     app.run()
     assert "Data set showers is ready: 18 rows." in told + said(app)
-    assert "18 rows · 17 × 17 × 25 × 1 showers, energy, deposit, angle · no labels" in said(app)
+    assert "18 rows · 17 × 17 × 25 showers, energy, deposit, angle" in said(app)
 
 
 def test_files_of_showers_are_dropped_and_need_no_preview(
@@ -240,7 +240,7 @@ def test_files_of_showers_are_dropped_and_need_no_preview(
     app = drop(app, ("part.hdf5", file.read_bytes()))
     app.button(key="data.prepare").click().run()
     wait_until(lambda: desk.looks(home)[0].end, "the showers are converted")
-    assert "16 × 9 × 45 × 1 showers, energy, deposit" in said(app.run())
+    assert "16 × 9 × 45 showers, energy, deposit" in said(app.run())
     assert prepared.manifest(home, "calochallenge").source == "part.hdf5"
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
