@@ -5,15 +5,14 @@ Along one axis, with every cell v repeated f times and a kernel w of k taps ("va
     y[f·q + p] = sum over t of w[t] · v[(f·q + p + t) // f] = sum over c of W[p, c] · v[q + c],
     W[p, c] = sum of w[t] over those t with (p + t) // f = c.
 
-So the f phases p are channels of one convolution of the small values, whose kernels have as many taps as the k taps touch
-cells: (f + k - 2) // f + 1. Along several axes the same holds for each. CERN's 3DGAN enlarges 9 × 9 × 8 cells six times and
+So the f phases p are computed side by side from the same small cells, as many as the k taps touch: (f + k - 2) // f + 1. Along several axes the same holds for each. CERN's 3DGAN enlarges 9 × 9 × 8 cells six times and
 convolves with 6 × 6 × 8 taps: 2 × 2 × 3 = 12 multiplications a number and channel instead of 288, and the same function.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
-Convolution = Callable[[Any, Any, Sizes, str], Any]
 AXES = "xyz"  # between batch and channels
 TAPS, CELLS, PHASES = "tuv", "abc", "pqr"  # along each of them
 
@@ -70,25 +68,33 @@ def among_zeros(values: Any, kernel: Any, strides: Sizes, padding: Padding) -> t
     return ops.pad(values, [(0, 0), *padding, (0, 0)]), kernel, strides, "valid"
 
 
-def enlarged_convolution(convolution: Convolution, values: Any, kernel: Any, factors: Sizes) -> Any:
-    """See `step_context.Kernels`. `convolution`: the engine's own.
+def enlarged_convolution(values: Any, kernel: Any, factors: Sizes) -> Any:
+    """See `step_context.Kernels`. One product of matrices: the cells that a window touches by the kernels of all phases.
 
-    (2, 9, 9, 8, 8) and (6, 6, 8, 8, 8) by 6 × 6 × 6 → (2, 49, 49, 41, 8), from (2, 9, 9, 7, 1728) and (2, 2, 3, 8, 1728).
+    (2, 9, 9, 8, 8) and (6, 6, 8, 8, 8) by 6 × 6 × 6 → (2, 49, 49, 41, 8), from (2, 9, 9, 7, 96) and (96, 1728).
     """
     axes = tuple(Axis(*along) for along in zip(values.shape[1:-1], factors, kernel.shape[:-2], strict=True))
-    around = [(0, 0), *((0, axis.beyond) for axis in axes), (0, 0)]
-    phases = convolution(
-        ops.pad(values, around) if any(map(any, around)) else values,
-        _summed(kernel, axes),
-        (1,) * len(axes),
-        "valid",
-    )
+    phases = ops.tensordot(_touched(values, axes), _summed(kernel, axes), axes=1)
     outcome = _interleaved(phases, axes, kernel.shape[-1])
     return outcome[:, *(slice(axis.outcome) for axis in axes)]
 
 
+def _touched(values: Any, axes: tuple[Axis, ...]) -> Any:
+    """(B, *cells, I) → (B, *windows, touched cells of all axes · I): what each window is computed from."""
+    around = [(0, 0), *((0, axis.beyond) for axis in axes), (0, 0)]
+    padded = ops.pad(values, around) if any(map(any, around)) else values
+    places = itertools.product(*(range(axis.touched) for axis in axes))
+    return ops.concatenate(
+        [
+            padded[:, *(slice(at, at + axis.windows) for at, axis in zip(place, axes, strict=True))]
+            for place in places
+        ],
+        axis=-1,
+    )
+
+
 def _summed(kernel: Any, axes: tuple[Axis, ...]) -> Any:
-    """(*taps, I, O) → (*touched, I, phases of all axes · O); summed in float32, as many as 288 taps to a number."""
+    """(*taps, I, O) → (touched cells of all axes · I, phases of all axes · O); summed in float32, as many as 288 taps to a number."""
     taps, cells, phases = (letters[: len(axes)] for letters in (TAPS, CELLS, PHASES))
     each = ",".join("".join(along) for along in zip(taps, cells, phases, strict=True))
     wide = ops.einsum(
@@ -96,9 +102,8 @@ def _summed(kernel: Any, axes: tuple[Axis, ...]) -> Any:
         ops.cast(kernel, "float32"),
         *(ops.convert_to_tensor(axis.summed()) for axis in axes),
     )
-    filters = math.prod(axis.factor for axis in axes) * kernel.shape[-1]
-    shape = (*(axis.touched for axis in axes), kernel.shape[-2], filters)
-    return ops.cast(ops.reshape(wide, shape), kernel.dtype)
+    rows = math.prod(axis.touched for axis in axes) * kernel.shape[-2]
+    return ops.cast(ops.reshape(wide, (rows, -1)), kernel.dtype)
 
 
 def _interleaved(phases: Any, axes: tuple[Axis, ...], filters: int) -> Any:

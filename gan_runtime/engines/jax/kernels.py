@@ -38,7 +38,7 @@ class JaxKernels:
 
     def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
         """See `step_context.Kernels`."""
-        return enlarged_convolution(self.convolution, values, kernel, factors)
+        return enlarged_convolution(values, kernel, factors)
 
     def batch_norm(
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float

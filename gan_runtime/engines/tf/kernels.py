@@ -58,7 +58,7 @@ class PlainKernels:
 
     def enlarged_convolution(self, values: tf.Tensor, kernel: tf.Tensor, factors: Sizes) -> tf.Tensor:
         """See `step_context.Kernels`."""
-        return enlarged_convolution(self.convolution, values, kernel, factors)
+        return enlarged_convolution(values, kernel, factors)
 
     def batch_norm(
         self, values: tf.Tensor, gamma: Any, beta: Any, epsilon: float
