@@ -46,6 +46,9 @@ page = st.navigation(
             st.Page(places.PRECISION, title="Precision", icon=":material/straighten:", url_path="precision"),
             st.Page(places.PAPER, title="Paper", icon=":material/menu_book:", url_path="paper"),
         ],
+        "Physics": [
+            st.Page(places.PHYSICS, title="Physics", icon=":material/flare:", url_path="physics"),
+        ],
         "TPU": [
             st.Page(places.TPU, title="TPU check", icon=":material/memory:", url_path="tpu"),
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,11 @@ class Score:
     better: Better = "lower"
     published: bool = False
 
+    def words(self, value: float, error: float = math.nan) -> str:
+        """A value and, where one is known, its error: "2.10% ± 0.30%"; a dash where there is none."""
+        known = "" if math.isnan(error) else f" ± {error:{self.format}}"
+        return "–" if math.isnan(value) else f"{value:{self.format}}{known}".replace("%", " %")
+
 
 SCORES = (
     Score("sampling_fraction", "Error of the sampling fraction", ".2%", "Visible over incident energy: how far its mean is off, over bins of the energy. The authors of 3DGAN choose the best epoch by it."),
@@ -37,8 +43,8 @@ SCORES = (
     Score("separation", "Separation", ".3f", "Separation power of the histograms of these features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
     Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by these features. 0.5: it can only guess; 1: it never errs.", "floor"),
     Score("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells.", "floor"),
-    Score("ms_single", "Time of a shower, one at a time (ms)", ".2f", "Generation on the processor of this machine, batch 1.", published=True),
-    Score("ms_batch", "Time of a shower, 100 at a time (ms)", ".3f", "Generation on the processor of this machine, batch 100.", published=True),
+    Score("ms_single", "Time of a shower (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True),
+    Score("ms_batch", "Time of a shower (ms), batch 100", ".3f", "Generation on the processor of this machine, batch 100.", published=True),
 )  # fmt: skip
 
 Kind = Literal["profile", "curve", "spectrum", "shares"]

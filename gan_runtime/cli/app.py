@@ -18,6 +18,7 @@ from gan_runtime.cli import (
     descent,
     generating,
     output,
+    physics,
     record,
     reports,
     serving,
@@ -313,6 +314,7 @@ def tpu_check(
 
 
 app.command()(generating.generate)
+app.command()(physics.physics)
 
 
 @app.command()

@@ -44,6 +44,9 @@ KINDS: dict[str, Kind] = {
     "compute_surface": Kind(
         "Compute loss surfaces", "gan_runtime.surface.work:compute", environment=ON_THE_CPU
     ),
+    "measure_physics": Kind(
+        "Measure showers", "gan_runtime.jobs.physics_work:measure", environment=ON_THE_CPU
+    ),
     "check_tpu": Kind(
         "Compile for a TPU",
         "gan_runtime.tpu.work:compile_points",

@@ -44,6 +44,7 @@ from gan_runtime.records.measured import (
     TimeShare,
     WorkerTimes,
 )
+from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.states import ACTIVE, ENDED, STAGES, Status
 
 __all__ = [
@@ -63,6 +64,10 @@ __all__ = [
     "Level",
     "Memory",
     "Phase",
+    "Physics",
+    "PhysicsCurve",
+    "PhysicsScore",
+    "PhysicsShower",
     "Plan",
     "Profile",
     "Record",
@@ -253,7 +258,7 @@ def _reason(error: ValidationError) -> str:
 # comes after every worker, those after the first one, and all after the launcher, which has heard them out.
 _SUPERVISOR, _LAUNCHER = "journal-supervisor.jsonl", "journal-launcher.jsonl"
 _FIRST_WORKER = 10_000_000
-_NAME = re.compile(r"journal-(supervisor|launcher|surface|[0-9]{1,6})\.jsonl")
+_NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|[0-9]{1,6})\.jsonl")
 
 
 def is_journal(name: str) -> bool:

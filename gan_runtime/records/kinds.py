@@ -28,6 +28,7 @@ from gan_runtime.records.measured import (
     Surface,
     WorkerTimes,
 )
+from gan_runtime.records.physics import Physics
 from gan_runtime.records.states import Status
 
 Level = Literal["info", "warning", "error"]
@@ -120,5 +121,6 @@ Record = (
     | Phase
     | Kernels
     | Surface
+    | Physics
     | Event
 )

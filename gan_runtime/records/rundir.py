@@ -7,6 +7,7 @@ journal-launcher.jsonl     which of several workers ended, and how
 process.json               pid and start time of the trainer, or of the launcher and all its workers, written by themselves
 STOP                       a request to stop, and whose it is; anyone may write it
 journal-surface.jsonl      its loss surfaces, computed by a job
+journal-physics.jsonl      its showers, measured by a job
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -85,6 +86,11 @@ class RunDir(TaskFolder):
     def surface_journal(self) -> Path:
         """Loss surfaces that were computed from the snapshots."""
         return self.path / "journal-surface.jsonl"
+
+    @property
+    def physics_journal(self) -> Path:
+        """Its showers beside real ones, measured on its checkpoints."""
+        return self.path / "journal-physics.jsonl"
 
     def trainer_journal(self, rank: int = 0) -> Path:
         """What worker `rank` measured."""

@@ -10,6 +10,7 @@ from gan_runtime.runtime.data_removal import remove_data
 from gan_runtime.runtime.data_requests import look_through, prepare_data
 from gan_runtime.runtime.home_requests import import_bundle, make_store_anew
 from gan_runtime.runtime.job_requests import cancel_job
+from gan_runtime.runtime.physics_requests import measure_physics
 from gan_runtime.runtime.picture_requests import generate
 from gan_runtime.runtime.run_requests import (
     check,
@@ -40,6 +41,7 @@ __all__ = [
     "latest_status",
     "look_through",
     "make_store_anew",
+    "measure_physics",
     "prepare_data",
     "receive_upload",
     "remove_data",

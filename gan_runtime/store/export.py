@@ -31,6 +31,9 @@ VIEWS = (
     "phases",
     "kernels",
     "surfaces",
+    "physics",
+    "physics_curves",
+    "physics_showers",
     "events",
 )
 Format = Literal["csv", "parquet"]

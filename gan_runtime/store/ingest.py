@@ -35,6 +35,9 @@ _ALL = (
         "events",
         "worker_times",
         "surfaces",
+        "physics",
+        "physics_curves",
+        "physics_showers",
     ),
     *STEPPED,
 )

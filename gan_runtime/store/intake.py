@@ -137,6 +137,10 @@ class Intake:
             case journal.Surface():
                 self._add("surfaces", rows.surface(run_id, record, place))
                 return ""
+            case journal.Physics():
+                for table, found in rows.physics(run_id, record, place).items():
+                    self.rows.setdefault(table, []).extend(found)
+                return ""
             case journal.Scalars() | journal.EpochScores() | journal.Sample():
                 return _ONLY_FIRST_WORKER if worker != 0 else self._take_measured(record)
             case journal.EpochDone() | journal.Histogram() | journal.Profile() | journal.Memory():

@@ -100,6 +100,33 @@ def surface(run_id: str, record: journal.Surface, place: int) -> Row:
     return (*grid, record.share_x, record.share_y, record.images, place)
 
 
+def physics(run_id: str, record: journal.Physics, place: int) -> dict[str, list[Row]]:
+    """Of physics, physics_curves and physics_showers. `place`: of the line in its journal; of each step the last one counts."""
+    where, grid = (run_id, record.epoch, record.step), list(record.grid)
+    head = (run_id, record.at, record.epoch, record.step, record.checkpoint, record.showers, grid)
+    none = (None, None)
+    return {
+        "physics": [
+            (*head, one.name, one.value, one.error, one.floor, one.floor_error, place)
+            for one in record.scores
+        ],
+        "physics_curves": [
+            (
+                *(*where, one.name, *(one.energy or none), *(one.angle or none)),
+                *(one.x, one.real, one.real_error, one.generated, one.generated_error, place),
+            )
+            for one in record.curves
+        ],
+        "physics_showers": [
+            (
+                *(*where, one.pair, one.side, one.energy_gev, one.angle),
+                *(grid, one.cells, one.mev, one.share, place),
+            )
+            for one in record.pictures
+        ],
+    }
+
+
 def sample(run_id: str, grid: journal.Sample, png: bytes | None) -> Row:
     """Of samples."""
     return (run_id, grid.attempt, grid.step, grid.epoch, grid.sample_kind, png, json.dumps(grid.meta))

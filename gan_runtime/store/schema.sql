@@ -49,6 +49,18 @@ CREATE TABLE IF NOT EXISTS ingest.surfaces (
     run_id VARCHAR, computed_at TIMESTAMPTZ, network VARCHAR, x DOUBLE[], y DOUBLE[], loss DOUBLE[], path_epoch BIGINT[],
     path_x DOUBLE[], path_y DOUBLE[], path_loss DOUBLE[], share_x DOUBLE, share_y DOUBLE, images BIGINT, place BIGINT
 );
+CREATE TABLE IF NOT EXISTS ingest.physics (
+    run_id VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, showers BIGINT, grid BIGINT[],
+    score VARCHAR, value DOUBLE, error DOUBLE, floor DOUBLE, floor_error DOUBLE, place BIGINT
+);
+CREATE TABLE IF NOT EXISTS ingest.physics_curves (
+    run_id VARCHAR, epoch BIGINT, step BIGINT, curve VARCHAR, energy_low DOUBLE, energy_high DOUBLE, angle_low DOUBLE,
+    angle_high DOUBLE, x DOUBLE[], real DOUBLE[], real_error DOUBLE[], generated DOUBLE[], generated_error DOUBLE[], place BIGINT
+);
+CREATE TABLE IF NOT EXISTS ingest.physics_showers (
+    run_id VARCHAR, epoch BIGINT, step BIGINT, pair BIGINT, side VARCHAR, energy_gev DOUBLE, angle DOUBLE, grid BIGINT[],
+    cells BIGINT[], mev DOUBLE[], share DOUBLE, place BIGINT
+);
 CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
 );
@@ -139,6 +151,13 @@ CREATE OR REPLACE VIEW kernels AS
     SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
 CREATE OR REPLACE VIEW surfaces AS
     SELECT * EXCLUDE (place) FROM ingest.surfaces QUALIFY row_number() OVER (PARTITION BY run_id, network ORDER BY place DESC) = 1;
+-- Of each checkpoint that was measured, what was measured last.
+CREATE OR REPLACE VIEW physics AS
+    SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, step);
+CREATE OR REPLACE VIEW physics_curves AS
+    SELECT * EXCLUDE (place) FROM ingest.physics_curves QUALIFY place = max(place) OVER (PARTITION BY run_id, step);
+CREATE OR REPLACE VIEW physics_showers AS
+    SELECT * EXCLUDE (place) FROM ingest.physics_showers QUALIFY place = max(place) OVER (PARTITION BY run_id, step);
 CREATE OR REPLACE VIEW jobs AS
     SELECT job_id, kind, state, asked_by, run_id, asked_at, started_at, ended_at, message FROM ingest.jobs;
 CREATE OR REPLACE VIEW events AS

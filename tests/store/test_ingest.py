@@ -22,6 +22,10 @@ from gan_runtime.records.journal import (
     Kernels,
     Memory,
     Phase,
+    Physics,
+    PhysicsCurve,
+    PhysicsScore,
+    PhysicsShower,
     Plan,
     Profile,
     Record,
@@ -53,6 +57,9 @@ TABLES = (
     "names",
     "offsets",
     "phases",
+    "physics",
+    "physics_curves",
+    "physics_showers",
     "plans",
     "profiles",
     "samples",
@@ -144,10 +151,30 @@ def write_everything(run: RunDir) -> None:
     journal.append(path, 2, scalars(5, 4, epoch=2), *epoch_end(2, 8), worker_times(0, 8))
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
     journal.append(run.surface_journal, 1, surface([0, 1, 2]))
+    journal.append(run.physics_journal, 1, physics())
     journal.append(
         run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6)
     )
     journal.append(run.trainer_journal(1), 2, AttemptStart(resume_step=4), worker_times(1, 8))
+
+
+def physics() -> Physics:
+    """One score, one curve and one shower of two cells."""
+    numbers = {"real": [1.0], "real_error": [0.5], "generated": [2.0], "generated_error": [0.25]}
+    return Physics(
+        epoch=1,
+        step=4,
+        checkpoint="best",
+        showers=100,
+        grid=(2, 1, 3),
+        scores=[PhysicsScore(name="fpd", value=12.5, floor=3.0)],
+        curves=[PhysicsCurve(name="hits", energy=(10.0, 20.0), x=[1.0], **numbers)],
+        pictures=[
+            PhysicsShower(
+                pair=0, side="real", energy_gev=50.0, angle=None, cells=[0, 5], mev=[1.0, 2.0], share=1.0
+            )
+        ],
+    )
 
 
 def surface(epochs: list[int]) -> Surface:
@@ -203,8 +230,11 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "kernels": 1,
         "memory": 2,
         "names": 1,
-        "offsets": 4,
+        "offsets": 5,
         "phases": 2,
+        "physics": 1,
+        "physics_curves": 1,
+        "physics_showers": 1,
         "plans": 2,
         "profiles": 2,  # those of step 6 are void
         "samples": 2,
@@ -218,6 +248,13 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
     assert store.rows("SELECT network, x, loss, path_y, share_x, images FROM surfaces") == [
         ("generator", [0.0, 2.0], [1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.75, 256)
     ]
+    assert store.rows("SELECT score, value, floor, isnan(error), grid FROM physics") == [
+        ("fpd", 12.5, 3.0, True, [2, 1, 3])
+    ]
+    assert store.rows("SELECT curve, energy_high, angle_low, generated FROM physics_curves") == [
+        ("hits", 20.0, None, [2.0])
+    ]
+    assert store.rows("SELECT side, cells, mev FROM physics_showers") == [("real", [0, 5], [1.0, 2.0])]
     assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [
         (0, 4, 1),
         (0, 8, 2),

@@ -26,6 +26,15 @@ from gan_runtime.store.queries.metrics import (
     recorded,
 )
 from gan_runtime.store.queries.paper import Conditions, conditions, loss_quartiles, rates_by_device
+from gan_runtime.store.queries.physics import (
+    ShowerRow,
+    physics_bins,
+    physics_curves,
+    physics_epochs,
+    physics_scores,
+    physics_showers,
+    runs_with_physics,
+)
 from gan_runtime.store.queries.probes import histogram, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs, set_aside
 from gan_runtime.store.queries.samples import (
@@ -66,6 +75,7 @@ __all__ = [
     "Progress",
     "RunRow",
     "SampleGrid",
+    "ShowerRow",
     "StudyProgress",
     "StudyRow",
     "SurfaceRow",
@@ -94,6 +104,11 @@ __all__ = [
     "parity",
     "peak_memory",
     "phases",
+    "physics_bins",
+    "physics_curves",
+    "physics_epochs",
+    "physics_scores",
+    "physics_showers",
     "points_each",
     "profile",
     "progress",
@@ -105,6 +120,7 @@ __all__ = [
     "run_table",
     "runs",
     "runs_with_descent",
+    "runs_with_physics",
     "same_inputs",
     "sample",
     "sample_epochs",

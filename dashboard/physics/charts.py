@@ -1,0 +1,152 @@
+"""Curves of generated and real showers, and showers from three sides. A frame in, an Altair chart out."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dashboard import palette
+from dashboard.charts import heading, legend, scale_of
+from gan_runtime.calorimeter.declared import CurveWords
+from gan_runtime.calorimeter.views import VIEWS, View, seen
+
+REAL = "Real showers"
+DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
+_FORMATS = {"profile": "d", "spectrum": "~s"}
+ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
+
+
+def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row a place and series: curve, x, value, low, high, series. `frames`: name of a run → its curves; the real side is that of
+    the first run."""
+    parts = []
+    for place, (name, frame) in enumerate(frames.items()):
+        if place == 0:
+            parts.append(_side(frame, "real", REAL))
+        parts.append(_side(frame, "generated", name))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _side(frame: pd.DataFrame, side: str, series: str) -> pd.DataFrame:
+    value, error = frame[side], frame[f"{side}_error"]
+    return pd.DataFrame(
+        {
+            "curve": frame["curve"],
+            "x": frame["x"],
+            "value": value,
+            "low": value - error,
+            "high": value + error,
+            "series": series,
+        }
+    )
+
+
+def curve(
+    rows: pd.DataFrame, told: CurveWords, colors: dict[str, str], is_log: bool = False, height: int = 270
+) -> alt.LayerChart:
+    """One curve of all series: a band of one standard deviation around a line. `rows` as `together` gives them, of one curve."""
+    log_y = is_log or told.kind == "spectrum"
+    shown = rows.assign(low=rows["low"].clip(lower=_least(rows))) if log_y else rows
+    shown = shown[shown["value"] > 0] if log_y else shown
+    across = alt.X(
+        "x:Q",
+        title=told.axis,
+        axis=alt.Axis(grid=False, format=_FORMATS.get(told.kind, ".3~r"), tickCount=5),
+        scale=alt.Scale(type="log") if told.kind == "spectrum" else alt.Scale(zero=False, nice=False),
+    )
+    upwards = alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=told.kind != "curve")
+    axis = alt.Axis(format="~e" if log_y else "%" if told.kind == "shares" else ".3~r", tickCount=5)
+    color = alt.Color("series:N", title=None, legend=legend(), scale=scale_of(colors))
+    base = alt.Chart(shown).encode(x=across, color=color)
+    line = "linear" if told.kind == "curve" else "step"
+    band = base.mark_area(opacity=0.25, line=False, interpolate=line).encode(  # type: ignore[arg-type]
+        y=alt.Y("low:Q", title=told.values, scale=upwards, axis=axis), y2="high:Q"
+    )
+    middle = base.mark_line(strokeWidth=2, interpolate=line).encode(  # type: ignore[arg-type]
+        y=alt.Y("value:Q", title=told.values, scale=upwards, axis=axis)
+    )
+    reader = base.mark_circle(size=70, opacity=0).encode(
+        y=alt.Y("value:Q", scale=upwards, axis=axis),
+        tooltip=[
+            alt.Tooltip("series:N", title="Showers"),
+            alt.Tooltip("x:Q", title=told.axis, format=".4~g"),
+            alt.Tooltip("value:Q", title=told.values, format=".3~g"),
+            alt.Tooltip("low:Q", title="Less one standard deviation", format=".3~g"),
+            alt.Tooltip("high:Q", title="More one standard deviation", format=".3~g"),
+        ],
+    )
+    what = f"{told.title} {told.values} over {told.axis.lower()}: {', '.join(colors)}."
+    layers = cast(alt.LayerChart, alt.layer(band, middle, reader))
+    return layers.properties(title=heading(told.title), description=what, height=height)
+
+
+def _least(rows: pd.DataFrame) -> float:
+    """Where the band ends on a logarithmic axis."""
+    positive = rows["value"][rows["value"] > 0]
+    return float(positive.min()) / 2.0 if len(positive) else 1e-9
+
+
+def projections(cells_gev: NDArray[np.float32], title: str) -> list[alt.LayerChart]:
+    """A shower (X, Y, Z) in GeV from the front, the side and above, with fixed colors."""
+    return [projection(seen(cells_gev[np.newaxis], view)[0], view, title) for view in VIEWS]
+
+
+def projection(sums_gev: NDArray[np.float32], view: View, title: str, height: int = 250) -> alt.LayerChart:
+    """Sums (up, right) of the cells along an axis, in GeV, as an image; empty places show the ground."""
+    up, right = sums_gev.shape
+    rows, columns = np.nonzero(sums_gev)
+    frame = pd.DataFrame(
+        {
+            "left": columns,
+            "right": columns + 1,
+            "below": rows,
+            "above": rows + 1,
+            "gev": sums_gev[rows, columns],
+        }
+    )
+    names = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
+    ground = pd.DataFrame({"left": [0], "right": [right], "below": [0], "above": [up]})
+    x = alt.X(
+        "left:Q",
+        title=names[view.across],
+        scale=alt.Scale(domain=[0, right], nice=False),
+        axis=alt.Axis(grid=False, tickCount=4),
+    )
+    y = alt.Y("below:Q", title=names[view.upwards], scale=alt.Scale(domain=[0, up], nice=False), axis=alt.Axis(grid=False, tickCount=4))  # fmt: skip
+    scale = alt.Scale(
+        type="log",
+        domain=list(ENERGIES),
+        scheme=alt.SchemeParams(name="inferno", extent=[0.16, 1.0]),
+        clamp=True,
+    )
+    drawn = (
+        alt.Chart(frame)
+        .mark_rect(strokeWidth=0)
+        .encode(
+            x=x,
+            x2="right:Q",
+            y=y,
+            y2="above:Q",
+            color=alt.Color("gev:Q", scale=scale, legend=None),
+            tooltip=[
+                alt.Tooltip("left:Q", title=names[view.across]),
+                alt.Tooltip("below:Q", title=names[view.upwards]),
+                alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
+            ],
+        )
+    )
+    behind = alt.Chart(ground).mark_rect(color=DARK).encode(x=x, x2="right:Q", y=y, y2="above:Q")
+    what = f"{title}, {view.title}: energy along {view.across} and {view.upwards}."
+    layers = cast(alt.LayerChart, alt.layer(behind, drawn))
+    return layers.properties(title=heading(view.title.capitalize()), description=what, height=height)
+
+
+def colors_of(runs: dict[str, int]) -> dict[str, str]:
+    """Series → color: real showers grey, one run the color of what is generated, several runs each their own. `runs`: name → the
+    color that is stored with it."""
+    own = [palette.SIDES["generated"]] if len(runs) == 1 else palette.distinct(list(runs.values()))
+    return {REAL: palette.REAL, **dict(zip(runs, own, strict=True))}

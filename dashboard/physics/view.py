@@ -1,0 +1,296 @@
+"""The parts of the Physics page: which runs, curves, showers side by side, scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import widgets, words
+from dashboard.frame import places
+from dashboard.physics import charts as physics_charts
+from dashboard.physics import space, tables
+from dashboard.physics import words as physics_words
+from gan_runtime.calorimeter.declared import CURVES, SCORES, CurveWords
+from gan_runtime.runtime import physics_requests
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow, ShowerRow
+from gan_runtime.store.store import Store
+
+FIGURES = ("sampling_fraction", "profile_z", "fpd", "auc_high", "ms_batch")  # scores in the first row
+FIRST = 6  # curves that are seen at once
+ACROSS = 3
+MOST_RUNS = 4
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The measured runs that are picked, by name, and the epoch that the slider stands at: of each run the measurement that is
+    nearest before it. `energy`, `angle`: numbers of bins; None for all. `is_log`: whether profiles are drawn on such a scale."""
+
+    rows: dict[str, RunRow]
+    epochs: dict[str, int]
+    energy: int | None = None
+    angle: int | None = None
+    is_log: bool = False
+
+    @property
+    def first(self) -> tuple[RunRow, int]:
+        """The run whose bins and real showers stand for all."""
+        name = next(iter(self.rows))
+        return self.rows[name], self.epochs[name]
+
+
+def runs(runtime: Runtime) -> list[RunRow]:
+    """Those that are picked, out of the runs that make showers or were measured; ends the page where there are none."""
+    rows = [row for row in queries.runs(runtime.store) if _is_of_showers(runtime, row)]
+    if not rows:
+        st.info(physics_words.NO_RUN)
+        st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
+        st.stop()
+    known = {row.run_id: row for row in rows}
+    measured = [run_id for run_id in queries.runs_with_physics(runtime.store) if run_id in known]
+    asked = [run_id for run_id in st.query_params.get("runs", "").split(",") if run_id in known]
+    usual = asked or measured[:1] or [rows[0].run_id]
+    picked = st.multiselect(
+        "Runs",
+        list(known),
+        default=usual,
+        format_func=lambda run_id: widgets.title(known[run_id]),
+        max_selections=MOST_RUNS,
+        placeholder="Pick runs whose showers to look at",
+        key="physics.runs",
+        label_visibility="collapsed",
+    )
+    if set(picked) != set(usual):
+        st.query_params["runs"] = ",".join(picked)
+    return [row for run_id, row in known.items() if run_id in picked]
+
+
+def _is_of_showers(runtime: Runtime, row: RunRow) -> bool:
+    """An imported run has no data set here, but perhaps measurements."""
+    if row.run_id in queries.runs_with_physics(runtime.store):
+        return True
+    return physics_requests.makes_showers(runtime.home, runtime.home.run_dir(row.run_id))
+
+
+def measured(store: Store, rows: list[RunRow]) -> dict[str, RunRow]:
+    """Those of the picked runs that have been measured, by name."""
+    known = queries.runs_with_physics(store)
+    return {widgets.title(row): row for row in rows if row.run_id in known}
+
+
+def choose(store: Store, rows: dict[str, RunRow]) -> Shown:
+    """One row of choices: epoch, energy, angle, and whether profiles are drawn on a logarithmic scale."""
+    per_run = {name: queries.physics_epochs(store, [row.run_id]) for name, row in rows.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        energy, angle = st.container(width=190), st.container(width=160)
+        scale, slider = st.container(width="content"), st.container()
+        with slider:
+            epoch = _epoch(sorted({epoch for epochs in per_run.values() for epoch in epochs}))
+        nearest = {
+            name: max((one for one in epochs if one <= epoch), default=epochs[0])
+            for name, epochs in per_run.items()
+        }
+        found = Shown(rows, nearest)
+        energies, angles = queries.physics_bins(store, found.first[0].run_id, found.first[1])
+        with energy:
+            picked = _bin(
+                "Energy", "physics.energy", [physics_words.energy(bounds) for bounds in (None, *energies)]
+            )
+        with angle:
+            leant = _bin(
+                "Measured angle", "physics.angle", [physics_words.angle(bounds) for bounds in (None, *angles)]
+            )
+        with scale:
+            form = st.segmented_control(
+                "Profiles",
+                ["Linear", "Logarithmic"],
+                default="Linear",
+                key="physics.scale",
+                help=physics_words.SCALE_HELP,
+            )
+    return Shown(rows, nearest, picked, leant, form == "Logarithmic")
+
+
+def _bin(label: str, key: str, titles: list[str]) -> int | None:
+    """The number of a bin; None for the first title, which stands for all. Nothing is drawn where there is no choice."""
+    if len(titles) < 2:
+        return None
+    place = st.selectbox(label, range(len(titles)), format_func=titles.__getitem__, key=key)
+    return place - 1 if place else None
+
+
+def _epoch(every: list[int]) -> int:
+    """Where the slider stands; it begins at the newest."""
+    if len(every) < 2:
+        return every[0]
+    key = f"physics.epoch.{every[0]}.{every[-1]}"
+    return int(st.select_slider("Epoch", every, every[-1], key=key))
+
+
+def figures(store: Store, found: Shown) -> None:
+    """The scores that say most, of the first run, with those of real showers among themselves below."""
+    row, epoch = found.first
+    scores = queries.physics_scores(store, [row.run_id])
+    own = tables.measured(scores, row.run_id, epoch)
+    known = {score.name: score for score in SCORES}
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        for name in FIGURES:
+            if name in own:
+                score, values = known[name], own[name]
+                floor = score.words(values["floor"])
+                st.metric(
+                    score.title,
+                    score.words(values["value"]),
+                    delta=None if floor == "–" else f"real ones: {floor}",
+                    delta_color="off",
+                    delta_arrow="off",
+                    help=score.text,
+                    width=188,
+                )
+    name = next(iter(found.rows))
+    count = words.count(next(iter(own.values()))["showers"])
+    st.caption(
+        f"{words.plain(name)} after epoch {epoch}: {count} generated showers beside {count} real ones. {physics_words.FLOOR_HELP}"
+    )
+
+
+def curves(store: Store, found: Shown) -> None:
+    """Profiles, response and spectra of all picked runs beside real showers."""
+    frames = {
+        name: queries.physics_curves(store, row.run_id, found.epochs[name], found.energy, found.angle)
+        for name, row in found.rows.items()
+    }
+    rows = physics_charts.together(frames)
+    if rows.empty:
+        st.info("No shower of this energy and angle was measured: choose others.")
+        return
+    colors = physics_charts.colors_of({name: row.color for name, row in found.rows.items()})
+    drawn = [told for told in CURVES if (rows["curve"] == told.name).any()]
+    place = f"{list(found.epochs.items())}.{found.energy}.{found.angle}.{found.is_log}"
+    _grid(rows, drawn[:FIRST], colors, found.is_log, place)
+    with st.expander("More distributions", icon=":material/stacked_line_chart:"):
+        _grid(rows, drawn[FIRST:], colors, found.is_log, place)
+
+
+def _grid(
+    rows: pd.DataFrame, drawn: list[CurveWords], colors: dict[str, str], is_log: bool, place: str
+) -> None:
+    for begin in range(0, len(drawn), ACROSS):
+        for column, told in zip(st.columns(ACROSS), drawn[begin : begin + ACROSS], strict=False):
+            with column:
+                draw = partial(
+                    physics_charts.curve, told=told, colors=colors, is_log=is_log and told.kind == "profile"
+                )
+                widgets.steady_chart(draw, rows[rows["curve"] == told.name], f"physics.{told.name}.{place}")
+
+
+def showers(store: Store, found: Shown) -> None:
+    """A real shower and those that the runs generate for its energy and angle: from three sides, and in space."""
+    st.header("Showers side by side", anchor=False)
+    kept = {
+        name: queries.physics_showers(store, row.run_id, found.epochs[name])
+        for name, row in found.rows.items()
+    }
+    first = next(iter(kept.values()))
+    real = [row for row in first if row.side == "real"]
+    if not real:
+        st.caption(physics_words.NO_PAIR)
+        return
+    picked = _pair(real)
+    sides = {physics_charts.REAL.removesuffix("s"): picked}
+    for name, rows in kept.items():
+        made = [row for row in rows if row.side != "real" and row.pair == picked.pair]
+        sides |= {f"Generated by {name}": row for row in made}
+    _from_three_sides(sides)
+    st.caption(physics_words.COLORS_OF_CELLS)
+    columns = st.columns(min(2, len(sides)))
+    for place, (title, row) in enumerate(sides.items()):
+        with columns[place % len(columns)]:
+            figure = space.shower(row.cells_gev, title)
+            st.plotly_chart(figure, key=f"physics.space.{place}", config={"displayModeBar": False})
+
+
+def _pair(real: list[ShowerRow]) -> ShowerRow:
+    """One of the kept pairs, by energy and then by angle."""
+    energies = sorted({_bin_of(row, real) for row in real})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        energy = energies[0]
+        if len(energies) > 1:
+            place = st.select_slider(
+                "Energy of the particle",
+                range(len(energies)),
+                len(energies) // 2,
+                format_func=lambda number: f"{energies[number]:.3g} GeV",
+                key=f"physics.pair.energy.{len(energies)}",
+                width=320,
+            )
+            energy = energies[place]
+        own = sorted((row for row in real if _bin_of(row, real) == energy), key=lambda row: row.angle or 0.0)
+        place = 0
+        if len(own) > 1:
+            place = st.select_slider(
+                "Angle",
+                range(len(own)),
+                len(own) // 2,
+                format_func=lambda number: physics_words.shower(own[number].energy_gev, own[number].angle),
+                key=f"physics.pair.angle.{len(own)}",
+                width=320,
+            )
+    return own[place]
+
+
+def _bin_of(row: ShowerRow, real: list[ShowerRow]) -> float:
+    """Pairs come energy by energy, equally many angles each where none is missing; their energies are nearly equal then."""
+    near = [one.energy_gev for one in real if abs(one.energy_gev - row.energy_gev) < 0.15 * row.energy_gev]
+    return round(sum(near) / len(near), 3)
+
+
+def _from_three_sides(sides: dict[str, ShowerRow]) -> None:
+    for title, row in sides.items():
+        st.markdown(
+            f"**{words.plain(title)}** – {physics_words.shower(row.energy_gev, row.angle)}. {physics_words.kept(row.share)}"
+        )
+        drawn = physics_charts.projections(row.cells_gev, title)
+        for column, chart, place in zip(st.columns(3), drawn, range(3), strict=True):
+            with column:
+                widgets.chart(chart, key=f"physics.{title}.{place}")
+
+
+def scores(store: Store, found: Shown) -> None:
+    """Every score with its floor, and what others have published."""
+    st.header("Scores", anchor=False)
+    frame = queries.physics_scores(store, [row.run_id for row in found.rows.values()])
+    st.dataframe(
+        tables.scores(frame, {row.run_id: name for name, row in found.rows.items()}, found.epochs),
+        hide_index=True,
+        key="physics.scores",
+        height="content",
+        column_config={"What it is": st.column_config.TextColumn(width="large")},
+    )
+    st.markdown("**What others reach**")
+    st.dataframe(tables.published(), hide_index=True, key="physics.published")
+    st.caption(physics_words.OTHER_DATA)
+
+
+def scaling(store: Store, found: Shown) -> None:
+    """Speed of these runs beside the authors' published tables, with how good the showers are."""
+    st.header("Speed and what it costs", anchor=False)
+    frame = queries.physics_scores(store, [row.run_id for row in found.rows.values()])
+    st.dataframe(
+        tables.speed(frame, {row.run_id: row for row in found.rows.values()}, found.epochs),
+        hide_index=True,
+        key="physics.speed",
+    )
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Published: seconds of an epoch of 124,987 showers**")
+        st.dataframe(tables.published_scaling(), hide_index=True, key="physics.published_scaling", height=420)
+    with right:
+        st.markdown("**Published: what a large batch costs**")
+        st.dataframe(tables.convergence(), hide_index=True, key="physics.convergence")
+        st.caption(tables.SCALING_WORDS)

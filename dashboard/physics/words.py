@@ -1,0 +1,69 @@
+"""What the Physics page says in words: bins, sides, a sentence about the scores."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from dashboard import words
+from gan_runtime.calorimeter.declared import Score
+from gan_runtime.calorimeter.published import CHALLENGE
+
+Bounds = tuple[float, float]
+
+WHAT = (
+    "Showers that a run's networks generate, beside real ones that they were not trained on: held-out showers of its data set. "
+    "Each generated shower was asked for with the energy and the angle of a real one."
+)
+NO_RUN = (
+    "No run here makes showers. Prepare a data set of showers on the Data page, then start a run that reads it: workload "
+    "shower_3dgan on Launch."
+)
+NOTHING_YET = (
+    "Nothing is measured of this choice yet. Measure showers below: profiles, spectra, scores and showers side by side appear here "
+    "after about a minute, and stay."
+)
+NO_CHECKPOINT = "There is no checkpoint of these runs here to measure: a run saves one after each epoch, and bundles hold none."
+NO_PAIR = "No shower of this energy and angle was kept."
+OTHER_DATA = (
+    f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their numbers say where the field stands; they cannot be "
+    "compared digit by digit with those above, as FPD and KPD depend on the grid and on the features."
+)
+FLOOR_HELP = "The same score of real held-out showers beside other real ones: nothing can do better than that but by chance."
+SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
+COLORS_OF_CELLS = (
+    "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of them."
+)
+
+
+def energy(bounds: Bounds | None) -> str:
+    """Of a bin: "20–95 GeV"."""
+    return "All energies" if bounds is None else f"{bounds[0]:.3g}–{bounds[1]:.3g} GeV"
+
+
+def angle(bounds: Bounds | None) -> str:
+    """Of a bin: "63°–78°"."""
+    return (
+        "All angles" if bounds is None else f"{math.degrees(bounds[0]):.0f}°–{math.degrees(bounds[1]):.0f}°"
+    )
+
+
+def shower(energy_gev: float, angle_rad: float | None) -> str:
+    """What a shower was asked for."""
+    known = "" if angle_rad is None else f", measured angle {math.degrees(angle_rad):.0f}°"
+    return f"{energy_gev:.3g} GeV{known}"
+
+
+def finding(score: Score, row: pd.Series, name: str) -> str:
+    """One sentence about the first score of a run."""
+    own = score.words(row["value"], row["error"])
+    known = (
+        "" if math.isnan(row["floor"]) else f"; real showers among themselves: {score.words(row['floor'])}"
+    )
+    return f"{score.title} of {words.plain(name)} after epoch {row['epoch']}: **{own}**{known}."
+
+
+def kept(share: float) -> str:
+    """How much of a shower is drawn, where it is not all."""
+    return "" if share > 0.995 else f"Its brightest cells, {words.share(share)} of its energy."

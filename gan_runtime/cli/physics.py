@@ -1,0 +1,63 @@
+"""`physics`: asks for the job that measures a run's showers, waits for its end, and prints the scores."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gan_runtime.calorimeter import declared
+from gan_runtime.calorimeter.declared import Score
+from gan_runtime.cli import output, progress_line, tables
+from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
+from gan_runtime.errors import JobError
+from gan_runtime.home import Home
+from gan_runtime.jobs.physics_wanted import Measured, Wanted
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Physics, PhysicsScore
+from gan_runtime.runtime import commands, physics_requests
+
+
+def physics(
+    run: RunArgument,
+    checkpoint: Annotated[
+        Measured | None,
+        typer.Option(help="Which of the run's; 'every': the weights after each epoch, where they were kept."),
+    ] = None,
+    showers: Annotated[int, typer.Option(metavar="N", help="How many are compared.")] = Wanted.showers,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same showers.")] = 0,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the showers that a trained run generates, beside real ones. The Physics page draws what was measured."""
+    chosen = Home.choose(home)
+    there = physics_requests.measurable(chosen, run)
+    picked = checkpoint or ("best" if "best" in there else "newest")
+    job = commands.measure_physics(chosen, Wanted(run, picked, showers, seed), asker=ASKER)
+    result = progress_line.to_its_end(chosen, job)
+    records = journal.read_all(chosen.run_dir(run).physics_journal)
+    measured = [record for record in records if isinstance(record, Physics)]
+    if not measured:
+        raise JobError(f"job {job.job_id} has written no measurement: look into {job.log}.")
+    if as_json:
+        return output.print_json(
+            {"run_id": run, **result, "scores": [dict(one) for one in measured[-1].scores]}
+        )
+    for warning in result["warnings"]:
+        output.note(warning)
+    return _print(run, measured[-1])
+
+
+def _print(run: str, measured: Physics) -> None:
+    """A table of the scores, the last checkpoint's where several were measured."""
+    known = {score.name: score for score in declared.SCORES}
+    rows = [_row(known[one.name], one) for one in measured.scores if one.name in known]
+    output.say(f"{run} after epoch {measured.epoch} ({measured.checkpoint}), {measured.showers:,} showers:")
+    table = tables.table("Score", "Generated", "Real ones among themselves")
+    for row in rows:
+        table.add_row(*row)
+    output.answers().print(table)
+
+
+def _row(score: Score, one: PhysicsScore) -> tuple[str, str, str]:
+    return score.title, score.words(one.value, one.error), score.words(one.floor, one.floor_error)

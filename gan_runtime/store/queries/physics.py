@@ -1,0 +1,116 @@
+"""What was measured of the showers that runs generate, beside real ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gan_runtime.store.store import Store
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ShowerRow:
+    """One stored shower. `cells_gev`: float32 (X, Y, Z), its brightest cells; they hold `share` of its energy."""
+
+    pair: int
+    side: str
+    energy_gev: float
+    angle: float | None
+    cells_gev: NDArray[np.float32]
+    share: float
+
+
+def runs_with_physics(store: Store) -> list[str]:
+    """Ids of the runs whose showers have been measured, the newest run first."""
+    rows = store.rows(
+        "SELECT run_id FROM runs SEMI JOIN physics USING (run_id) ORDER BY created_at DESC, run_id"
+    )
+    return [run_id for (run_id,) in rows]
+
+
+def physics_epochs(store: Store, run_ids: list[str]) -> list[int]:
+    """The epochs after which any of the runs was measured, the earliest first."""
+    rows = store.rows(
+        "SELECT DISTINCT epoch FROM physics WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
+    )
+    return [epoch for (epoch,) in rows]
+
+
+def physics_scores(store: Store, run_ids: list[str]) -> pd.DataFrame:
+    """Every score of every measured checkpoint, earliest first: run_id, epoch, step, checkpoint, showers, score, value, error, floor,
+    floor_error, images_per_s (of the training, median of its epochs), replicas, batch_size_global."""
+    return store.frame(
+        """
+        SELECT run_id, p.epoch, step, checkpoint, showers, score, value, error, floor, floor_error,
+               images_per_s, replicas, batch_size_global
+        FROM physics p JOIN runs USING (run_id) LEFT JOIN (
+            SELECT run_id, median(images_per_s) AS images_per_s FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
+        ) USING (run_id)
+        WHERE list_contains($runs, run_id) ORDER BY run_id, step
+        """,
+        {"runs": run_ids},
+    )
+
+
+def physics_bins(store: Store, run_id: str, epoch: int) -> tuple[list[Bounds], list[Bounds]]:
+    """The bins of incident energy (GeV) and of the angle (rad) of one measurement, in their order; empty without it."""
+    found = []
+    for name in ("energy", "angle"):
+        rows = store.rows(
+            f"SELECT DISTINCT {name}_low, {name}_high FROM physics_curves "
+            f"WHERE run_id = ? AND epoch = ? AND {name}_low IS NOT NULL ORDER BY 1",
+            [run_id, epoch],
+        )
+        found.append([(low, high) for low, high in rows])
+    return found[0], found[1]
+
+
+def physics_curves(
+    store: Store, run_id: str, epoch: int, energy: int | None = None, angle: int | None = None
+) -> pd.DataFrame:
+    """Curves of one measurement: curve, x, real, real_error, generated, generated_error. `energy`, `angle`: the number of a bin of
+    `physics_bins`, None for all showers. A combination that no shower has gives an empty frame."""
+    return store.frame(
+        """
+        WITH own AS (
+            SELECT *, dense_rank() OVER (ORDER BY energy_low NULLS FIRST) - 2 AS energy,
+                   dense_rank() OVER (ORDER BY angle_low NULLS FIRST) - 2 AS angle
+            FROM physics_curves WHERE run_id = $run AND epoch = $epoch
+        )
+        SELECT curve, unnest(x) AS x, unnest(real) AS real, unnest(real_error) AS real_error,
+               unnest(generated) AS generated, unnest(generated_error) AS generated_error
+        FROM own WHERE energy = $energy AND angle = $angle
+        """,
+        {
+            "run": run_id,
+            "epoch": epoch,
+            "energy": -1 if energy is None else energy,
+            "angle": -1 if angle is None else angle,
+        },
+    )
+
+
+def physics_showers(store: Store, run_id: str, epoch: int) -> list[ShowerRow]:
+    """The showers that were kept of one measurement: pair by pair, the real one first."""
+    rows = store.rows(
+        """
+        SELECT pair, side, energy_gev, angle, grid, cells, mev, share FROM physics_showers
+        WHERE run_id = ? AND epoch = ? ORDER BY pair, side = 'generated'
+        """,
+        [run_id, epoch],
+    )
+    return [
+        ShowerRow(pair, side, energy_gev, angle, _cells(grid, cells, mev), share)
+        for pair, side, energy_gev, angle, grid, cells, mev, share in rows
+    ]
+
+
+def _cells(grid: list[int], cells: list[int], mev: list[float]) -> NDArray[np.float32]:
+    whole = np.zeros(grid, np.float32)
+    whole.reshape(-1)[cells] = np.asarray(mev, np.float32) / 1e3
+    return whole

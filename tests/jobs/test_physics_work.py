@@ -1,0 +1,162 @@
+"""The job that measures showers: what it asks the networks for, what it writes down, and what is refused at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter.declared import SCORES
+from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.data.contract import ArraySet
+from gan_runtime.errors import CheckpointError, DatasetError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.jobs import physics_work
+from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.physics_wanted import Wanted
+from gan_runtime.jobs.task import Task
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Physics, Plan, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, physics_requests
+from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
+from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training.checkpoints import Checkpoint
+from tests.calorimeter.toy_showers import SHAPE, toy_showers
+
+NewRun = Callable[..., RunDir]
+ROWS, HELD_OUT = 160, 100
+
+
+def rows_of(count: int, seed: int) -> dict[str, np.ndarray]:
+    """Toy showers as a data set stores them."""
+    cells, energy, angle = toy_showers(count, seed)
+    deposit = cells.sum(axis=(1, 2, 3)) * 50.0
+    return {
+        SHOWERS: values_of(cells)[..., np.newaxis].astype(np.float32),
+        ENERGY: energy.astype(np.float32),
+        ANGLE: angle.astype(np.float32),
+        DEPOSIT: deposit.astype(np.float32),
+    }
+
+
+@dataclass
+class Networks:
+    """In place of trained ones: they give real showers of another seed, with energies times what was loaded last."""
+
+    data: ArraySet
+    checkpoint: Checkpoint
+    loaded: list[float] = field(default_factory=list)
+
+    @property
+    def engine(self) -> Networks:
+        return self
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        self.loaded.append(float(arrays["scale"][0]))
+
+    def generated(self, count: int, seed: int) -> dict[str, np.ndarray]:
+        assert (count, seed) == (HELD_OUT, 3), "as many as are held out"
+        cells, _, _ = toy_showers(HELD_OUT, seed=1)
+        return {SHOWERS: values_of(self.loaded[-1] * cells)[..., np.newaxis]}
+
+
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
+    """What the job finds in place of a run's networks."""
+    data = ArraySet(
+        "showers", shower_fields((*SHAPE, 1)), rows_of(ROWS, 2), "test", kept_back=rows_of(HELD_OUT, 1)
+    )
+    made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
+    monkeypatch.setattr("gan_runtime.trained.of_run", lambda *_: made)
+    monkeypatch.setattr("gan_runtime.jobs.generation_time.milliseconds_each", lambda _, rows: 7.0 / rows)
+    return made
+
+
+def done(home: Home, run: RunDir, checkpoint: physics_requests.Measured) -> list[Physics]:
+    """The job's work, in this process; the records that it has written."""
+    job = JobDir(home.jobs / "measure-physics-0001")
+    job.path.mkdir(parents=True)
+    wanted = asdict(Wanted(run.run_id, checkpoint, showers=500, seed=3))
+    job.write_asked(Asked(kind="measure_physics", options=wanted, asker="a test"))
+    physics_work.measure(Task(home, job, wanted))
+    return [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
+
+
+def planned(run: RunDir) -> RunDir:
+    """The run, of ten steps an epoch."""
+    journal.append(run.trainer_journal(), 1, Plan(images=ROWS, steps_per_epoch=10, epochs=2))
+    return run
+
+
+@pytest.mark.usefixtures("networks")
+def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: NewRun) -> None:
+    (record,) = done(home, planned(new_run("quick-0001")), "newest")
+    assert (record.epoch, record.step, record.checkpoint, record.showers) == (2, 20, "newest", HELD_OUT)
+    assert record.grid == SHAPE
+    scores = {score.name: score for score in record.scores}
+    assert set(scores) == {score.name for score in SCORES}
+    assert scores["sampling_fraction"].value == pytest.approx(0.0, abs=1e-6), (
+        "these are the held-out rows themselves"
+    )
+    assert scores["sampling_fraction"].floor > 1e-4, "and the floor is of other rows"
+    assert scores["fpd"].value < 1e-6
+    assert (scores["ms_single"].value, scores["ms_batch"].value) == (7.0, 0.07)
+    pairs = {shower.pair for shower in record.pictures}
+    assert len(record.pictures) == 2 * len(pairs)
+    real, made = (next(one for one in record.pictures if one.side == side) for side in ("real", "generated"))
+    assert (real.cells, real.mev, real.energy_gev) == (made.cells, made.mev, made.energy_gev)
+
+
+def test_every_epoch_is_measured_from_its_own_weights(
+    home: Home, new_run: NewRun, networks: Networks
+) -> None:
+    run = planned(new_run("quick-0001"))
+    for epoch, scale in ((0, 0.5), (1, 1.25)):
+        snapshots.save(run.snapshots, {"scale": np.asarray([scale], np.float32)}, epoch)
+    records = done(home, run, "every")
+    assert networks.loaded == [0.5, 1.25, 1.0]
+    assert [(record.epoch, record.step, record.checkpoint) for record in records] == [
+        (0, 0, "epoch 0"),
+        (1, 10, "epoch 1"),
+        (2, 20, "newest"),
+    ]
+    errors = [
+        next(one.value for one in record.scores if one.name == "sampling_fraction") for record in records
+    ]
+    assert errors == pytest.approx([0.5, 0.25, 0.0], abs=1e-4)
+
+
+def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    with pytest.raises(
+        DatasetError, match="run quick-0001 makes no showers: its data set digits has no field showers"
+    ):
+        commands.measure_physics(home, Wanted("quick-0001"), asker="a test")
+    with pytest.raises(SpecError, match="showers is 3, but allowed is 100 to 10,000"):
+        commands.measure_physics(home, Wanted("quick-0001", showers=3), asker="a test")
+    assert not home.jobs.exists()
+
+
+def test_what_can_be_measured_is_what_the_run_has_left(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
+    monkeypatch.setattr(physics_requests, "makes_showers", lambda *_: True)
+    assert physics_requests.measurable(home, "quick-0001") == ()
+    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to measure"):
+        commands.measure_physics(home, Wanted("quick-0001"), asker="a test")
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    assert physics_requests.measurable(home, "quick-0001") == ("newest",)
+    with pytest.raises(
+        CheckpointError,
+        match="checkpoint is 'every', but run quick-0001 has newest: use one of them",
+    ):
+        commands.measure_physics(home, Wanted("quick-0001", "every"), asker="a test")
+    snapshots.save(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
+    assert physics_requests.measurable(home, "quick-0001") == ("newest", "every")

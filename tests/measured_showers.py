@@ -1,0 +1,43 @@
+"""Measurements of showers that no network has made: toy showers beside others with a fault."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from gan_runtime.calorimeter.comparison import Sample, sample
+from gan_runtime.calorimeter.declared import SCORES
+from gan_runtime.calorimeter.values import Value
+from gan_runtime.jobs.physics_work import State, record_of
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Physics
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.shower_fields import shower_fields
+from tests.calorimeter.toy_showers import SHAPE, toy_showers
+
+STEPS_PER_EPOCH = 10
+
+
+@cache
+def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> Sample:
+    """150 toy showers, measured."""
+    cells, energy, angle = toy_showers(150, seed, scale=scale, shift=shift)
+    return sample(cells, energy, angle, ())
+
+
+def measurement(epoch: int, fault: float = 0.3) -> Physics:
+    """As a job would write it after an epoch, every score ten times the fault in its own unit, its floor a tenth of that."""
+    real, made = showers(0), showers(1, 1.0 + fault, fault)
+    found = {score.name: Value(10.0 * fault * (place + 1), fault) for place, score in enumerate(SCORES)}
+    floor = {
+        name: Value(value.value / 10.0, math.nan)
+        for name, value in found.items()
+        if not name.startswith("ms_")
+    }
+    state = State(epoch, epoch * STEPS_PER_EPOCH, "best", {})
+    return record_of(state, real, made, found, floor, shower_fields((*SHAPE, 1)))
+
+
+def measured(run: RunDir, *epochs: int, fault: float = 0.3) -> None:
+    """Writes measurements into the journal of a run, as after a job."""
+    journal.append(run.physics_journal, 1, *(measurement(epoch, fault / max(1, epoch)) for epoch in epochs))

@@ -1,0 +1,86 @@
+"""What the store keeps of measured showers, and what pages ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter.declared import CURVES, SCORES
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import PhysicsCurve, PhysicsShower
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import memory, queries
+from tests.measured_showers import measured, measurement, showers
+
+NewRun = Callable[..., RunDir]
+
+
+def test_of_each_measured_checkpoint_the_last_measurement_counts(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    new_run("quick-0002", seconds=1)
+    measured(run, 1, 2, fault=0.4)
+    measured(run, 2, fault=0.8)
+    store = memory.from_journals(home)
+    assert queries.runs_with_physics(store) == ["quick-0001"]
+    assert queries.physics_epochs(store, ["quick-0001", "quick-0002"]) == [1, 2]
+    scores = queries.physics_scores(store, ["quick-0001"])
+    assert len(scores) == 2 * len(SCORES)
+    first = scores[scores["score"] == SCORES[0].name]
+    assert first[["epoch", "step", "checkpoint", "showers"]].to_numpy().tolist() == [
+        [1, 10, "best", 150],
+        [2, 20, "best", 150],
+    ]
+    assert first["value"].tolist() == pytest.approx([4.0, 4.0])
+    assert first["floor"].tolist() == pytest.approx([0.4, 0.4])
+    assert scores[scores["score"] == "ms_single"]["floor"].isna().all()
+
+
+def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run: NewRun) -> None:
+    measured(new_run("quick-0001"), 1)
+    store = memory.from_journals(home)
+    energy, angle = queries.physics_bins(store, "quick-0001", 1)
+    assert (len(energy), len(angle)) == (5, 3)
+    assert [low for low, _ in energy[1:]] == [high for _, high in energy[:-1]]
+    whole = queries.physics_curves(store, "quick-0001", 1)
+    assert set(whole["curve"]) == {curve.name for curve in CURVES}
+    depth = whole[whole["curve"] == "along_z"]
+    assert depth["real"].to_numpy() == pytest.approx(showers(0).features.along_z.mean(axis=0), rel=1e-4)
+    last = queries.physics_curves(store, "quick-0001", 1, energy=4)
+    assert last[last["curve"] == "along_z"]["real"].sum() > depth["real"].sum()
+    one = queries.physics_curves(store, "quick-0001", 1, energy=0, angle=2)
+    assert 0 < len(one) <= len(whole)
+    assert queries.physics_curves(store, "quick-0001", 3).empty
+
+
+def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
+    measured(new_run("quick-0001"), 1)
+    rows = queries.physics_showers(memory.from_journals(home), "quick-0001", 1)
+    assert [row.side for row in rows] == ["real", "generated"] * (len(rows) // 2)
+    assert 10 <= len(rows) // 2 <= 15
+    assert rows[0].energy_gev == rows[1].energy_gev
+    assert rows[0].angle == rows[1].angle
+    found = np.flatnonzero(np.isclose(showers(0).features.energy_gev, rows[0].energy_gev))
+    assert rows[0].cells_gev == pytest.approx(showers(0).cells_gev[found[0]], abs=1e-5)
+    assert rows[0].share == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_record_that_does_not_fit_together_is_refused() -> None:
+    whole = measurement(1)
+    with pytest.raises(ValueError, match="pictures must lie in the grid"):
+        type(whole).model_validate({**whole.model_dump(), "grid": (2, 2, 2)})
+    with pytest.raises(ValueError, match="at most 10,000,000 cells"):
+        type(whole).model_validate({**whole.model_dump(), "grid": (1_000, 1_000, 1_000)})
+    with pytest.raises(ValueError, match="lists must be of one length"):
+        PhysicsCurve(name="hits", x=[1.0], real=[], real_error=[], generated=[], generated_error=[])
+    with pytest.raises(ValueError, match="lists must be of one length"):
+        PhysicsShower(pair=0, side="real", energy_gev=1.0, angle=None, cells=[1], mev=[], share=1.0)
+
+
+def test_a_measurement_is_less_than_half_a_megabyte(new_run: NewRun) -> None:
+    """Of a tiny grid; bundles carry it."""
+    run = new_run("quick-0001")
+    journal.append(run.physics_journal, 1, measurement(1))
+    assert run.physics_journal.stat().st_size < 500_000
