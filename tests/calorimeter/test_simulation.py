@@ -124,6 +124,20 @@ def test_the_barycentre_lies_in_the_middle_cell_anywhere_in_it() -> None:
         assert x.std() == pytest.approx(12**-0.5, abs=0.07)  # of an even number between -0.5 and 0.5
 
 
+def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
+    """What the radius is by definition; half of it holds clearly less, twice it nearly all."""
+    seen = showers(100.0).sum(axis=3)  # (96, 51, 51)
+    total = seen.sum(axis=(1, 2))
+    places = np.arange(51) + 0.5
+    x, y = seen.sum(axis=2) @ places / total, seen.sum(axis=1) @ places / total
+    radius_mm = CLIC.cell_mm * np.hypot(places[:, None] - x[:, None, None], places - y[:, None, None])
+    shares = [
+        ((seen * (radius_mm < times * CLIC.medium.moliere_mm)).sum(axis=(1, 2)) / total).mean()
+        for times in (0.5, 1.0, 2.0)
+    ]
+    assert shares == pytest.approx([0.80, 0.91, 0.97], abs=0.03)
+
+
 def test_the_same_numbers_give_the_same_showers_and_others_give_others() -> None:
     energies, angles = np.linspace(100.0, 200.0, 4), np.full(4, STRAIGHT)
     first, again, other = (simulate(energies, angles, np.random.default_rng(seed)) for seed in (5, 5, 6))
