@@ -34,7 +34,10 @@ __all__ = [
 
 def values_of(cells_gev: NDArray[Any]) -> NDArray[np.float32]:
     """Energies of cells in GeV, at least 0 → values, of the same shape."""
-    return np.power(cells_gev.astype(np.float32) * np.float32(CELL_UNITS), np.float32(POWER))
+    values = np.asarray(cells_gev, np.float32) * np.float32(CELL_UNITS)
+    filled = values != 0.0  # 98 of 100 cells are empty, and a power takes longer than all else
+    values[filled] **= np.float32(POWER)
+    return values
 
 
 def cells_of(values: NDArray[Any]) -> NDArray[np.float32]:
