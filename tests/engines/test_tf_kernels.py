@@ -15,6 +15,7 @@ from gan_runtime.engines.tf import kernels as tf_kernels
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels, Sizes
 from gan_runtime.engines.tf.step import replica_id
+from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.spec import RunSpec
 from tests.engines.small_engines import kept
 
@@ -80,6 +81,39 @@ def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
 
     for fast in (WRITTEN_OUT, SPECTRAL):
         assert_same(of(fast), of(PLAIN))
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize("channels", [(2, 3), (8, 3)])  # the second: too many for depth as channels
+def test_the_ways_back_of_volumes_in_bfloat16_are_those_of_tensorflow(
+    channels: tuple[int, int], padding: str
+) -> None:
+    values, weights = random(BATCH, 5, 4, 7, channels[0]), random(3, 2, 4, *channels, seed=2)
+
+    def of(kernels: PlainKernels, dtype: tf.DType) -> list[np.ndarray]:
+        def function(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+            narrow = kernels.convolution(tf.cast(x, dtype), tf.cast(w, dtype), (1, 1, 1), padding)
+            return tf.cast(narrow, tf.float32)
+
+        return values_and_gradients(function, values, weights)
+
+    # Half a unit in the last of 8 bits, and more where such numbers are added.
+    for one, other in zip(of(CpuKernels(), tf.bfloat16), of(PLAIN, tf.float32), strict=True):
+        assert one.shape == other.shape
+        assert np.abs(one - other).max() <= 2e-2 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 4, 2, 3), (3, 2, 4, 8, 3)])
+def test_the_ways_back_of_volumes_are_exact_in_float32(shape: Sizes) -> None:
+    values, weights = random(BATCH, 5, 4, 7, shape[-2]), random(*shape, seed=2)
+
+    def ours(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        return volume_convolution(x, w, "")
+
+    def plain(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        return PLAIN.convolution(x, w, (1, 1, 1), "valid")
+
+    assert_same(values_and_gradients(ours, values, weights), values_and_gradients(plain, values, weights))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
 from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
+from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
@@ -72,7 +73,7 @@ class CpuKernels(PlainKernels):
     """Convolutions of images whose gradients, and whose single-channel cases, are re-laid for oneDNN.
 
     In float32 a convolution whose spectra take `spectral_saving` times fewer multiplications is made of them (spectra.py).
-    Series and volumes take TensorFlow's own: oneDNN was not measured there.
+    Volumes have ways back of their own in bfloat16 (volumes.py); series take TensorFlow's: oneDNN was not measured there.
     """
 
     def __init__(self, synchronised: bool = False, spectral_saving: float = SPECTRAL_SAVING) -> None:
@@ -84,6 +85,9 @@ class CpuKernels(PlainKernels):
     ) -> tf.Tensor:
         """See `step_context.Kernels`."""
         values, kernel, strides, padding = among_zeros(values, kernel, strides, padding)
+        if len(strides) == VOLUME_AXES and max(strides) == 1 and values.dtype == tf.bfloat16:
+            surrounded, kernel = _surrounded(values, kernel, padding), tf.convert_to_tensor(kernel)
+            return volume_convolution(surrounded, kernel, _backward_scope())
         if len(strides) != IMAGE_AXES:
             return super().convolution(values, kernel, strides, padding)
         if spectral := self._spectral(values, values.shape[1:-1], kernel, strides, padding):
@@ -158,6 +162,14 @@ def _convolution(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: 
     if len(strides) == VOLUME_AXES:  # tf.nn.convolution leaves out what its gradient asks for
         return tf.nn.conv3d(values, kernel, [1, *strides, 1], padding.upper())
     return tf.nn.convolution(values, kernel, strides, padding.upper())
+
+
+def _surrounded(values: tf.Tensor, kernel: tf.Tensor, padding: str) -> tf.Tensor:
+    """With the zeros that a convolution without a stride adds; the rest of it is "valid"."""
+    if padding == "valid":
+        return values
+    sizes = zip(values.shape[1:-1], kernel.shape[:-2], strict=True)
+    return tf.pad(values, [[0, 0], *(_padding(size, size, taps, 1, padding) for size, taps in sizes), [0, 0]])
 
 
 def filter_gradient(
