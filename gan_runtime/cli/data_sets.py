@@ -102,7 +102,7 @@ def prepare(
     rows = loading.availability(made, chosen).images
     if as_json:
         return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
-    left_out = _left_out(manifest.skipped) if manifest else ""
+    left_out = _left_out(manifest) if manifest else ""
     return output.say(
         f"data set {made} is ready: {rows:,} rows to train on{left_out}. "
         f"Train on it with `train --set dataset={made}`."
@@ -136,10 +136,11 @@ def in_words(fields: Fields) -> str:
     return ", ".join(f"{field.size} {name}" if field.shape else name for name, field in fields.items())
 
 
-def _left_out(skipped: Skipped) -> str:
-    """The end of a sentence: "; 3 files are left out (too small 2, damaged 1), such as a.png: …"."""
+def _left_out(manifest: Manifest) -> str:
+    """The end of a sentence: "; 3 files are left out (too small 2, damaged 1), such as a.png: …", or the note of the set."""
+    skipped = manifest.skipped
     if not skipped.first:
-        return ""
+        return f"; {manifest.note}" if manifest.note else ""
     total, first = sum(skipped.counts.values()), skipped.first[0]
     files = "1 file is" if total == 1 else f"{total:,} files are"
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in skipped.counts.items())
@@ -170,6 +171,7 @@ def _tables(name: str, facts: dict[str, str], manifest: Manifest | None) -> list
         "prepared at (UTC)": f"{manifest.prepared_at:%Y-%m-%d %H:%M}",
         **{key: str(value) for key, value in manifest.options.items()},
         "hidden files": f"{manifest.skipped.hidden:,}",
+        **({"note": manifest.note} if manifest.note else {}),
     }
     return [_pairs("data set", name, {**facts, **more}), *_details(manifest.counts, manifest.skipped)]
 

@@ -93,7 +93,8 @@ def _prepared(home: Home, name: str) -> KnownSet:
         manifest = prepared.manifest(home, name)
     except DatasetError as error:
         return KnownSet(name, name, "", True, 0, {}, str(error))
-    return KnownSet(name, name, manifest.origin, True, manifest.rows, manifest.offered)
+    told = ". ".join(filter(None, (manifest.origin, manifest.note)))
+    return KnownSet(name, name, told, True, manifest.rows, manifest.offered)
 
 
 def _home_of(name: str, home: Home | None) -> Home:

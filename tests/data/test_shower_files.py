@@ -8,10 +8,12 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from gan_runtime.calorimeter.angle import measured_angle
 from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
-from gan_runtime.data import prepared, preparing
+from gan_runtime.cli.app import app
+from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.preparing import Asked
@@ -59,6 +61,9 @@ def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path
     assert manifest.rows == 5
     assert manifest.note == "1 of 6 showers are left out: each has at most 10 units, 0.2 GeV, in its cells"
     assert prepared.opened(home, "showers_hdf5").note == manifest.note
+    assert loading.known(home)["showers_hdf5"].summary == f"{manifest.origin}. {manifest.note}"
+    shown = CliRunner().invoke(app, ["data", "show", "showers_hdf5", "--home", str(home.path)]).stdout
+    assert manifest.note in shown
 
 
 def test_a_file_without_measured_angles_gets_them_and_a_column_may_have_a_second_axis(
