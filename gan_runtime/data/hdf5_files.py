@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,12 @@ def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
     if not given or given[1:] not in {*shapes, *(shape or (1,) for shape in shapes)}:
         needed = " or ".join(sizes(("N", *shape)) for shape in shapes)
         raise DatasetError(f"{name}: its {key} is {sizes(given)}, but {needed} is needed.")
+    block = math.prod(numbers.chunks or ()) * numbers.dtype.itemsize
+    if block > CACHE_BYTES:  # each part that is read would unpack all of it, into memory
+        raise DatasetError(
+            f"{name}: its {key} is packed in blocks of {block / 1e6:,.0f} MB, but {CACHE_BYTES / 1e6:.0f} MB are allowed: "
+            "pack it anew in smaller ones, such as with h5repack."
+        )
     return numbers
 
 

@@ -195,6 +195,17 @@ def test_a_folder_without_such_files_is_told(home: Home, tmp_path: Path) -> None
     )
 
 
+def test_blocks_that_would_fill_the_memory_are_refused(home: Home, tmp_path: Path) -> None:
+    path = written(tmp_path / "bad.h5", {"energy": np.ones(2_000)})
+    with h5py.File(path, "a") as file:
+        file.create_dataset("ECAL", (2_000, 51, 51, 25), "f4", chunks=(2_000, 51, 51, 25), compression="gzip")
+    assert path.stat().st_size < 100_000
+    assert refusal(home, AUTHORS, path) == (
+        "bad.h5: its ECAL is packed in blocks of 520 MB, but 268 MB are allowed: "
+        "pack it anew in smaller ones, such as with h5repack."
+    )
+
+
 def test_nothing_of_other_files_of_the_host_is_read(home: Home, tmp_path: Path) -> None:
     written(tmp_path / "secret.bin", {"energy": authors_columns()["energy"]})
     path = written(tmp_path / "bad.h5", {**authors_columns(), "energy": None})
