@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.fields import CELL_UNITS
 
 HIT_GEV = 2e-4  # a cell that counts as hit (authors: hits above 0.2 MeV)
 ORDERS = (1, 2, 3)  # of moments: mean, variance, third central moment
@@ -115,9 +114,7 @@ def _of_block(
         along_z=layers,
         moments=np.stack(moments, axis=1),
         hits=(cells > HIT_GEV).sum(axis=(1, 2, 3)).astype(np.float64),
-        angle=measured_angle(cells * CELL_UNITS).astype(np.float64)
-        if has_angle
-        else np.full(len(cells), np.nan),
+        angle=measured_angle(cells).astype(np.float64) if has_angle else np.full(len(cells), np.nan),
         spectrum=_spectrum(cells),
         centers=centers,
         widths=widths,

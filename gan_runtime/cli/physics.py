@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from gan_runtime import targets
 from gan_runtime.calorimeter import declared
 from gan_runtime.calorimeter.declared import Score
 from gan_runtime.cli import output, progress_line, tables
-from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
-from gan_runtime.errors import JobError
+from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
+from gan_runtime.errors import ExportError, JobError
 from gan_runtime.home import Home
-from gan_runtime.jobs.physics_wanted import Measured, Wanted
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Physics, PhysicsScore
 from gan_runtime.runtime import commands, physics_requests
@@ -26,6 +30,14 @@ def physics(
     ] = None,
     showers: Annotated[int, typer.Option(metavar="N", help="How many are compared.")] = Wanted.showers,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same showers.")] = 0,
+    submission: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the generated showers as a submission to the CaloChallenge (HDF5).",
+        ),
+    ] = None,
+    overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -33,8 +45,8 @@ def physics(
     chosen = Home.choose(home)
     there = physics_requests.measurable(chosen, run)
     picked = checkpoint or ("best" if "best" in there else "newest")
-    job = commands.measure_physics(chosen, Wanted(run, picked, showers, seed), asker=ASKER)
-    result = progress_line.to_its_end(chosen, job)
+    wanted = Wanted(run, picked, showers, seed, submission is not None)
+    job, result = _done(chosen, wanted, submission, overwrite)
     records = journal.read_all(chosen.run_dir(run).physics_journal)
     measured = [record for record in records if isinstance(record, Physics)]
     if not measured:
@@ -46,6 +58,29 @@ def physics(
     for warning in result["warnings"]:
         output.note(warning)
     return _print(run, measured[-1])
+
+
+def _done(
+    home: Home, wanted: Wanted, submission: Path | None, overwrite: bool
+) -> tuple[JobDir, dict[str, Any]]:
+    """The job, and what it found.
+
+    Raises:
+        TargetError, ExportError: nothing may be written to `submission`; then nothing is asked for.
+        JobError: the job has ended without a measurement. Others as `commands.measure_physics`.
+    """
+    try:
+        targets.check([submission] if submission else [], overwrite)
+        job = commands.measure_physics(home, wanted, asker=ASKER)
+        result = progress_line.to_its_end(home, job)
+        if submission:
+            with targets.whole_file(submission, overwrite) as aside:
+                shutil.copyfile(job.results / SUBMISSION_FILE, aside)
+    except OSError as error:
+        raise ExportError(
+            f"{submission} cannot be written ({error.strerror}): choose another place."
+        ) from None
+    return job, result
 
 
 def _print(run: str, measured: Physics) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.calorimeter import calochallenge
 from gan_runtime.calorimeter.comparison import Curve, Sample, bounds, compared, curves, sample
 from gan_runtime.calorimeter.scores import binned
 from gan_runtime.calorimeter.values import Value
@@ -18,7 +19,7 @@ from gan_runtime.calorimeter.views import cells_in_gev
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.values import host_values
 from gan_runtime.fields import Fields
-from gan_runtime.jobs.physics_wanted import Wanted
+from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Wanted
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
@@ -79,6 +80,10 @@ def measure(task: Task) -> dict[str, Any]:
         made = _generated(networks, wanted, real)
         records.append(
             record_of(state, real, made, compared(real, made, told) | times, floor, networks.data.fields)
+        )
+    if wanted.submission:
+        calochallenge.write_submission(
+            task.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
         )
     task.past_cancelling()
     journal.append(run.physics_journal, 1, *records)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from gan_runtime import trained
 from gan_runtime.data import loading
 from gan_runtime.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
+from gan_runtime.fields import Fields
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir, JobLook
@@ -37,6 +38,8 @@ def measure_physics(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
         raise DatasetError(
             f"run {run.run_id} makes no showers: its data set {run.spec().dataset} has no field {SHOWERS}. Pick a run that has."
         )
+    if wanted.submission:
+        _check_grid(home, run)
     there = measurable(home, run.run_id)
     if wanted.checkpoint not in there:
         raise CheckpointError(_not_there(wanted, there))
@@ -50,11 +53,28 @@ def measure_physics(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
 def makes_showers(home: Home, run: RunDir) -> bool:
     """Whether a run's workload reads showers and the energies that they come from, whatever its name is."""
     try:
-        spec = run.spec()
-        read = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+        read = _read(home, run)
     except GanRuntimeError:
         return False
     return SHOWERS in read and ENERGY in read
+
+
+def _read(home: Home, run: RunDir) -> Fields:
+    spec = run.spec()
+    return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+
+
+def _check_grid(home: Home, run: RunDir) -> None:
+    """Raises DatasetError when the run's showers are on no grid of the CaloChallenge."""
+    from gan_runtime.calorimeter.calochallenge import GEOMETRIES  # loads h5py
+
+    grid, known = _read(home, run)[SHOWERS].shape[:3], [geometry.shape for geometry in GEOMETRIES]
+    if grid not in known:
+        own, *others = (" × ".join(map(str, shape)) for shape in (grid, *known))
+        raise DatasetError(
+            f"showers of run {run.run_id} have {own} cells, but a submission to the CaloChallenge has {' or '.join(others)}: leave it out, "
+            "or train on one of its data sets."
+        )
 
 
 def measurable(home: Home, run_id: str) -> tuple[Measured, ...]:

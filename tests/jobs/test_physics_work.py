@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -16,7 +17,7 @@ from gan_runtime.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.jobs import physics_work
 from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.physics_wanted import Wanted
+from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Measured, Wanted
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Physics, Plan, StatusChange
@@ -50,6 +51,7 @@ class Networks:
     data: ArraySet
     checkpoint: Checkpoint
     loaded: list[float] = field(default_factory=list)
+    made: np.ndarray | None = None
 
     @property
     def engine(self) -> Networks:
@@ -60,6 +62,8 @@ class Networks:
 
     def generated(self, count: int, seed: int) -> dict[str, np.ndarray]:
         assert (count, seed) == (HELD_OUT, 3), "as many as are held out"
+        if self.made is not None:
+            return {SHOWERS: self.made}
         cells, _, _ = toy_showers(HELD_OUT, seed=1)
         return {SHOWERS: values_of(self.loaded[-1] * cells)[..., np.newaxis]}
 
@@ -76,11 +80,11 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
     return made
 
 
-def done(home: Home, run: RunDir, checkpoint: physics_requests.Measured) -> list[Physics]:
+def done(home: Home, run: RunDir, checkpoint: Measured, submission: bool = False) -> list[Physics]:
     """The job's work, in this process; the records that it has written."""
     job = JobDir(home.jobs / "measure-physics-0001")
-    job.path.mkdir(parents=True)
-    wanted = asdict(Wanted(run.run_id, checkpoint, showers=500, seed=3))
+    job.results.mkdir(parents=True)
+    wanted = asdict(Wanted(run.run_id, checkpoint, 500, 3, submission))
     job.write_asked(Asked(kind="measure_physics", options=wanted, asker="a test"))
     physics_work.measure(Task(home, job, wanted))
     return [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
@@ -109,6 +113,26 @@ def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: 
     assert len(record.pictures) == 2 * len(pairs)
     real, made = (next(one for one in record.pictures if one.side == side) for side in ("real", "generated"))
     assert (real.cells, real.mev, real.energy_gev) == (made.cells, made.mev, made.energy_gev)
+
+
+def test_generated_showers_become_a_submission(home: Home, new_run: NewRun, networks: Networks) -> None:
+    grid = (16, 9, 45)
+    cells = np.random.RandomState(0).exponential(0.01, (HELD_OUT, *grid)).astype(np.float32)
+    energy = np.linspace(10.0, 100.0, HELD_OUT, dtype=np.float32)
+    rows = {
+        SHOWERS: values_of(cells)[..., np.newaxis],
+        ENERGY: energy,
+        DEPOSIT: cells.sum(axis=(1, 2, 3)) * 50.0,
+    }
+    fields = shower_fields((*grid, 1), angle=False, periodic=(0,))
+    networks.data = ArraySet("showers", fields, rows, "test", kept_back=rows)
+    networks.made = rows[SHOWERS]
+    (record,) = done(home, planned(new_run("quick-0001")), "newest", submission=True)
+    assert record.periodic == [0]
+    with h5py.File(home.jobs / "measure-physics-0001" / "results" / SUBMISSION_FILE) as file:
+        assert file["incident_energies"][:, 0] == pytest.approx(energy * 1e3)
+        assert file["showers"].shape == (HELD_OUT, 6_480)
+        assert file["showers"][3].sum() == pytest.approx(cells[3].sum() * 1e3, rel=1e-3)
 
 
 def test_every_epoch_is_measured_from_its_own_weights(
