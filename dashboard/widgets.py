@@ -187,7 +187,7 @@ def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
     known = declared.of(row.workload)
     if not known.losses:
         return []
-    names = [known.network(loss.network).short if loss.network else loss.title for loss in known.losses]
+    names = [known.loss_name(loss) for loss in known.losses]
     values = [words.loss(progress.newest.get(loss.name)) for loss in known.losses]
     return [(f"Loss {' / '.join(names)}", " / ".join(values), known.panel(LOSSES).help)]
 

@@ -25,6 +25,9 @@ Role = Literal[
     "accuracy_on_generated",
     "spread_of_real",  # variance within a batch, each epoch
     "spread_of_generated",
+    "quality",  # lower is better, each epoch; the best checkpoint is where it is lowest
+    "response",  # size of generated rows over that of real ones, each epoch; 1 is right
+    "empty_rows",  # share of generated rows that hold nothing, each epoch
 ]
 Better = Literal["", "lower", "higher"]
 Side = Literal["", "real", "generated"]  # which rows a number is about

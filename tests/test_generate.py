@@ -30,7 +30,7 @@ def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
     """Files that are checkpoints, though of no networks."""
     for step in steps:
         arrays = {"weights": np.zeros(3, np.float32)}
-        checkpoints.save(run.checkpoints, arrays, step, wall_s=1.0, kept=3, gap=step / 100)
+        checkpoints.save(run.checkpoints, arrays, step, wall_s=1.0, kept=3, shortfall=step / 100)
     return run
 
 

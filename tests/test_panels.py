@@ -53,6 +53,17 @@ def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(stran
     assert [panels.network_color(PAIR, network.name) for network in PAIR.networks] == colors[:2]
 
 
+def test_losses_of_one_network_have_names_of_their_own() -> None:
+    known = declared.of("shower_3dgan")
+    (losses,) = panels.of_panel(known, LOSSES)
+    assert list(losses.colors) == ["G, first", "G, second", "D, real", "D, generated"]
+    assert [known.loss_title(loss) for loss in known.losses] == [
+        *("Loss G, first", "Loss G, second"),
+        *("Loss D, real", "Loss D, generated"),
+    ]
+    assert [PAIR.loss_title(loss) for loss in PAIR.losses] == ["Loss G", "Loss D"]
+
+
 def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their_own(
     stranger: Declared,
 ) -> None:

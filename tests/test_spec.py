@@ -15,7 +15,7 @@ from gan_runtime import catalog
 from gan_runtime.catalog.entries import Rule
 from gan_runtime.errors import GanRuntimeError, SpecError
 from gan_runtime.home import Home
-from gan_runtime.spec import RunSpec, presets
+from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec import rules as spec_rules
 from gan_runtime.studies.design import StudyDesign
 
@@ -125,12 +125,12 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "workload",
         "dcgan_minst",
-        "workload is 'dcgan_minst', but allowed is dcgan_mnist, dcgan, mlp_gan: did you mean dcgan_mnist?",
+        "workload is 'dcgan_minst', but allowed is dcgan_mnist, dcgan, mlp_gan, shower_3dgan: did you mean dcgan_mnist?",
     ),
     (
         "workload",
         3,
-        "workload is 3, but allowed is dcgan_mnist, dcgan, mlp_gan: pick one of the listed workloads.",
+        "workload is 3, but allowed is dcgan_mnist, dcgan, mlp_gan, shower_3dgan: pick one of the listed workloads.",
     ),
     (
         "dataset",
@@ -720,7 +720,7 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str
         (b'{"epochs": ' + b"9" * 10_000 + b"}", r"spec\.json is not JSON \(Exceeds the limit"),
         (
             b'{"workload": "' + b"d" * 10_000 + b'"}',
-            r"^workload is 'd{78}…, but allowed is dcgan_mnist, dcgan, mlp_gan: ",
+            r"^workload is 'd{78}…, but allowed is dcgan_mnist, dcgan, mlp_gan, shower_3dgan: ",
         ),
         (b'{"' + b"k" * 10_000 + b'": 1}', r"^'k{78}… is not an option of a run: "),
         (b'{"\\ud800": 1}', r"^'\\ud800' is not an option of a run: "),
@@ -782,8 +782,32 @@ def test_the_paper_preset_is_the_setting_of_the_study() -> None:
     assert presets.preset("paper").suggestions["batch_size_global"] == (64, 128, 256, 512)
 
 
+def test_a_workload_may_have_defaults_of_its_own_for_shared_options() -> None:
+    showers = {"workload": "shower_3dgan", "dataset": "showers"}
+    assert RunSpec.parse(showers).optimizer == "rmsprop"
+    assert RunSpec.parse({**showers, "optimizer": "adam"}).optimizer == "adam"
+    assert RunSpec.parse({}).optimizer == "adam"
+    assert RunSpec.options("shower_3dgan")["optimizer"].default == "rmsprop"
+    assert set(RunSpec.parse(showers).changed_from_default()) == {"workload", "dataset"}
+
+
+def test_shared_options_begin_anew_where_a_workload_has_a_default_of_its_own() -> None:
+    """A preset made for another GAN says nothing of this one's optimizer."""
+    moved = nesting.overlaid(
+        {"workload": "dcgan_mnist", "optimizer": "sgd", "epochs": 3}, {"workload": "shower_3dgan"}
+    )
+    assert RunSpec.parse(moved).optimizer == "rmsprop"
+    assert RunSpec.parse(moved).epochs == 3
+    chosen = nesting.overlaid({"workload": "dcgan_mnist"}, {"workload": "shower_3dgan", "optimizer": "adam"})
+    assert RunSpec.parse(chosen).optimizer == "adam"
+    back = nesting.overlaid({"workload": "shower_3dgan", "optimizer": "rmsprop"}, {"workload": "mlp_gan"})
+    assert RunSpec.parse(back).optimizer == "adam"
+
+
 def test_an_unknown_preset_names_the_presets_there_are() -> None:
-    with pytest.raises(SpecError, match="preset is 'quik', but allowed is quick, paper: did you mean quick"):
+    with pytest.raises(
+        SpecError, match="preset is 'quik', but allowed is quick, paper, showers: did you mean quick"
+    ):
         presets.preset("quik")
 
 

@@ -74,7 +74,7 @@ def rated_result(metric: Metric) -> Result:
 
 GAP_HELP = (
     "Mean score that D gives real images minus that of generated ones, without sign, after an epoch. Best: the smallest. The "
-    "best checkpoint is kept by this rule. It says how hard D finds it, not how good the images look."
+    "best checkpoint is kept by this rule, unless the workload measures quality. It says how hard D finds it, not how good the images look."
 )
 ACCURACY_HELP = (
     "Share of real and generated images that D judges correctly, mean of both, after an epoch. Best: nearest 50 %, where it guesses. "

@@ -64,9 +64,11 @@ def fit_to_workload() -> None:
 
     What stood at the earlier workload's default, or is no choice of this one, is at the default of this one.
     """
-    before, now = (nesting.own_options(st.session_state[key]) for key in (OF, f"{PREFIX}workload"))
+    before, now = (RunSpec.options(st.session_state[key]) for key in (OF, f"{PREFIX}workload"))
     for name, option in now.items():
         earlier, typed = before.get(name), st.session_state.get(PREFIX + name)
+        if earlier == option:
+            continue
         untouched = earlier is None or option_words.same(earlier, typed, earlier.default)
         if untouched or (option.choices and typed not in option.choices):
             put({name: option.default})

@@ -5,7 +5,7 @@ Parameter and activation counts feed the memory estimate of the Launch page; a t
 
 from __future__ import annotations
 
-from gan_runtime.catalog import dcgan, pairs
+from gan_runtime.catalog import dcgan, pairs, shower_3dgan
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
 from gan_runtime.fields import IMAGES, LABELS, labels, pictures
 
@@ -57,6 +57,7 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         reads=pairs.reads_digits,
         size=lambda _options, _fields: Size(205_969, 4_300),
     ),
+    "shower_3dgan": shower_3dgan.ENTRY,
 }
 
 DATASETS: dict[str, DatasetEntry] = {

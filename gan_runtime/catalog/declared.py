@@ -82,9 +82,16 @@ class Declared:
         title = metrics.undeclared(name).title
         return known.get(name) or Judgement(name, title, title)
 
+    def loss_name(self, loss: Metric) -> str:
+        """Beside the other losses: "G"; "G, first" where that network follows several; the title where it is of no network."""
+        if not loss.network:
+            return loss.title
+        of_it = [other for other in self.losses if other.network == loss.network]
+        return self.network(loss.network).short if len(of_it) == 1 else loss.legend
+
     def loss_title(self, loss: Metric) -> str:
         """Of a narrow column: "Loss G", or the whole title where it is of no network."""
-        return f"Loss {self.network(loss.network).short}" if loss.network else loss.title
+        return f"Loss {self.loss_name(loss)}" if loss.network else loss.title
 
 
 def of(workload: str) -> Declared:

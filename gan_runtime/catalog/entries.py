@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -92,6 +92,7 @@ class WorkloadEntry:
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
     `averaged`: the network of which a moving average may be kept; pictures come from it. `rules`: across its options and those
     of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
+    `defaults`: options that all runs share, by name, whose default is another one with this workload.
     """
 
     title: str
@@ -109,6 +110,7 @@ class WorkloadEntry:
     size: Callable[[Options, Fields], Size]
     panels: tuple[Panel, ...] = ()
     rules: tuple[Rule, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rates(self) -> tuple[str, ...]:

@@ -101,10 +101,7 @@ def numbers(snapshot: Snapshot) -> str:
     if not progress.step:
         return ""
     known = declared.of(snapshot.row.workload)
-    losses = [
-        f"{known.network(loss.network).short if loss.network else loss.title} {progress.newest.get(loss.name, nan):.3f}"
-        for loss in known.losses
-    ]
+    losses = [f"{known.loss_name(loss)} {progress.newest.get(loss.name, nan):.3f}" for loss in known.losses]
     parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", *losses]
     if progress.images_per_s is not None:
         parts.append(f"{progress.images_per_s:,.0f} images/s")

@@ -47,6 +47,11 @@ def own_options(workload: str) -> Mapping[str, Option]:
     return options.of(catalog.WORKLOADS[workload].options) if workload in catalog.WORKLOADS else {}
 
 
+def own_defaults(workload: str) -> Mapping[str, Any]:
+    """The shared options of which a workload has a default of its own; none for one that is not in the catalog."""
+    return catalog.WORKLOADS[workload].defaults if workload in catalog.WORKLOADS else {}
+
+
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """All options by plain name, the record of the workload spread out. What stands later wins."""
     return dict(_spread(values, workload_of(values)))
@@ -56,7 +61,7 @@ def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     """`base` with `changes` on top, flat.
 
     Where they choose another workload, the options of the earlier one stay as far as the other has options of
-    that name.
+    that name; shared ones of which either has a default of its own begin anew.
     """
     before = flat(base)
     workload = workload_of({**before, **changes})
@@ -64,6 +69,7 @@ def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     kept = before
     if workload != workload_of(before):
         lost = own_options(workload_of(before)).keys() - own_options(workload).keys()
+        lost |= own_defaults(workload_of(before)).keys() | own_defaults(workload).keys()
         kept = {name: value for name, value in before.items() if name not in lost}
     return {**kept, **changed}
 

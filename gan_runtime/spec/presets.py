@@ -87,6 +87,20 @@ PRESETS: dict[str, Preset] = {
             },  # Goyal et al. 2017; Radford et al. 2016
         ),
     ),
+    "showers": Preset(
+        title="Showers: CERN's 3DGAN, cut down for two cores",
+        summary="Networks with 4 channels on showers of 17 × 17 × 25 cells: on the Data page, or with `data prepare showers --set grid=tiny`, "
+        "simulate them first.",
+        values={
+            "workload": "shower_3dgan",
+            "dataset": "showers",
+            "size": "tiny",
+            "replicas": 1,
+            "batch_size_global": 64,
+            "epochs": 10,
+            "steps_per_loop": 10,
+        },
+    ),
 }
 
 

@@ -61,14 +61,15 @@ class RunSpec(
             return given
         sorted_out = nesting.sort_out(dict(given), cls.options())
         entry = nesting.entry_of(sorted_out.shared)
-        wrong, own = sorted_out.wrong, None
+        wrong, own, shared = sorted_out.wrong, None, sorted_out.shared
         if entry is not None:
+            shared = {**entry.defaults, **shared}
             own, its_wrong = options.tried(
                 entry.options.model_validate, sorted_out.own, options.of(entry.options)
             )
             wrong += its_wrong
         spec, shared_wrong = options.tried(
-            lambda values: check_options({**values, "of_workload": own}), sorted_out.shared, cls.options()
+            lambda values: check_options({**values, "of_workload": own}), shared, cls.options()
         )
         wrong += shared_wrong
         right = {name: value for name, value in spec.flat().items() if name not in _names(wrong)}
@@ -194,6 +195,9 @@ def _options(workload: str, workloads: tuple[str, ...]) -> dict[str, Option]:
     """`workloads`: what may be chosen, which a test may add to."""
     shared = dict(options.of(RunSpec))
     shared["workload"] = replace(shared["workload"], choices=workloads)
+    entry = catalog.WORKLOADS.get(workload)
+    for name, default in entry.defaults.items() if entry else ():
+        shared[name] = replace(shared[name], default=default)
     known = {**shared, **nesting.own_options(workload)}
     return dict(sorted(known.items(), key=lambda item: options.GROUPS.index(item[1].group)))
 

@@ -71,11 +71,15 @@ class Reading:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Reading:
         """The record that `to_json` made."""
-        fields = {
-            name: Field(**{**field, "shape": tuple(field["shape"]), "classes": tuple(field["classes"])})
-            for name, field in values["fields"].items()
-        }
+        fields = {name: _field(stored) for name, stored in values["fields"].items()}
         return cls(fields, values["rows"], values["streamed"])
+
+
+def _field(stored: dict[str, Any]) -> Field:
+    """JSON has lists where the record has tuples."""
+    return Field(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}  # type: ignore[arg-type]
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Signs that a GAN training goes wrong, read from the scores of an epoch (docs/metrics.md).
 
 Collapse: the generated rows of a batch hardly differ, while the data's do. The judge wins: it tells every generated row from
-every real one, so the gradient of the network that it judges carries no direction any more. A NaN needs no scores: the recorder
+every real one, so the gradient of the network that it judges carries no direction any more. Response: generated rows are far
+smaller or larger than the real ones beside them. Empty: too many of them hold nothing. A NaN needs no scores: the recorder
 finds it in the step's numbers.
 
 Which of an epoch's numbers are looked at is a matter of their roles (gan_runtime/metrics.py): a workload that gives no number
@@ -19,11 +20,13 @@ from gan_runtime.metrics import Role
 from gan_runtime.spec import RunSpec
 
 FIRST_EPOCH = 1  # an untrained generator makes the same for every latent: that is no collapse
+RESPONSE_OFF = 0.5  # of the real size: what an alarm allows
+MOST_EMPTY = 0.1  # of the generated rows
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """`topic`: alarm_collapse, alarm_d_wins or alarm_not_finite. `message`: the evidence in words and numbers."""
+    """`topic`: alarm_ and collapse, d_wins, response, empty or not_finite. `message`: the evidence in words and numbers."""
 
     topic: str
     message: str
@@ -33,14 +36,18 @@ def raised(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> list[Alarm
     """The alarms of one epoch; empty when all is well."""
     if epoch <= FIRST_EPOCH:
         return []
-    return [
-        alarm for alarm in (_collapse(spec, scores, epoch), _d_wins(spec, scores, epoch)) if alarm is not None
-    ]
+    looked = (look(spec, scores, epoch) for look in (_collapse, _d_wins, _response, _empty))
+    return [alarm for alarm in looked if alarm is not None]
 
 
-def gap(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
-    """How far apart the mean scores of real and of generated rows are, without sign; None where nothing is judged."""
+def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
+    """What the best checkpoint is smallest in: the number with the role of quality, where the workload declares one.
+
+    Else how far apart the mean scores of real and of generated rows are, without sign; None where nothing is judged.
+    """
     known = declared.of(spec.workload)
+    if known.of_role("quality") is not None:
+        return known.value("quality", scores)
     real, generated = known.value("judged_real", scores), known.value("judged_generated", scores)
     return None if real is None or generated is None else abs(real - generated)
 
@@ -69,6 +76,30 @@ def _d_wins(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | N
         f"The {_network(known, 'judged_generated')} has won in epoch {epoch}: mean score of {generated:.2g} for "
         f"{_rows(known, 'judged_generated')}, of {real:.2g} for {_rows(known, 'judged_real')} "
         f"(alarm below {spec.d_wins_score:g} and above {surely:g}).",
+    )
+
+
+def _response(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
+    known = declared.of(spec.workload)
+    response = known.value("response", scores)
+    if response is None or abs(response - 1.0) <= RESPONSE_OFF:
+        return None
+    return Alarm(
+        "alarm_response",
+        f"The {_network(known, 'response')} is off by more than {RESPONSE_OFF:.0%} in epoch {epoch}: {_rows(known, 'response')} "
+        f"hold {response:.2g} times what real ones do (alarm below {1.0 - RESPONSE_OFF:g} and above {1.0 + RESPONSE_OFF:g}).",
+    )
+
+
+def _empty(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
+    known = declared.of(spec.workload)
+    empty = known.value("empty_rows", scores)
+    if empty is None or empty <= MOST_EMPTY:
+        return None
+    return Alarm(
+        "alarm_empty",
+        f"The {_network(known, 'empty_rows')} makes nothing in epoch {epoch}: {empty:.1%} of {_rows(known, 'empty_rows')} "
+        f"are empty (alarm above {MOST_EMPTY:.0%}).",
     )
 
 

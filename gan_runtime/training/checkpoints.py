@@ -24,6 +24,7 @@ from gan_runtime.errors import CheckpointError
 from gan_runtime.training.finite import first_not_finite
 
 BEST = "best.safetensors"
+SHORTFALL = "gap"  # as files have called it from the beginning
 Which = Literal["newest", "best"]
 
 
@@ -38,12 +39,14 @@ class Checkpoint:
     warnings: tuple[str, ...] = ()
 
 
-def save(folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, gap: float | None = None) -> Path:
+def save(
+    folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, shortfall: float | None = None
+) -> Path:
     """Writes `step-00000042.safetensors` and removes all but the newest `kept`.
 
-    `gap`: how far apart the mean scores of real and generated rows are (`alarms.gap`), where they were measured. The file with
-    the smallest gap stays as `best.safetensors`: of all epochs the one whose rows were hardest to tell from real ones. That
-    is no measure of quality. A workload that judges nothing has no best file.
+    `shortfall`: how far the epoch is from the best there can be (`alarms.shortfall`), where that was measured. The file with the
+    smallest one stays as `best.safetensors`: the best epoch by a workload's own measure of quality, else the one whose rows were
+    hardest to tell from real ones, which is no measure of quality. A workload that judges nothing has no best file.
 
     Raises:
         HomeError: the disk has too little space for it, or ran full; the older files stay as they are.
@@ -55,9 +58,11 @@ def save(folder: Path, arrays: Arrays, step: int, wall_s: float, kept: int, gap:
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"step": str(step), "wall_s": repr(wall_s), "digest": _digest(contiguous)}
     aside = path.with_suffix(".part")
-    save_file(contiguous, aside, metadata=metadata | ({} if gap is None else {"gap": repr(gap)}))
+    save_file(
+        contiguous, aside, metadata=metadata | ({} if shortfall is None else {SHORTFALL: repr(shortfall)})
+    )
     _replace(aside, path)
-    if gap is not None and gap < _best_gap(folder):
+    if shortfall is not None and shortfall < _least_shortfall(folder):
         shutil.copyfile(path, aside)
         _replace(aside, folder / BEST)
     for old in _newest_first(folder)[kept:]:
@@ -194,10 +199,10 @@ def _read(path: Path, warnings: tuple[str, ...]) -> Checkpoint:
     return Checkpoint(arrays, int(metadata["step"]), float(metadata["wall_s"]), path, warnings)
 
 
-def _best_gap(folder: Path) -> float:
+def _least_shortfall(folder: Path) -> float:
     try:
         with safe_open(folder / BEST, framework="numpy") as file:
-            return float(file.metadata()["gap"])
+            return float(file.metadata()[SHORTFALL])
     except (SafetensorError, OSError, KeyError, ValueError):
         return float("inf")  # none yet, or one that nobody can read
 

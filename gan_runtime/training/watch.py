@@ -117,9 +117,11 @@ class Watch:
     ) -> None:
         """Saves a state that is good. `scores`: those of the epoch that has just ended, empty within an epoch; `epoch`: its
         number, 0 before training, None within one."""
-        gap = alarms.gap(self._spec, scores)
+        shortfall = alarms.shortfall(self._spec, scores)
         if self._rank == 0:
-            checkpoints.save(self._run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, gap)
+            checkpoints.save(
+                self._run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, shortfall
+            )
             if epoch is not None and self._spec.weight_snapshots == "yes":
                 snapshots.save(self._run.snapshots, state, epoch)
         self._since_save, self._newest = 0, step

@@ -29,6 +29,22 @@ def bce_fake(logits: Tensor) -> Tensor:
     return ops.mean(ops.softplus(ops.cast(logits, "float32")))
 
 
+def bce(logits: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy against targets t of 0 to 1, as many as logits: mean of -t log s - (1 - t) log(1 - s), nats."""
+    wide = ops.cast(logits, "float32")
+    return ops.mean(ops.softplus(wide) - targets * wide)
+
+
+def mean_percentage_error(values: Tensor, targets: Tensor, least: float = 1e-7) -> Tensor:
+    """Mean of 100 |v - t| / |t|, per cent, 0 to infinity; a target below `least` counts as so much (1e-7 in Keras)."""
+    return 100.0 * ops.mean(ops.abs(values - targets) / ops.maximum(ops.abs(targets), least))
+
+
+def mean_absolute_error(values: Tensor, targets: Tensor) -> Tensor:
+    """Mean of |v - t|, in their unit."""
+    return ops.mean(ops.abs(values - targets))
+
+
 def minimax_generator(logits: Tensor) -> Tensor:
     """The paper's generator loss, equation 5: mean of log(1 - sigmoid(logits)), nats, minus infinity to 0.
 

@@ -18,7 +18,7 @@ CORES = 8
 
 
 class JaxProcess:
-    """`jax("function", …)` gives what that function of `jax_side`, `jax_parts` or `jax_three_ways` returns there."""
+    """`jax("function", …)` gives what that function of one of these modules returns there."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,10 +58,10 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     from tests import guide
-    from tests.engines import jax_parts, jax_side, jax_three_ways
+    from tests.engines import jax_parts, jax_showers, jax_side, jax_three_ways
 
     guide.take_in()
-    functions = {**vars(jax_side), **vars(jax_parts), **vars(jax_three_ways)}
+    functions = {**vars(jax_side), **vars(jax_parts), **vars(jax_showers), **vars(jax_three_ways)}
     while True:
         function, arguments = pickle.load(sys.stdin.buffer)
         try:

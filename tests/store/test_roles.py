@@ -95,13 +95,15 @@ def test_the_speed_of_a_run_is_that_of_its_steps_whatever_its_numbers_are_called
 
 def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> None:
     rows = stored.rows(
-        "SELECT workload, metric, axis, network FROM metrics WHERE role = 'loss' ORDER BY workload, place"
+        "SELECT workload, metric, axis, network FROM metrics WHERE role = 'loss' AND axis = 'Loss (nats)' ORDER BY workload, place"
     )
     assert rows == [
         (workload, f"loss_{network}", "Loss (nats)", network)
         for workload in ("dcgan", "dcgan_mnist", "mlp_gan")
         for network in ("generator", "discriminator")
     ]
+    quality = "SELECT workload, metric, better FROM metrics WHERE role = 'quality'"
+    assert stored.rows(quality) == [("shower_3dgan", "sampling_fraction_error", "lower")]
     assert stored.rows("SELECT DISTINCT per_epoch FROM metrics WHERE metric = 'gradient_norm_generator'") == [
         (True,)
     ]

@@ -57,11 +57,11 @@ def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
 ) -> None:
     hopeless = {"probe_score_real": 1.0, "probe_score_fake": 0.0, "spread_real": 0.2, "spread_fake": 0.0}
     assert len(alarms.raised(SPEC, hopeless, epoch=2)) == 2
-    assert alarms.gap(SPEC, hopeless) == 1.0
+    assert alarms.shortfall(SPEC, hopeless) == 1.0
     silent = replace(catalog.WORKLOADS[SPEC.workload], metrics=())
     monkeypatch.setitem(catalog.WORKLOADS, SPEC.workload, silent)
     assert alarms.raised(SPEC, hopeless, epoch=2) == []
-    assert alarms.gap(SPEC, hopeless) is None
+    assert alarms.shortfall(SPEC, hopeless) is None
 
 
 def test_an_alarm_calls_networks_and_rows_what_the_workload_calls_them(
@@ -92,5 +92,41 @@ def test_an_alarm_calls_networks_and_rows_what_the_workload_calls_them(
     )
 
 
+WELL = {
+    "sampling_fraction_error": 0.05,
+    "energy_response": 0.9,
+    "empty_showers": 0.02,
+    "probe_score_fake": 0.4,
+    "probe_score_real": 0.6,
+}
+OF_SHOWERS = RunSpec.parse({"workload": "shower_3dgan"})
+
+
+@pytest.mark.parametrize(("response", "said"), [(0.49, "hold 0.49 times"), (1.6, "hold 1.6 times")])
+def test_showers_far_too_faint_or_too_bright_are_an_alarm(response: float, said: str) -> None:
+    assert alarms.raised(OF_SHOWERS, WELL, epoch=2) == []
+    [alarm] = alarms.raised(OF_SHOWERS, WELL | {"energy_response": response}, epoch=2)
+    assert alarm.topic == "alarm_response"
+    assert alarm.message == (
+        f"The generator is off by more than 50% in epoch 2: generated showers {said} what real ones do "
+        "(alarm below 0.5 and above 1.5)."
+    )
+
+
+def test_many_empty_showers_are_an_alarm() -> None:
+    assert alarms.raised(OF_SHOWERS, WELL | {"empty_showers": 0.1}, epoch=2) == []
+    [alarm] = alarms.raised(OF_SHOWERS, WELL | {"empty_showers": 0.25}, epoch=2)
+    assert alarm.topic == "alarm_empty"
+    assert alarm.message == (
+        "The generator makes nothing in epoch 2: 25.0% of generated showers are empty (alarm above 10%)."
+    )
+
+
+def test_the_best_epoch_is_that_of_the_best_quality_where_a_workload_measures_it() -> None:
+    assert alarms.shortfall(OF_SHOWERS, WELL) == 0.05
+    assert alarms.shortfall(OF_SHOWERS, {"probe_score_fake": 0.4, "probe_score_real": 0.6}) is None
+    assert alarms.shortfall(SPEC, HEALTHY) == pytest.approx(0.2)
+
+
 def test_within_an_epoch_nothing_is_judged() -> None:
-    assert alarms.gap(SPEC, {}) is None
+    assert alarms.shortfall(SPEC, {}) is None

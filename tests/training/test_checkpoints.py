@@ -72,7 +72,7 @@ def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) 
 
 def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None:
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3), (4, None)):
-        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, gap=gap)
+        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, shortfall=gap)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "best.safetensors",
         "step-00000004.safetensors",
@@ -86,7 +86,7 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
 def test_the_newest_and_the_best_one_can_be_asked_for(tmp_path: Path) -> None:
     assert checkpoints.steps(tmp_path) == {}
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3)):
-        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, gap=gap)
+        checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, kept=1, shortfall=gap)
     assert checkpoints.steps(tmp_path) == {"newest": 3, "best": 2}
     assert (checkpoints.load(tmp_path, "newest").step, checkpoints.load(tmp_path, "best").step) == (3, 2)
     (tmp_path / checkpoints.BEST).write_bytes(b"")

@@ -1,0 +1,248 @@
+"""The layers of 3DGAN as tables, and what becomes of them on a grid of any size. No framework.
+
+On 51 × 51 × 25 cells the tables hold as they stand: kernels and zeros of CERN's authors (recardoso/ISC_HPC_3DGAN,
+AngleArch3dGAN.py). What another axis makes of them is decided for each axis by itself:
+
+* an axis of at least LEAST cells: the table's kernels and zeros. The generator's small grid is as long as they need: 54 − 3 = 51
+  for the two lateral axes, 48 − 23 = 25 for the depth, so 20 − 3 = 17 and 68 − 23 = 45 elsewhere;
+* a shorter one: kernels no longer than the axis, and as many zeros as keep its length ("same");
+* one that closes on itself (`Field.periodic`): as a shorter one, but what is beyond its end is what stands at its beginning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Sizes = tuple[int, ...]
+Around = tuple[tuple[int, int], ...]  # cells before and after, along each axis
+
+LEAST = 17  # the discriminator's four kernels leave two cells of it, as many as its pooling takes
+POOL = 2
+FACTORS = (
+    6,
+    5,
+    4,
+    3,
+    2,
+)  # of the enlargement; the authors' first, while it divides the axis into LEAST_CELLS
+LEAST_CELLS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the authors' tables: `kernel`, and `zeros` on both sides of each axis; None for as many as keep the sizes."""
+
+    kernel: Sizes
+    zeros: Sizes | None = (0, 0, 0)
+
+
+GENERATOR = (
+    Row((6, 6, 8)),  # on the enlarged grid
+    Row((4, 4, 6), (2, 2, 1)),
+    Row((4, 4, 6), (2, 2, 1)),
+    Row((4, 4, 6), (2, 2, 1)),
+    Row((3, 3, 5), (1, 1, 0)),
+    Row((3, 3, 3), (1, 1, 0)),
+    Row((2, 2, 2)),
+)
+DISCRIMINATOR = (
+    Row((5, 6, 6), None),
+    Row((5, 6, 6), (0, 0, 1)),
+    Row((5, 6, 6), (0, 0, 1)),
+    Row((5, 6, 6)),
+)
+
+
+@dataclass(frozen=True)
+class Channels:
+    """`cells`: of the generator's small grid; then those of each convolution."""
+
+    cells: int
+    generator: Sizes
+    discriminator: Sizes
+
+
+CHANNELS = {
+    "full": Channels(8, (8, 6, 6, 6, 6, 6, 1), (16, 8, 8, 8)),
+    "tiny": Channels(4, (4, 4, 4, 4, 4, 4, 1), (4, 4, 4, 4)),
+}
+
+
+@dataclass(frozen=True)
+class Convolved:
+    """One convolution: `around` what stands about the values before it, `cut` what is taken off after it; `sizes` then."""
+
+    kernel: Sizes
+    filters: int
+    around: Around
+    cut: Around
+    sizes: Sizes
+
+    @property
+    def cells(self) -> int:
+        """Of what comes out, over all channels."""
+        return math.prod(self.sizes) * self.filters
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Both networks on one grid. `cells`: of the small grid; `factors`: how many times each is repeated along each axis."""
+
+    cells: Sizes
+    factors: Sizes
+    cell_channels: int
+    generator: tuple[Convolved, ...]
+    discriminator: tuple[Convolved, ...]
+
+    @property
+    def pooled(self) -> Sizes:
+        """What the discriminator's pooling leaves."""
+        return tuple(size // POOL for size in self.discriminator[-1].sizes)
+
+    def parameters(self, latent_size: int) -> int:
+        """All weights of both networks, with the statistics of batch norm."""
+        dense = math.prod(self.cells) * self.cell_channels * (latent_size + 1)
+        generator = _weights(self.cell_channels, self.generator) + _norms(self.generator[:-2])
+        discriminator = _weights(1, self.discriminator) + _norms(self.discriminator[1:])
+        heads = 2 * (math.prod(self.pooled) * self.discriminator[-1].filters + 1)
+        return dense + generator + discriminator + heads
+
+    def multiplications(self) -> tuple[int, int]:
+        """Multiplications and additions of one pass of a shower through generator and discriminator, convolutions written out."""
+        return (
+            _work(self.cell_channels, self.generator),
+            _work(1, self.discriminator),
+        )
+
+
+def plan(size: str, grid: Sizes, periodic: Sizes = ()) -> Plan:
+    """The networks of a size, "full" or "tiny", for showers of (x, y, z) cells; `periodic`: which of these axes close."""
+    channels = CHANNELS[size]
+    axes = [_Axis(place, cells, place in periodic) for place, cells in enumerate(grid)]
+    generator = zip(
+        GENERATOR, channels.generator, zip(*(axis.generator() for axis in axes), strict=True), strict=True
+    )
+    discriminator = zip(
+        DISCRIMINATOR,
+        channels.discriminator,
+        zip(*(axis.discriminator() for axis in axes), strict=True),
+        strict=True,
+    )
+    return Plan(
+        cells=tuple(axis.cells for axis in axes),
+        factors=tuple(axis.factor for axis in axes),
+        cell_channels=channels.cells,
+        generator=tuple(_convolved(filters, along) for _, filters, along in generator),
+        discriminator=tuple(_convolved(filters, along) for _, filters, along in discriminator),
+    )
+
+
+@dataclass(frozen=True)
+class _Along:
+    """One convolution along one axis."""
+
+    taps: int
+    around: tuple[int, int]
+    cut: tuple[int, int]
+    size: int
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of a shower: its `place` among them, how many cells it has, whether it closes."""
+
+    place: int
+    length: int
+    closes: bool
+
+    @property
+    def is_as_in_the_table(self) -> bool:
+        return not self.closes and self.length >= LEAST
+
+    @property
+    def enlarged(self) -> int:
+        """Cells that the first convolution must see: 54 and 48 for 51 and 25."""
+        if not self.is_as_in_the_table:
+            return self.length
+        taps = sum(row.kernel[self.place] - 1 for row in GENERATOR)
+        return self.length + taps - 2 * sum(row.zeros[self.place] for row in GENERATOR if row.zeros)
+
+    @property
+    def factor(self) -> int:
+        """How many times each cell of the small grid is repeated: 6 for 54 and 48, 5 for 20, 4 for 68."""
+        fitting = (f for f in FACTORS if self.enlarged % f == 0 and self.enlarged // f >= LEAST_CELLS)
+        return next(fitting, 1 if self.closes else FACTORS[-1])
+
+    @property
+    def cells(self) -> int:
+        """Of the small grid: 9 and 8 for 51 and 25."""
+        return -(-self.enlarged // self.factor)
+
+    def taps(self, row: Row) -> int:
+        """Of a kernel."""
+        taps = row.kernel[self.place]
+        return taps if self.is_as_in_the_table else min(taps, self.length)
+
+    def generator(self) -> Iterator[_Along]:
+        """The convolutions of the generator, the first one on the enlarged grid."""
+        first = self._on_the_enlarged_grid(self.taps(GENERATOR[0]))
+        yield first
+        yield from self._convolutions(first.size, GENERATOR[1:])
+
+    def discriminator(self) -> Iterator[_Along]:
+        """The convolutions of the discriminator."""
+        return self._convolutions(self.length, DISCRIMINATOR)
+
+    def _on_the_enlarged_grid(self, taps: int) -> _Along:
+        """What is beyond the grid stands there as whole small cells, so more than is needed: the rest is cut off afterwards."""
+        before, after = (0, 0) if self.is_as_in_the_table else _halves(taps - 1)
+        around = -(-after // self.factor)
+        found = (self.cells + 2 * around) * self.factor - taps + 1
+        size = self.enlarged + before + after - taps + 1
+        begin = around * self.factor - before
+        return _Along(taps, (around, around), (begin, found - begin - size), size)
+
+    def _convolutions(self, size: int, rows: tuple[Row, ...]) -> Iterator[_Along]:
+        for row in rows:
+            taps = self.taps(row)
+            keeps = row.zeros is None or not self.is_as_in_the_table
+            around = _halves(taps - 1) if keeps or row.zeros is None else (row.zeros[self.place],) * 2
+            size = size + sum(around) - taps + 1
+            yield _Along(taps, around, (0, 0), size)
+
+
+def _halves(total: int) -> tuple[int, int]:
+    """As a convolution with padding "same" divides what it adds: (2, 3) of 5."""
+    return total // 2, total - total // 2
+
+
+def _convolved(filters: int, along: tuple[_Along, ...]) -> Convolved:
+    return Convolved(
+        kernel=tuple(axis.taps for axis in along),
+        filters=filters,
+        around=tuple(axis.around for axis in along),
+        cut=tuple(axis.cut for axis in along),
+        sizes=tuple(axis.size for axis in along),
+    )
+
+
+def _weights(channels: int, layers: tuple[Convolved, ...]) -> int:
+    inputs = (channels, *(layer.filters for layer in layers))
+    return sum(
+        (math.prod(layer.kernel) * before + 1) * layer.filters
+        for before, layer in zip(inputs, layers, strict=False)
+    )
+
+
+def _work(channels: int, layers: tuple[Convolved, ...]) -> int:
+    inputs = (channels, *(layer.filters for layer in layers))
+    return sum(
+        math.prod(layer.kernel) * before * layer.cells for before, layer in zip(inputs, layers, strict=False)
+    )
+
+
+def _norms(layers: tuple[Convolved, ...]) -> int:
+    """Scale, offset and two statistics of each channel."""
+    return 4 * sum(layer.filters for layer in layers)

@@ -1,0 +1,37 @@
+"""Showers on grids of a few cells, with their energies, deposits and angles. No framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.fields import (
+    ANGLE,
+    CELL_UNITS,
+    DEPOSIT,
+    ENERGY,
+    SHOWERS,
+    shower_fields,
+    values_of,
+)
+from gan_runtime.data.contract import ArraySet
+
+GRID = (5, 6, 4)
+
+
+def small_showers(rows: int, grid: tuple[int, int, int] = GRID, first_is_empty: bool = True) -> ArraySet:
+    """Random showers of 10 to 500 GeV that deposit 2 % of it, every second with an empty last layer; the first one may hold nothing."""
+    random = np.random.default_rng(5)
+    energies = random.uniform(10.0, 500.0, rows).astype(np.float32)
+    cells = random.exponential(1.0, (rows, *grid)) ** 3
+    cells[::2, :, :, -1] = 0.0
+    cells *= (0.02 * energies / cells.sum(axis=(1, 2, 3)))[:, None, None, None]
+    cells[0] *= not first_is_empty
+    fields = shower_fields((*grid, 1))
+    arrays = {
+        SHOWERS: values_of(cells)[..., None].astype(np.float16),
+        ENERGY: energies,
+        DEPOSIT: (CELL_UNITS * cells.sum(axis=(1, 2, 3))).astype(np.float32),
+        ANGLE: measured_angle(cells),
+    }
+    return ArraySet("showers", fields, arrays, "test")

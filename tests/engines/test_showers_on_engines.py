@@ -1,0 +1,100 @@
+"""3DGAN on both engines: what is measured on a shower, and one step, of the authors' networks and of two replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.fields import cells_of
+from gan_runtime.engines.tf import step as tf_step
+from gan_runtime.workloads import shower_3dgan, shower_heads
+from tests.engines.jax_process import JaxProcess
+from tests.engines.small_engines import MakeEngine, assert_close, assert_moves_alike
+from tests.engines.small_showers import small_showers
+from tests.engines.test_jax_parity import SameNoise
+from tests.engines.three_ways import PAIR, rates
+
+pytestmark = pytest.mark.usefixtures("cores")
+GRID = (6, 7, 5)
+
+
+@pytest.fixture(scope="module")
+def images() -> np.ndarray:
+    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single cell, one almost gone."""
+    values = small_showers(8, GRID).resident["showers"].astype(np.float32)
+    values[1] = 0.0
+    values[1, 2, 3, 4] = 5.0
+    values[3] *= 1e-30
+    return values
+
+
+def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """See `jax_parts`."""
+    given = tf.constant(images)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        cells = shower_heads.energies(given)
+        angles, deposits = shower_heads.measured_angle(cells), shower_heads.deposit(cells)
+        total = tf.reduce_sum(angles) + tf.reduce_sum(deposits)
+    return angles.numpy(), deposits.numpy(), tape.gradient(total, given).numpy()
+
+
+def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndarray) -> None:
+    angles, deposits, _ = slopes_of_heads(images)
+    cells = cells_of(images)
+    assert angles[[0, 3]].tolist() == [100.0, 100.0]
+    others = [1, 2, 4, 5, 6, 7]
+    assert angles[others] == pytest.approx(measured_angle(cells)[others], abs=1e-4)
+    assert angles[1] == pytest.approx(np.pi / 2)
+    assert deposits == pytest.approx(50.0 * cells.sum(axis=(1, 2, 3, 4)), rel=1e-5)
+
+
+def test_empty_showers_and_layers_give_no_nan_on_the_way_back_on_either_engine(
+    images: np.ndarray, jax: JaxProcess
+) -> None:
+    own, others = slopes_of_heads(images), jax("slopes_of_heads", images)
+    assert all(np.isfinite(values).all() for values in (*own, *others))
+    assert np.abs(own[2]).max() > 1.0
+    assert (own[2][0] == 0.0).all()
+    for mine, theirs in zip(own, others, strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-3)
+
+
+def options_of(rate: float, **more: Any) -> dict[str, Any]:
+    """Plain descent, so that weights move by the gradient itself; losses of a hundred and more want small rates."""
+    return {"seed": 3, "optimizer": "sgd", **rates(rate, *PAIR), "dropout": 0.0, **more}
+
+
+def test_both_engines_make_a_step_of_the_authors_networks(
+    make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
+) -> None:
+    """Of one shower. At this rate an update is lost in rounding, so that each phase is compared at the same weights."""
+    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    data = small_showers(2, (51, 51, 25), first_is_empty=False)
+    options = options_of(1e-12, size="full", batch_size_global=1)
+    engine = make(1, shower_3dgan.WORKLOAD, data=data, **options)
+    numbers, _ = jax("stepped", data, options, engine.state(), False)
+    own = engine.run(1).values
+    assert all(np.isfinite(values).all() for values in own.values())
+    assert_close(numbers, own, 1e-3)
+
+
+def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
+    make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
+) -> None:
+    """TensorFlow on one replica, JAX on two, with batch norm of both; one shower of the batch is empty."""
+    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    data, options = small_showers(8, (5, 6, 4)), options_of(1e-6, latent_size=8)
+    engine = make(1, shower_3dgan.WORKLOAD, data=data, **options)
+    begin = engine.state()
+    shared = {**options, "replicas": 2, "batch_norm": "synchronised"}
+    numbers, state = jax("stepped", data, shared, begin, True)
+    own = engine.run(1).values
+    assert all(np.isfinite(values).all() for values in own.values())
+    assert_close(numbers, own, 1e-4)
+    # A bias before batch norm moves by a difference of large sums: it is off by more than other weights, but by no share of a batch.
+    assert_moves_alike(begin, state, engine.state(), 0.1)
