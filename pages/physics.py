@@ -4,6 +4,7 @@ import streamlit as st
 
 from dashboard.frame import session
 from dashboard.physics import form as physics_form
+from dashboard.physics import showers as physics_showers
 from dashboard.physics import view as physics_view
 from dashboard.physics import words as physics_words
 
@@ -25,7 +26,7 @@ chosen = physics_view.choose(store, measured)
 with figures:
     physics_view.figures(store, chosen)
 physics_view.curves(store, chosen)
-physics_view.showers(store, chosen)
+physics_showers.side_by_side(store, chosen)
 physics_view.scores(store, chosen)
 physics_view.scaling(store, chosen)
 st.header("Measure again", anchor=False)

@@ -16,7 +16,7 @@ from gan_runtime.calorimeter.views import VIEWS, View, seen
 
 REAL = "Real showers"
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
-_FORMATS = {"profile": "d", "spectrum": "~s"}
+_FORMATS = {"profile": "d", "spectrum": ".3~r"}
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
 
 
@@ -59,7 +59,10 @@ def curve(
         scale=alt.Scale(type="log") if told.kind == "spectrum" else alt.Scale(zero=False, nice=False),
     )
     upwards = alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=told.kind != "curve")
-    axis = alt.Axis(format="~e" if log_y else "%" if told.kind == "shares" else ".3~r", tickCount=5)
+    if log_y:
+        axis = alt.Axis(format=".1~g", values=_decades(shown))
+    else:
+        axis = alt.Axis(format="%" if told.kind == "shares" else ".3~r", tickCount=5)
     color = alt.Color("series:N", title=None, legend=legend(), scale=scale_of(colors))
     base = alt.Chart(shown).encode(x=across, color=color)
     line = "linear" if told.kind == "curve" else "step"
@@ -88,6 +91,14 @@ def _least(rows: pd.DataFrame) -> float:
     """Where the band ends on a logarithmic axis."""
     positive = rows["value"][rows["value"] > 0]
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
+
+
+def _decades(rows: pd.DataFrame) -> list[float]:
+    """Powers of ten within the values, every second or third where there are many."""
+    if rows.empty:
+        return []
+    low, high = np.floor(np.log10(rows["low"].min())), np.ceil(np.log10(rows["high"].max()))
+    return [float(10.0**power) for power in np.arange(low, high + 1, 1 + (high - low) // 5)]
 
 
 def projections(cells_gev: NDArray[np.float32], title: str) -> list[alt.LayerChart]:
@@ -125,13 +136,14 @@ def projection(sums_gev: NDArray[np.float32], view: View, title: str, height: in
     )
     drawn = (
         alt.Chart(frame)
-        .mark_rect(strokeWidth=0)
+        .mark_rect(strokeWidth=0.7)  # of the same color: without it the ground shows between two cells
         .encode(
             x=x,
             x2="right:Q",
             y=y,
             y2="above:Q",
             color=alt.Color("gev:Q", scale=scale, legend=None),
+            stroke=alt.Stroke("gev:Q", scale=scale, legend=None),
             tooltip=[
                 alt.Tooltip("left:Q", title=names[view.across]),
                 alt.Tooltip("below:Q", title=names[view.upwards]),

@@ -17,7 +17,7 @@ MOST_POINTS = 1_500
 SMALLEST, LARGEST = 2.0, 9.0  # pixels of a point
 
 
-def shower(cells_gev: NDArray[np.float32], title: str, height: int = 360) -> go.Figure:
+def shower(cells_gev: NDArray[np.float32], title: str, height: int = 400) -> go.Figure:
     """A shower (X, Y, Z) in GeV: a point for each of its brightest cells, larger and brighter for more energy. The particle comes
     from the left."""
     import plotly.graph_objects as go  # 0.3 s, for those who look at a shower
@@ -57,7 +57,7 @@ def shower(cells_gev: NDArray[np.float32], title: str, height: int = 360) -> go.
         }
         for axis, size in sizes.items()
     }
-    look = {"eye": {"x": -0.9, "y": -1.7, "z": 0.7}}
+    look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
     ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
     return go.Figure(points).update_layout(
         title={"text": title, "font": {"size": 14}},

@@ -44,7 +44,7 @@ def scores(frame: pd.DataFrame, names: dict[str, str], epochs: dict[str, int]) -
     }
     first = next(iter(own.values()))
     columns["Real ones among themselves"] = [_words(score, first, "floor", "floor_error") for score in SCORES]
-    return pd.DataFrame({**columns, "What it is": [score.text for score in SCORES]})
+    return pd.DataFrame(columns)
 
 
 def _words(score: Score, rows: Measured, value: str, error: str) -> str:

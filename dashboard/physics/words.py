@@ -1,13 +1,10 @@
-"""What the Physics page says in words: bins, sides, a sentence about the scores."""
+"""What the Physics page says in words: bins, sides, what to do next."""
 
 from __future__ import annotations
 
 import math
 
-import pandas as pd
-
 from dashboard import words
-from gan_runtime.calorimeter.declared import Score
 from gan_runtime.calorimeter.published import CHALLENGE
 
 Bounds = tuple[float, float]
@@ -44,24 +41,18 @@ def energy(bounds: Bounds | None) -> str:
 
 def angle(bounds: Bounds | None) -> str:
     """Of a bin: "63°–78°"."""
-    return (
-        "All angles" if bounds is None else f"{math.degrees(bounds[0]):.0f}°–{math.degrees(bounds[1]):.0f}°"
-    )
+    return "All angles" if bounds is None else f"{degrees(bounds[0])}–{degrees(bounds[1])}"
+
+
+def degrees(angle_rad: float | None) -> str:
+    """Of an angle: "78°"."""
+    return "–" if angle_rad is None else f"{math.degrees(angle_rad):.0f}°"
 
 
 def shower(energy_gev: float, angle_rad: float | None) -> str:
     """What a shower was asked for."""
-    known = "" if angle_rad is None else f", measured angle {math.degrees(angle_rad):.0f}°"
+    known = "" if angle_rad is None else f", measured angle {degrees(angle_rad)}"
     return f"{energy_gev:.3g} GeV{known}"
-
-
-def finding(score: Score, row: pd.Series, name: str) -> str:
-    """One sentence about the first score of a run."""
-    own = score.words(row["value"], row["error"])
-    known = (
-        "" if math.isnan(row["floor"]) else f"; real showers among themselves: {score.words(row['floor'])}"
-    )
-    return f"{score.title} of {words.plain(name)} after epoch {row['epoch']}: **{own}**{known}."
 
 
 def kept(share: float) -> str:

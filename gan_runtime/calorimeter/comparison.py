@@ -152,9 +152,9 @@ HISTOGRAM_BINS, RANGE = 30, (0.5, 99.5)  # percentiles of the real numbers, with
 
 
 def _grids(real: Features, other: Features) -> dict[str, Array]:
-    """Name of each curve → its x: centers of cells, bins of energies, or bins of a number that hold both samples."""
+    """Name of each curve → its x: numbers of cells from 1, bins of energies, or bins of a number that hold both samples."""
     places: dict[str, Array] = {
-        f"along_{axis}": np.arange(profile.shape[1], dtype=np.float64) + 0.5
+        f"along_{axis}": np.arange(profile.shape[1], dtype=np.float64) + 1.0
         for axis, profile in real.profiles.items()
     }
     energies = scores.edges(real.energy_gev, 2 * scores.ENERGY_BINS)
@@ -184,7 +184,7 @@ def _curve(
             _means_in_bins(side.sampling_fraction, side.energy_gev, grids[name]) for side in (real, other)
         ]
     elif name == "spectrum":
-        grid = np.sqrt(SPECTRUM_EDGES[1:] * SPECTRUM_EDGES[:-1])
+        grid = 1e3 * np.sqrt(SPECTRUM_EDGES[1:] * SPECTRUM_EDGES[:-1])  # MeV
         sides = [_means(side.spectrum) for side in (real, other)]
     else:
         grid = grids[name]

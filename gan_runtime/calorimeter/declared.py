@@ -9,6 +9,9 @@ from typing import Literal
 Better = Literal["lower", "floor"]  # "floor": as near to that of real showers as possible
 
 
+_THIN = str.maketrans({",": "\u2009", "%": "\u2009%"})  # thin spaces
+
+
 @dataclass(frozen=True)
 class Score:
     """`name`: as stored. `format`: of Python, for value and error. `text`: what it is, in two sentences. `published`: whether the
@@ -23,8 +26,8 @@ class Score:
 
     def words(self, value: float, error: float = math.nan) -> str:
         """A value and, where one is known, its error: "2.10% ± 0.30%"; a dash where there is none."""
-        known = "" if math.isnan(error) else f" ± {error:{self.format}}"
-        return "–" if math.isnan(value) else f"{value:{self.format}}{known}".replace("%", " %")
+        known = "" if math.isnan(error) else f" ± {error:,{self.format}}"
+        return "–" if math.isnan(value) else f"{value:,{self.format}}{known}".translate(_THIN)
 
 
 SCORES = (
@@ -43,8 +46,8 @@ SCORES = (
     Score("separation", "Separation", ".3f", "Separation power of the histograms of these features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
     Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by these features. 0.5: it can only guess; 1: it never errs.", "floor"),
     Score("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells.", "floor"),
-    Score("ms_single", "Time of a shower (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True),
-    Score("ms_batch", "Time of a shower (ms), batch 100", ".3f", "Generation on the processor of this machine, batch 100.", published=True),
+    Score("ms_single", "Shower time (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True),
+    Score("ms_batch", "Shower time (ms), batch 100", ".3f", "Generation on the processor of this machine, batch 100.", published=True),
 )  # fmt: skip
 
 Kind = Literal["profile", "curve", "spectrum", "shares"]
@@ -68,7 +71,7 @@ CURVES = (
     CurveWords("along_y", "How wide is a shower along y?", "Cell along y", _ENERGY, "profile"),
     CurveWords("along_x", "How wide is a shower along x?", "Cell along x", _ENERGY, "profile"),
     CurveWords("sampling_fraction", "Which share of the energy is seen?", "Incident energy (GeV)", "Visible / incident energy", "curve"),
-    CurveWords("spectrum", "How much energy do cells have?", "Energy of a cell (GeV)", "Cells of a shower", "spectrum"),
+    CurveWords("spectrum", "How much energy do cells have?", "Energy of a cell (MeV)", "Cells of a shower", "spectrum"),
     CurveWords("hits", "How many cells are hit?", "Cells above 0.2 MeV", _SHOWERS, "shares"),
     CurveWords("visible", "How much energy is visible?", "Visible energy (GeV)", _SHOWERS, "shares"),
     CurveWords("response", "How much does the seen share vary?", "Visible / incident energy", _SHOWERS, "shares"),

@@ -59,7 +59,7 @@ def kpd(real: Array, other: Array, seed: int = 0) -> Value:
     where both samples are of one distribution. Median over draws, and half of what holds 68 % of them."""
     first, second = scaled(real, other)
     random, found = np.random.RandomState(seed), []
-    rows = min(KERNEL_ROWS, len(first), len(second))
+    rows = max(2, min(KERNEL_ROWS, len(first) // 2, len(second) // 2))  # else all draws were the same
     for _ in range(KERNEL_BATCHES):
         x, y = (sample[random.choice(len(sample), rows, replace=False)] for sample in (first, second))
         found.append(mmd(x, y))

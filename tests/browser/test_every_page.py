@@ -11,6 +11,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from tests.browser.dashboard_process import Dashboard, settled
 from tests.browser.test_compare_clicks import stored
+from tests.measured_showers import measured
 from tests.pages.hostile import TEXTS
 
 CHECKBOX_X = 22
@@ -45,10 +46,11 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         run = new_run(f"quick-{number:04d}", seconds=number)
         stored(run, float(number))
         journal.append(run.supervisor_journal, 1, journal.Renamed(name=text))
+    measured(RunDir(run.path), 2)
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     found = asked_of_others(page, dashboard.address)
     visited(page, lambda: page.goto(dashboard.address))
-    assert page.get_by_test_id("stSidebarNavLink").count() == 13
+    assert page.get_by_test_id("stSidebarNavLink").count() == 14
     for link in page.get_by_test_id("stSidebarNavLink").all():
         visited(page, link.click)
     visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
