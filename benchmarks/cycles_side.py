@@ -1,6 +1,6 @@
-"""One program of the cycle table, compiled for a TPU that is not there; prints its estimate as JSON.
+"""One program of the cycle tables, compiled for a TPU that is not there; prints its estimate as JSON.
 
-python -m benchmarks.cycles_side ours|keras TOPOLOGY BATCH PRECISION
+python -m benchmarks.cycles_side pictures|showers ours|keras TOPOLOGY BATCH PRECISION
 """
 
 from __future__ import annotations
@@ -9,32 +9,74 @@ import json
 import os
 import sys
 import time
+from typing import Any
 
 from gan_runtime.jobs.kinds import COMPILE_ONLY
+from gan_runtime.shower_fields import shower_fields
+from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
+from gan_runtime.studies.estimates import EVENTS
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
-from gan_runtime.tpu.report import StepEstimate
+from gan_runtime.tpu.plan import Plan, Reading
+from gan_runtime.tpu.report import Point, StepEstimate
+
+SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
+GRID = (51, 51, 25, 1)
 
 
-def estimate(side: str, topology: str, batch_size_global: int, precision: str) -> StepEstimate:
-    """The step of preset `paper` with this batch, by our engine or by the plain Keras peer."""
+def pictures(topology: str, batch: dict[str, Any]) -> Plan:
+    """The step of preset `paper`."""
+    return planning.make({**preset("paper").values, **batch}, topology, sweep=False)
+
+
+def showers(topology: str, batch: dict[str, Any]) -> Plan:
+    """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit into a core."""
+    devices = planning.TOPOLOGIES[topology].devices
+    spec = RunSpec.parse({**SHOWERS, **batch, "replicas": devices, **planning.THERE})
+    point = Point(topology, devices, spec.batch_size_global, spec.precision)
+    return Plan(spec, Reading(shower_fields(GRID), EVENTS, streamed=True), (point,))
+
+
+PLANS = {"pictures": pictures, "showers": showers}
+
+
+def estimate(
+    program: str, side: str, topology: str, batch_size_global: int, precision: str
+) -> dict[str, Any]:
+    """By our engine or by the plain Keras peer; with the seconds of an epoch."""
+    begin = time.monotonic()
+    batch = {"batch_size_global": batch_size_global, "precision": precision}
+    plan = PLANS[program](topology, batch)
+    compiled = _compiled(program, side, plan)
+    found = _read(compiled, plan, time.monotonic() - begin)
+    epoch_s = found.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
+    return {"estimate": report.to_json(found), "epoch_s": epoch_s}
+
+
+def _compiled(program: str, side: str, plan: Plan) -> Any:
+    point, steps = plan.point, plan.spec.steps_per_loop
+    if side == "ours":
+        from gan_runtime.tpu import compiling
+
+        return compiling.compile_call(plan.spec, plan.reading, point)
+    if program == "showers":
+        from benchmarks.keras_showers_on_jax import ShowerPeer
+
+        return ShowerPeer(point.precision, steps).compiled(point.topology, point.batch_size_global)
+    from benchmarks import keras_on_jax
+
+    assert steps == keras_on_jax.STEPS
+    return keras_on_jax.Peer(point.precision).compiled(point.topology, point.batch_size_global)
+
+
+def _read(compiled: Any, plan: Plan, seconds: float) -> StepEstimate:
     from gan_runtime.tpu import compiling
 
-    begin = time.monotonic()
-    values = {**preset("paper").values, "batch_size_global": batch_size_global, "precision": precision}
-    plan = planning.make(values, topology, sweep=False)
-    if side == "ours":
-        compiled = compiling.compile_call(plan.spec, plan.reading, plan.point)
-    else:
-        from benchmarks import keras_on_jax
-
-        assert plan.spec.steps_per_loop == keras_on_jax.STEPS
-        compiled = keras_on_jax.Peer(precision).compiled(topology, batch_size_global)
-    return compiling.read(compiled, plan.spec, plan.point, time.monotonic() - begin)
+    return compiling.read(compiled, plan.spec, plan.point, seconds)
 
 
 if __name__ == "__main__":
     os.environ.update(COMPILE_ONLY)
-    found = estimate(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
-    print(json.dumps(report.to_json(found)))
+    program, side, topology, batch, precision = sys.argv[1:]
+    print(json.dumps(estimate(program, side, topology, int(batch), precision)))

@@ -5,7 +5,7 @@ In bfloat16, but for the convolutions that are products of spectra, which are so
 The shapes are those of Table 1 at batch 256. Each figure is the least of so many calls, which others at work disturb
 least. Prints the table of docs/training.md, "What makes it fast".
 
-python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time]
+python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time] [--showers]
 """
 
 from __future__ import annotations
@@ -119,6 +119,70 @@ def by_spectra(what: str, batch: int, stride: int, size: int, channels: tuple[in
     )
 
 
+def volumes(
+    what: str, batch: int, sizes: tuple[int, ...], kernel: tuple[int, ...], dtype: tf.DType
+) -> Compared:
+    """A "valid" convolution of volumes with its gradients by volumes and kernel. `kernel`: taps, channels in and out."""
+    values, weights = numbers(batch, *sizes, kernel[-2], dtype=dtype), numbers(*kernel, dtype=dtype)
+
+    def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch([values, weights])
+            found = kernels.convolution(values, weights, (1, 1, 1), "valid")
+        return [found, *tape.gradient(found, [values, weights], output_gradients=found)]
+
+    return Compared(
+        f"{what}, {dtype.name}, three passes",
+        lambda: passes(tf_kernels.PlainKernels()),
+        lambda: passes(tf_kernels.CpuKernels()),
+    )
+
+
+def enlarged(
+    what: str,
+    batch: int,
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    factors: tuple[int, ...],
+    dtype: tf.DType,
+) -> Compared:
+    """A convolution of volumes whose cells are repeated `factors` times along the axes, with both gradients."""
+    values, weights = numbers(batch, *sizes, kernel[-2], dtype=dtype), numbers(*kernel, dtype=dtype)
+    upsampling = keras.layers.UpSampling3D(factors, dtype=dtype.name)
+
+    def plainly(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        return tf_kernels.PlainKernels().convolution(upsampling(values), weights, (1, 1, 1), "valid")
+
+    def ours(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        return tf_kernels.CpuKernels().enlarged_convolution(values, weights, factors)
+
+    def passes(function: Callable[..., tf.Tensor]) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch([values, weights])
+            found = function(values, weights)
+        return [found, *tape.gradient(found, [values, weights], output_gradients=found)]
+
+    return Compared(
+        f"{what}, enlarged by {factors}, {dtype.name}, three passes",
+        lambda: passes(plainly),
+        lambda: passes(ours),
+    )
+
+
+def of_showers(batch: int) -> list[Compared]:
+    """Layers of CERN's 3DGAN, cut down to 17 × 17 × 25 cells and 4 channels."""
+    halves, whole = tf.bfloat16, tf.float32
+    return [
+        volumes("D's first convolution, 1 to 4 channels", batch, (21, 22, 30), (5, 6, 6, 1, 4), halves),
+        volumes("D's second, 4 to 4 channels", batch, (17, 17, 27), (5, 6, 6, 4, 4), halves),
+        volumes("G's third, 4 to 4 channels", batch, (20, 20, 40), (4, 4, 6, 4, 4), halves),
+        *(
+            enlarged("G's first, 4 to 4 channels", batch, (4, 4, 8), (6, 6, 8, 4, 4), (5, 5, 6), dtype)
+            for dtype in (halves, whole)
+        ),
+    ]
+
+
 def batch_norm(batch: int) -> Compared:
     """Of 7 × 7 images with 128 channels, as Keras writes it and fused."""
     values, gamma, beta = numbers(batch, 7, 7, 128), tf.ones([128]), tf.zeros([128])
@@ -139,17 +203,22 @@ def main() -> None:
     parser.add_argument(
         "--cpu-time", action="store_true", help="of all threads together, for a machine that others use too"
     )
+    parser.add_argument("--showers", action="store_true", help="of the convolutions of CERN's 3DGAN instead")
     given = parser.parse_args()
     clock = time.process_time if given.cpu_time else time.perf_counter
-    compared = [
-        filter_gradient(given.batch, 1, 7, 128, 256),
-        filter_gradient(given.batch, 2, 14, 64, 128),
-        to_one_channel(given.batch),
-        batch_norm(given.batch),
-        by_spectra("transposed convolution", given.batch, 1, 7, (128, 256)),
-        by_spectra("transposed convolution", given.batch, 2, 14, (64, 128)),
-        by_spectra("convolution", given.batch, 2, 14, (64, 128)),
-    ]
+    compared = (
+        of_showers(given.batch)
+        if given.showers
+        else [
+            filter_gradient(given.batch, 1, 7, 128, 256),
+            filter_gradient(given.batch, 2, 14, 64, 128),
+            to_one_channel(given.batch),
+            batch_norm(given.batch),
+            by_spectra("transposed convolution", given.batch, 1, 7, (128, 256)),
+            by_spectra("transposed convolution", given.batch, 2, 14, (64, 128)),
+            by_spectra("convolution", given.batch, 2, 14, (64, 128)),
+        ]
+    )
     print(table(["What", "Before", "After"], [one.line(given.calls, clock) for one in compared]))
 
 

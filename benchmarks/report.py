@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import conditions, results
+from benchmarks import conditions, cycle_tables, results
 from benchmarks.figure_tables import figures, referee
 from benchmarks.markdown import NOT_MEASURED, number, of, only, table
 from benchmarks.matrix_side import FLOP, WHAT
@@ -75,7 +75,9 @@ def text(records: Sequence[Record]) -> str:
         "## Operations of a step\n",
         operations(records),
         "## Cycles of a step on a TPU\n",
-        cycles(records),
+        cycle_tables.cycles(records),
+        "## Epochs of 3DGAN on a TPU\n",
+        cycle_tables.epochs(records),
         "## Dashboard\n",
         dashboard(records),
         "## Pages on a large store\n",
@@ -172,56 +174,6 @@ def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
     assert rate is not None
     of_totals = number(share["of_totals"], "%") if "of_totals" in share else ""
     return [WHAT[name], f"{rate['value']:,.0f} {rate['unit']}", number(share["value"], "%"), of_totals]
-
-
-def cycles(records: Sequence[Record]) -> str:
-    """What the TPU's compiler reckons, and the dearest operations of both sides."""
-    facts = of(records, "cycles", "facts")
-    if not facts:
-        return f"{NOT_MEASURED.capitalize()}.\n"
-    versions = ", ".join(f"{name} {version}" for name, version in facts[0]["versions"].items())
-    return (
-        f"Every number here is {facts[0]['label']} ({facts[0]['topology']}, {versions}): the sum of `estimated_cycles` over one step with its "
-        "optimizers, by the clock of a core. Exchanges between cores and the device's random generator carry no estimate. Plain Keras "
-        "is benchmarks/keras_on_jax.py; the limit is the arithmetic of the step at the documented peak rate.\n\n"
-        + table(
-            [
-                "Program",
-                "Batch",
-                "Precision",
-                "Cycles",
-                "Step",
-                "Arithmetic limit",
-                "Share of it",
-                "Exchanged",
-            ],
-            [_cycle_line(record) for record in of(records, "cycles", "cycles")],
-        )
-        + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
-        + table(
-            ["Program", "Cycles", "Layer, or name where it has none"],
-            [
-                [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
-                for one in of(records, "cycles", "operation")
-            ],
-        )
-    )
-
-
-_SIDES = {"ours": "ours", "keras": "plain Keras on JAX"}
-
-
-def _cycle_line(record: Record) -> list[str]:
-    return [
-        _SIDES[record["side"]],
-        str(record["batch"]),
-        record["precision"],
-        f"{record['cycles']:,.0f}",
-        f"{record['step_ms']:.3f} ms",
-        f"{record['floor_ms']:.3f} ms",
-        number(record["share_of_peak"], "%"),
-        f"{record['exchange_mb']:.1f} MB in {record['exchanges']:.1f}",
-    ]
 
 
 def dashboard(records: Sequence[Record]) -> str:

@@ -7,6 +7,8 @@ figure         a number with its spread, by `name`; targets.py says what it must
 rate           images per second of one side, with its spread
 cell           one measurement of a table (growth)
 cycles         what the TPU's compiler reckons for one program
+epoch          what it reckons for an epoch of CERN's 3DGAN on one machine
+epoch_operation  one of the dearest operations of our step of it
 operation      one of the dearest operations of such a program
 facts          numbers that belong to no comparison (dashboard, operations per image)
 not_measured   a figure that is missing here, and the `reason`

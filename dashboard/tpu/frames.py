@@ -8,6 +8,7 @@ import pandas as pd
 
 from dashboard import option_words, words
 from gan_runtime.studies import references
+from gan_runtime.studies.estimates import Estimated
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
@@ -63,6 +64,22 @@ def dearest(one: StepEstimate) -> pd.DataFrame:
         for operation in one.dearest
     ]
     return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
+
+
+def how_good(found: Sequence[Estimated]) -> pd.DataFrame:
+    """Estimated epochs beside measured ones, in the words of the page. What nobody has measured is empty."""
+    rows = [
+        (
+            one.program,
+            one.machine,
+            words.count(one.estimated_s),
+            "" if one.measured is None else words.count(one.measured.seconds),
+            "" if one.error is None else f"{100 * one.error:+.1f} %",
+        )
+        for one in found
+    ]
+    columns = ["Program", "Machine", "Estimated (s/epoch)", "Measured by its authors (s/epoch)", "Error"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:

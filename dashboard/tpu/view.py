@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import actions, widgets, words
@@ -14,7 +13,7 @@ from dashboard.tpu import words as tpu_words
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.studies import references
+from gan_runtime.studies import estimates, references
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Progress
@@ -202,35 +201,12 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
 def how_good(store: Store, plan: Plan) -> None:
     """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
     st.header("How good such estimates are")
-    st.markdown(
-        f"**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate was checked once "
-        f"against published measurements of another program: {references.ESTIMATED_STEP}. {references.ESTIMATED_WITH} For a small step "
-        "the host's overhead and the exchange come on top, as the slider assumes."
-    )
-    rows = [
-        (
-            "3DGAN, not of this project",
-            one.machine,
-            words.count(one.estimated_s),
-            words.count(one.measured.seconds),
-            f"{100 * one.error:+.1f} %",
-        )
-        for one in references.ESTIMATED_AND_MEASURED
-    ]
-    st.dataframe(
-        pd.DataFrame(
-            rows,
-            columns=[
-                "Program",
-                "Machine",
-                "Estimated (s/epoch)",
-                "Measured by its authors (s/epoch)",
-                "Error",
-            ],
-        ),
-        hide_index=True,
-        key="tpu.how_good",
-    )
+    st.markdown(tpu_words.HOW_GOOD)
+    found = tpu_frames.how_good(estimates.stored())
+    if found.empty:
+        st.caption(f"Nothing is stored of that comparison: `{estimates.COMMAND}` makes it.")
+    else:
+        st.dataframe(found, hide_index=True, key="tpu.how_good")
     real = tpu_frames.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
         st.caption("No finished run on a real TPU is stored here; when there is one, its speed stands here.")

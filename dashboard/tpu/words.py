@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard import option_words, words
+from gan_runtime.studies import estimates
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import Point, StepEstimate
 
@@ -10,6 +11,13 @@ FIELDS = {"peak_flops": "peak rate", "memory": "memory", "clock_hz": "clock", "l
 WHAT_IS_COMPILED = (
     "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's own compiler; TensorFlow's step is "
     "another program and is not compiled here. Every number is the compiler's estimate, not a measurement."
+)
+HOW_GOOD = (
+    "**Not checked with a program of this project:** its steps have not run on a TPU. The compiler's estimate is checked against what the "
+    f"authors of another program measured. {estimates.WHAT} Written in plain Keras on JAX, with the layers of their program, it is "
+    f"compiled for the machines on which they trained (`{estimates.COMMAND}`); the error is that of the estimate. This project's own step "
+    "of the same networks, made for the TPU, has no measurement to stand beside. For a small step the host's overhead and the exchange "
+    "come on top, as the slider assumes."
 )
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,13 +69,16 @@ def among_zeros(values: Any, kernel: Any, strides: Sizes, padding: Padding) -> t
     return ops.pad(values, [(0, 0), *padding, (0, 0)]), kernel, strides, "valid"
 
 
-def enlarged_convolution(values: Any, kernel: Any, factors: Sizes) -> Any:
+def enlarged_convolution(
+    values: Any, kernel: Any, factors: Sizes, settled: Callable[[Any], Any] = lambda matrix: matrix
+) -> Any:
     """See `step_context.Kernels`. One product of matrices: the cells that a window touches by the kernels of all phases.
 
+    `settled`: what a compiler needs so that it computes these kernels, and their gradient, before it goes on with them.
     (2, 9, 9, 8, 8) and (6, 6, 8, 8, 8) by 6 × 6 × 6 → (2, 49, 49, 41, 8), from (2, 9, 9, 7, 96) and (96, 1728).
     """
     axes = tuple(Axis(*along) for along in zip(values.shape[1:-1], factors, kernel.shape[:-2], strict=True))
-    phases = ops.tensordot(_touched(values, axes), _summed(kernel, axes), axes=1)
+    phases = ops.tensordot(_touched(values, axes), settled(_summed(kernel, axes)), axes=1)
     outcome = _interleaved(phases, axes, kernel.shape[-1])
     return outcome[:, *(slice(axis.outcome) for axis in axes)]
 

@@ -61,35 +61,3 @@ KIT_SECONDS = {
     "TPU v3-8": {8: 2383.0, 16: 1438.0},
     "TPU v4-8": {8: 2130.0, 16: 1369.0, 32: 1092.0, 64: 1077.0},
 }
-
-
-@dataclass(frozen=True)
-class Estimated:
-    """Seconds per epoch from the compiler's cycles, beside what `measured` says of the same machine."""
-
-    machine: str
-    estimated_s: float
-    measured: Measured
-
-    @property
-    def error(self) -> float:
-        """Of the estimate, as a share of what was measured."""
-        return self.estimated_s / self.measured.seconds - 1.0
-
-
-def _cern(system: str) -> Measured:
-    return next(one for one in CERN_EPOCHS if (one.system, one.devices) == (system, 8))
-
-
-ESTIMATED_STEP = (
-    "CERN's 3DGAN at full size (51 × 51 × 25 cells, four updates a step with RMSprop, batch 128 a core on 8 cores, 122 steps an "
-    "epoch), written in Keras on JAX and compiled for the machines on which its authors trained it"
-)
-ESTIMATED_WITH = (
-    "That was on 2026-11-21 with jax 0.10.2 and libtpu 0.0.42.1, with a program written for this comparison that is no part of the "
-    "project, and was not repeated since."
-)
-ESTIMATED_AND_MEASURED = (
-    Estimated("TPU v3-8", 413.4, _cern("TPU v3 cores")),
-    Estimated("TPU v2-8", 1079.1, _cern("TPU v2 cores")),
-)

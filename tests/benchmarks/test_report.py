@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import report, results
+from benchmarks import cycle_tables, report, results
 from benchmarks.figure_tables import figures, referee
 from benchmarks.results import Record
 from benchmarks.targets import TARGETS
@@ -207,10 +207,32 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
         "name": "fusion.1",
         "cycles": 91_987.0,
     }
-    text = report.cycles([facts, row, dear])
+    text = cycle_tables.cycles([facts, row, dear])
     assert "Every number here is an estimate (v3:2x2, libtpu 0.0.42.1)" in text
     assert line_of(text, "ours") == (
         "| ours | 512 | mixed_bfloat16 | 1,278,400 | 1.360 ms | 0.347 ms | 25.5 % | 10.1 MB in 1.1 |"
     )
     assert line_of(text, "plain Keras on JAX") == "| plain Keras on JAX | 91,987 | fusion.1 |"
-    assert report.cycles([]) == "Not measured.\n"
+    assert cycle_tables.cycles([]) == "Not measured.\n"
+
+
+def test_epochs_stand_beside_what_the_authors_measured_of_their_own_program() -> None:
+    numbers: Record = {
+        "row": "cycles",
+        "kind": "epoch",
+        "step_ms": 3400.0,
+        "share_of_peak": 0.05,
+        "share_of_memory": 0.4,
+        "exchanges": 4.0,
+        "exchange_mb": 11.6,
+    }
+    plain = numbers | {"side": "keras", "topology": "v3:2x2", "epoch_s": 420.463}
+    ours = numbers | {"side": "ours", "topology": "v3:2x2", "epoch_s": 90.0}
+    text = cycle_tables.epochs([plain, ours])
+    assert line_of(text, "3DGAN in plain Keras on JAX") == (
+        "| 3DGAN in plain Keras on JAX | TPU v3-8 | **420.5 s** | 416.3 s | +1.0 % | 3,400 ms | 5.0 % | 40.0 % | 11.6 MB in 4.0 |"
+    )
+    assert line_of(text, "3DGAN of this project").startswith(
+        "| 3DGAN of this project | TPU v3-8 | **90.0 s** |  |  |"
+    )
+    assert cycle_tables.epochs([]) == "Not measured.\n"

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.engines.enlarged import among_zeros
+from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
 from gan_runtime.engines.jax.tpu_volumes import flat, is_few, volume_convolution
 from gan_runtime.workloads.step_context import Padding
@@ -40,6 +40,11 @@ class TpuKernels(JaxKernels):
         if is_few(kernel, strides):
             return volume_convolution(values, kernel, padding)
         return _convolution(*among_zeros(values, kernel, strides, padding))
+
+    def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
+        """See `step_context.Kernels`. Left alone, the compiler mixes the product that is the kernels' gradient with the sums over
+        taps that follow it, and fills its units badly."""
+        return enlarged_convolution(values, kernel, factors, settled=jax.lax.optimization_barrier)
 
     def add_bias(self, values: jax.Array, bias: jax.Array) -> jax.Array:
         """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""

@@ -1,0 +1,96 @@
+"""The tables of docs/benchmarks.md about what the TPU's compiler reckons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.markdown import NOT_MEASURED, number, of, table
+from benchmarks.results import Record
+from gan_runtime.studies import estimates
+
+
+def cycles(records: Sequence[Record]) -> str:
+    """What the TPU's compiler reckons, and the dearest operations of both sides."""
+    facts = of(records, "cycles", "facts")
+    if not facts:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    versions = ", ".join(f"{name} {version}" for name, version in facts[0]["versions"].items())
+    return (
+        f"Every number here is {facts[0]['label']} ({facts[0]['topology']}, {versions}): the sum of `estimated_cycles` over one step with its "
+        "optimizers, by the clock of a core. Exchanges between cores and the device's random generator carry no estimate. Plain Keras "
+        "is benchmarks/keras_on_jax.py; the limit is the arithmetic of the step at the documented peak rate.\n\n"
+        + table(
+            [
+                "Program",
+                "Batch",
+                "Precision",
+                "Cycles",
+                "Step",
+                "Arithmetic limit",
+                "Share of it",
+                "Exchanged",
+            ],
+            [_cycle_line(record) for record in of(records, "cycles", "cycles")],
+        )
+        + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
+        + table(
+            ["Program", "Cycles", "Layer, or name where it has none"],
+            [
+                [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
+                for one in of(records, "cycles", "operation")
+            ],
+        )
+    )
+
+
+_SIDES = {"ours": "ours", "keras": "plain Keras on JAX"}
+
+
+def _cycle_line(record: Record) -> list[str]:
+    return [
+        _SIDES[record["side"]],
+        str(record["batch"]),
+        record["precision"],
+        f"{record['cycles']:,.0f}",
+        f"{record['step_ms']:.3f} ms",
+        f"{record['floor_ms']:.3f} ms",
+        number(record["share_of_peak"], "%"),
+        f"{record['exchange_mb']:.1f} MB in {record['exchanges']:.1f}",
+    ]
+
+
+def epochs(records: Sequence[Record]) -> str:
+    """Epochs of CERN's 3DGAN at full size, beside what its authors measured."""
+    found = of(records, "cycles", estimates.KIND)
+    if not found:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    lines = [_epoch_line(record, one) for record, one in zip(found, estimates.estimated(found), strict=True)]
+    columns = ["Program", "Machine", "Epoch, estimated", "Its authors measured", "Error", "Step", "Units at work", "Memory", "Exchanged"]  # fmt: skip
+    return (
+        f"{estimates.WHAT} Estimated from the compiler's cycles, exchanges and 1 ms a host call added. Its authors trained their own "
+        "program, of plain layers: only the first rows can be held against it. Plain Keras is benchmarks/keras_showers_on_jax.py. "
+        '"Units at work" counts the zeros with which kernels are filled up (decision 36) as arithmetic.\n\n'
+        + table(columns, lines)
+        + "\nThe dearest operations of our step on a v3 core:\n\n"
+        + table(
+            ["Cycles", "Layer, or name where it has none"],
+            [
+                [f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
+                for one in of(records, "cycles", "epoch_operation")
+            ],
+        )
+    )
+
+
+def _epoch_line(record: Record, one: estimates.Estimated) -> list[str]:
+    return [
+        one.program,
+        one.machine,
+        f"**{one.estimated_s:,.1f} s**",
+        "" if one.measured is None else f"{one.measured.seconds:,.1f} s",
+        "" if one.error is None else f"{100 * one.error:+.1f} %",
+        f"{record['step_ms']:,.0f} ms",
+        number(record["share_of_peak"], "%"),
+        number(record["share_of_memory"], "%"),
+        f"{record['exchange_mb']:.1f} MB in {record['exchanges']:.1f}",
+    ]

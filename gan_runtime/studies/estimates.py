@@ -1,0 +1,71 @@
+"""What the compiler's cycles say of CERN's 3DGAN at full size, beside what its authors measured.
+
+Read from the newest results of `make bench ONLY=cycles` (benchmarks/rows/cycles.py); nothing of it is typed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gan_runtime.home import REPOSITORY
+from gan_runtime.studies.references import CERN_EPOCHS, Measured
+
+RESULTS = REPOSITORY / "benchmarks" / "results" / "latest.jsonl"
+ROW, KIND = "cycles", "epoch"
+COMMAND = "make bench ONLY=cycles"
+EVENTS, BATCH_PER_CORE, CORES = 124_987, 128, 8  # of an epoch of the authors, and how they trained
+WHAT = (
+    "CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop, mixed bfloat16, batch 128 a core on 8 cores, "
+    "122 steps an epoch of 124,987 showers."
+)
+PLAIN, OWN = "keras", "ours"
+PROGRAMS = {PLAIN: "3DGAN in plain Keras on JAX", OWN: "3DGAN of this project"}
+# By topology: the machine, and what its authors call its devices.
+MACHINES = {"v2:2x2": ("TPU v2-8", "TPU v2 cores"), "v3:2x2": ("TPU v3-8", "TPU v3 cores")}
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """Seconds per epoch from the compiler's cycles. `measured`: what the authors say of a program of plain layers; None for another."""
+
+    program: str
+    machine: str
+    estimated_s: float
+    measured: Measured | None
+
+    @property
+    def error(self) -> float | None:
+        """Of the estimate, as a share of what was measured."""
+        return None if self.measured is None else self.estimated_s / self.measured.seconds - 1.0
+
+
+def stored(results: Path = RESULTS) -> tuple[Estimated, ...]:
+    """Those of the newest results, in their order; none where nothing was measured."""
+    try:
+        lines = results.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ()
+    return estimated(
+        record for record in map(json.loads, lines) if (record.get("row"), record.get("kind")) == (ROW, KIND)
+    )
+
+
+def estimated(records: Iterable[Mapping[str, Any]]) -> tuple[Estimated, ...]:
+    """Of records of this kind: `side`, `topology`, `epoch_s`."""
+    return tuple(
+        Estimated(
+            PROGRAMS[record["side"]],
+            MACHINES[record["topology"]][0],
+            record["epoch_s"],
+            _measured(MACHINES[record["topology"]][1]) if record["side"] == PLAIN else None,
+        )
+        for record in records
+    )
+
+
+def _measured(system: str) -> Measured:
+    return next(one for one in CERN_EPOCHS if (one.system, one.devices) == (system, CORES))

@@ -1,0 +1,40 @@
+"""Estimated epochs are read from stored results and stand beside what was measured of the same machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.studies import estimates
+
+
+def record(side: str, topology: str, epoch_s: float) -> dict[str, Any]:
+    return {"row": "cycles", "kind": "epoch", "side": side, "topology": topology, "epoch_s": epoch_s}
+
+
+def test_only_the_authors_own_program_has_an_error(tmp_path: Path) -> None:
+    results = tmp_path / "latest.jsonl"
+    records = [
+        {"row": "cycles", "kind": "facts"},
+        record("keras", "v2:2x2", 1164.79),
+        record("ours", "v3:2x2", 100.0),
+    ]
+    results.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    plain, ours = estimates.stored(results)
+    assert (plain.program, plain.machine) == ("3DGAN in plain Keras on JAX", "TPU v2-8")
+    assert plain.measured is not None
+    assert plain.measured.seconds == 1058.9
+    assert plain.error == pytest.approx(0.1)
+    assert (ours.program, ours.machine, ours.measured, ours.error) == (
+        "3DGAN of this project",
+        "TPU v3-8",
+        None,
+        None,
+    )
+
+
+def test_without_results_there_are_none(tmp_path: Path) -> None:
+    assert estimates.stored(tmp_path / "latest.jsonl") == ()
