@@ -18,6 +18,7 @@ from gan_runtime.spec.presets import preset
 from gan_runtime.studies.estimates import EVENTS
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
+from gan_runtime.tpu.chips import TOPOLOGIES
 from gan_runtime.tpu.plan import Plan, Reading
 from gan_runtime.tpu.report import Point, StepEstimate
 
@@ -32,7 +33,7 @@ def pictures(topology: str, batch: dict[str, Any]) -> Plan:
 
 def showers(topology: str, batch: dict[str, Any]) -> Plan:
     """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit into a core."""
-    devices = planning.TOPOLOGIES[topology].devices
+    devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**SHOWERS, **batch, "replicas": devices, **planning.THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     return Plan(spec, Reading(shower_fields(GRID), EVENTS, streamed=True), (point,))

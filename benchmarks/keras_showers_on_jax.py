@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
-from gan_runtime.workloads.shower_heads import deposit, energies, measured_angle
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from keras import layers
 
 from benchmarks.keras_on_jax import HardwareDropout
 from gan_runtime.workloads.losses import bce, mean_absolute_error, mean_percentage_error
+from gan_runtime.workloads.shower_heads import deposit, energies, measured_angle
 
 GRID = (51, 51, 25)
 LATENT = 256

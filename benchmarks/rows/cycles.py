@@ -49,7 +49,9 @@ def _epochs(report: Report) -> None:
     programs = [(side, topology) for side in estimates.PROGRAMS for topology in estimates.MACHINES]
     batch = estimates.BATCH_PER_CORE * estimates.CORES
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        answers = list(pool.map(lambda program: _asked("showers", *program, batch, PRECISION), programs))
+        answers = list(
+            pool.map(lambda program: _asked("showers", program[0], program[1], batch, PRECISION), programs)
+        )
     found = {
         program: reports.from_json(answer["estimate"])
         for program, answer in zip(programs, answers, strict=True)

@@ -89,25 +89,17 @@ def _discriminator(
 def _convolved(
     values: Tensor, layer: Convolved, periodic: tuple[int, ...], number: int, **convolution: Any
 ) -> Tensor:
-    """With what the plan puts around the values. What keeps their sizes with zeros is Keras' "same"."""
-    same = tuple(((taps - 1) // 2, taps // 2) for taps in layer.kernel)
-    is_same = layer.around == same and not periodic
-    if not is_same:
+    """With what the plan puts around the values: zeros are the convolution's own; cells of a closed axis are laid there before."""
+    if periodic:
         values = _around(values, layer.around, periodic, f"pad_{number}")
-    padding = "same" if is_same else "valid"
-    return Convolution3D(layer.filters, layer.kernel, padding=padding, name=f"conv_{number}", **convolution)(
+    zeros = () if periodic else layer.around
+    return Convolution3D(layer.filters, layer.kernel, zeros=zeros, name=f"conv_{number}", **convolution)(
         values
     )
 
 
 def _around(values: Tensor, around: Around, periodic: tuple[int, ...], name: str) -> Tensor:
-    if not any(map(any, around)):
-        return values
-    return (
-        Surrounded(around, periodic, name=name)(values)
-        if periodic
-        else layers.ZeroPadding3D(around, name=name)(values)
-    )
+    return Surrounded(around, periodic, name=name)(values) if any(map(any, around)) else values
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
