@@ -1,6 +1,6 @@
 """Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for the README.
 
-make screenshots            trains two short runs, one on pictures with labels, and one that is photographed while it trains;
+make screenshots            trains two short runs, one on pictures with labels, one on simulated showers, and one that is photographed while it trains;
                             loads the example runs
 docs/screenshots/<page>-<light|dark>[-narrow].png
 """
@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
 from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.hosts import probe
+from gan_runtime.hosts import Host, probe
+from gan_runtime.jobs.physics_wanted import Wanted
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
@@ -36,6 +37,7 @@ OWN_PICTURES = {
     "dcgan.base_channels": 32,
 }
 TAKING_IN_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
+SHOWERS = {"dataset": "showers", "epochs": 12, "weight_snapshots": "yes"}
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 
 
@@ -55,9 +57,11 @@ def main() -> None:
         second = queued(learning_rate_generator=1e-3, replicas=2, epochs=10)
         prepare_pictures(home, Path(folder))
         labelled = queued(**OWN_PICTURES)
+        simulated = showers(home, host)
         dashboard = Dashboard(home.path, Path(folder) / "dashboard.log")
         try:
             finished(browser, dashboard, labelled)
+            measured(browser, dashboard, home, simulated)
             third = queued()
             page = open_page(browser, f"{dashboard.address}/live?run={third}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(timeout=120_000)
@@ -67,6 +71,9 @@ def main() -> None:
                 photograph(browser, dashboard, "live", f"live?run={third}", (theme,))
             photograph(browser, dashboard, "finished", f"live?run={first}", ("light", "dark"))
             photograph(browser, dashboard, "pictures", f"live?run={labelled}", ("light", "dark"))
+            photograph(
+                browser, dashboard, "physics", f"physics?runs={simulated}", ("light", "dark"), height=TALL
+            )
             photograph(browser, dashboard, "data", "data", ("light", "dark"))
             photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
             photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
@@ -84,6 +91,29 @@ def prepare_pictures(home: Home, folder: Path) -> None:
     bundle.write_bytes(zipped(200))
     options = {"pixels": 32, "color": "rgb"}
     commands.prepare_data(home, "pictures", "shapes", bundle, options, asker=ASKER)
+
+
+def showers(home: Home, host: Host) -> str:
+    """Asks for simulated showers, and for a run that learns from them; it waits for its data."""
+    commands.prepare_data(
+        home,
+        "showers",
+        "showers",
+        None,
+        {"events": 1_000, "grid": "tiny", "held_out_percent": 30},
+        asker=ASKER,
+    )
+    spec = RunSpec.parse({**PRESETS["showers"].values, **SHOWERS})
+    return commands.submit(home, spec, host, "showers", asker=ASKER).run_id
+
+
+def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
+    """Waits for the end of a run, has its showers measured after each epoch, and waits for that."""
+    finished(browser, dashboard, run_id)
+    commands.measure_physics(home, Wanted(run_id, "every", showers=300), asker=ASKER)
+    page = open_page(browser, f"{dashboard.address}/physics?runs={run_id}")
+    expect(page.get_by_text("What others reach")).to_be_visible(timeout=TRAINING_SECONDS)
+    page.close()
 
 
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
