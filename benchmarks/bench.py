@@ -69,7 +69,7 @@ ROWS = {
     "overhead": Row(overhead.measure, rounds=3, steps=20, minutes=9),  # rounds: epochs
     "input": Row(input.measure, rounds=1, steps=10, minutes=1),
     "streaming": Row(streaming.measure, rounds=24, steps=10, minutes=4, batch=64, images=20_480),
-    "preprocessing": Row(preprocessing.measure, rounds=12, steps=4, minutes=2, batch=64, images=1_024),
+    "preprocessing": Row(preprocessing.measure, rounds=12, steps=4, minutes=6, batch=64, images=1_024),
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
     "dashboard": Row(dashboard.measure, rounds=1, steps=1, minutes=1),

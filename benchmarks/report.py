@@ -44,7 +44,7 @@ a test compares weights and outputs). "Streaming" is a run of these networks who
 which at first lie on the disk alone, against one whose rows are in memory.
 
 "Preprocessing" reads showers of 51 × 51 × 25 cells, batch 64: a file that is converted anew in each epoch against rows that were
-converted once, both out of the system's cache, nothing trained (benchmarks/rows/preprocessing.py).
+converted once, both out of the system's cache; then it trains the small networks on either (benchmarks/rows/preprocessing.py).
 """
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as

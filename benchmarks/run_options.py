@@ -6,16 +6,30 @@ import argparse
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from benchmarks import picture_set
+from benchmarks import picture_set, shower_set
 from benchmarks.step_timer import arguments
 from benchmarks.trial import MNIST_IMAGES, random_mnist
 from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 
 MNIST, PICTURES, STREAMED = "mnist", "pictures", "streamed"
+SHOWERS, SHOWERS_ANEW = "showers", "showers_anew"
 _OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
-# Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or streamed.
-OPTIONS = {MNIST: {"dataset": "mnist"}, PICTURES: _OF_PICTURES, STREAMED: _OF_PICTURES}
+_OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
+# Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or streamed; showers, which are
+# streamed as they were converted once, or converted anew whenever they are read.
+OPTIONS = {
+    MNIST: {"dataset": "mnist"},
+    PICTURES: _OF_PICTURES,
+    STREAMED: _OF_PICTURES,
+    SHOWERS: _OF_SHOWERS,
+    SHOWERS_ANEW: _OF_SHOWERS,
+}
+READING = {
+    STREAMED: picture_set.streaming,
+    SHOWERS: shower_set.converted_once,
+    SHOWERS_ANEW: shower_set.converted_anew,
+}
 
 
 def trainer_arguments(description: str) -> argparse.ArgumentParser:
@@ -49,10 +63,13 @@ def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
         with random_mnist(images):
             yield
     else:
-        picture_set.write(home, images)
+        if data in (SHOWERS, SHOWERS_ANEW):
+            shower_set.write(home, images, "tiny")
+        else:
+            picture_set.write(home, images)
         yield
 
 
 def reading(data: str) -> AbstractContextManager[None]:
     """Around what reads the data set in a process that trains."""
-    return picture_set.streaming() if data == STREAMED else nullcontext()
+    return READING.get(data, nullcontext)()

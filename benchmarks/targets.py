@@ -91,6 +91,14 @@ TARGETS = (
     ),
     Target(
         "preprocessing",
+        "input_share",
+        "waiting for showers that are converted once, in the profile of a step",
+        "at_most",
+        0.01,
+        "%",
+    ),
+    Target(
+        "preprocessing",
         "simulated_per_s",
         "showers of 100 GeV simulated in a second, one core",
         "at_least",

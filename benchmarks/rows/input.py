@@ -16,11 +16,15 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def add_share(report: Report, effort: Effort, data: str) -> None:
-    """One profile of `effort.steps` steps; the other shares are kept beside it."""
+    """The share of input as a figure; the other shares are kept beside it."""
+    shares = share_of(effort, data)
+    report.add("figure", name=FIGURE, value=shares.get("input", 0.0), count=1, shares=shares)
+
+
+def share_of(effort: Effort, data: str) -> dict[str, float]:
+    """Category → share of one profile of `effort.steps` steps. Raises NotMeasuredError when it is empty."""
     options = ["--data", data, "--batch", str(effort.batch), "--images", str(effort.images)]
     answer = answer_of(["-m", "benchmarks.engine_side", *options, "--profile", str(effort.steps)])
     if not answer["shares"]:
         raise NotMeasuredError("the profile of the steps is empty")
-    report.add(
-        "figure", name=FIGURE, value=answer["shares"].get("input", 0.0), count=1, shares=answer["shares"]
-    )
+    return dict(answer["shares"])

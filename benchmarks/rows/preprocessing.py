@@ -1,36 +1,35 @@
-"""Showers that are converted anew in each epoch, as in the talk, against showers that are converted once.
+"""Showers that are converted anew in each epoch, as in the talk, against showers that are converted once (shower_set.py).
 
-`each epoch` reads a file of the authors' kind in its order and does to each batch what they do to each file: threshold, cut, angle,
-power. `converted once` reads rows of the prepared set, memory-mapped and in a random order, as a streamed run does. Both give
-the same values, float32, on the full grid; both read from the system's cache and not from the disk, so it is the work that is compared.
-The file is not packed; that would cost `each epoch` more. Besides, how many showers are simulated in a second, on one core.
+First only reading: batches of the full grid as values, float32, both sides out of the system's cache and not from the disk, so it is the
+work that is compared. The file is not packed; that would cost more to read. Then training, of the small networks on the small grid: turn by
+turn, and how long a step waits for its showers in a profile. Rows are read ahead, so where a step takes longer than its rows nothing waits, and what
+converting costs is the cores that it takes from the step. Last, how many showers are simulated in a second, on one core.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-import h5py
 import numpy as np
 
+from benchmarks import shower_set
 from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
-from benchmarks.turns import Turn, alternate
+from benchmarks.rows.input import share_of
+from benchmarks.run_options import SHOWERS, SHOWERS_ANEW
+from benchmarks.trial import trial_home
+from benchmarks.turns import Turn, alternate, child_sides
 from gan_runtime.calorimeter.simulation import simulate
-from gan_runtime.data import hdf5_files, prepared, preparing, shower_files
+from gan_runtime.data import loading
 from gan_runtime.data.contract import Array, DataSet
-from gan_runtime.data.preparing import Asked
-from gan_runtime.data.shower_options import ShowerFileOptions
 from gan_runtime.engines.values import host_values
-from gan_runtime.home import Home
-from gan_runtime.shower_fields import CELL_UNITS
 
-FIGURE, SIMULATED = "converted_over_each_epoch", "simulated_per_s"
+FIGURE, SIMULATED, WAITING = "converted_over_each_epoch", "simulated_per_s", "input_share"
+ANEW, ONCE = "converted in each epoch", "converted once"
+DATA = {ANEW: SHOWERS_ANEW, ONCE: SHOWERS}
+PRECISION = "mixed_bfloat16"
 WARM_UP_STEPS = 2
 AT_ONCE = 32  # showers
 ENERGY_GEV = 100.0
@@ -38,84 +37,79 @@ ENERGY_GEV = 100.0
 
 @dataclass
 class Reading:
-    """See `turns.Side`. `batch(number)`: one batch of values, whatever the number."""
+    """See `turns.Side`: batches of any rows of a set."""
 
     name: str
-    batch: Callable[[int], dict[str, Array]]
-    number: int = 0
+    showers: DataSet
+    batch: int
+    random: np.random.Generator
 
     def turn(self, steps: int) -> Turn:
         """Reads so many batches."""
         begin = time.perf_counter()
         for _ in range(steps):
-            self.batch(self.number)
-            self.number += 1
+            self.values()
         return Turn(steps, time.perf_counter() - begin)
+
+    def values(self) -> dict[str, Array]:
+        """One batch, as networks see it."""
+        indices = self.random.integers(0, self.showers.rows, self.batch)
+        return host_values(self.showers.read(indices), self.showers.fields)
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Batches of both sides in turns, and the simulation."""
-    with tempfile.TemporaryDirectory(prefix="gan-preprocessing-") as folder:
-        source, home = Path(folder) / "showers.h5", Home(Path(folder) / "home")
-        write(source, effort.images)
-        preparing.prepare(home, Asked("showers_hdf5", "showers", source), lambda *_: None)
-        showers = prepared.opened(home, "showers", resident_bytes=0)
-        with hdf5_files.opened(source) as file:
-            sides = [each_epoch(file, effort.batch), converted_once(showers, effort.batch)]
-            turns = alternate(sides, effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    for name, its_turns in turns.items():
-        rates = [effort.batch / turn.step_s for turn in its_turns]
-        report.spread("rate", name, spread(rates), unit="images/s")
-    anew, once = turns["each epoch"], turns["converted once"]
-    report.spread(
-        "figure", FIGURE, spread(speed_ratios(once, anew)), of_totals=speed_ratio_of_totals(once, anew)
-    )
+    """Reading, training and waiting of both sides, and the simulation."""
+    compare_reading(report, effort)
+    compare_training(report, effort)
+    for name, data in DATA.items():
+        share = share_of(effort, data).get("input", 0.0)
+        report.spread("rate", f"waiting, {name}", spread([100.0 * share]), unit="% of a step")
+        if name == ONCE:
+            report.add("figure", name=WAITING, value=share, count=1)
     report.spread("figure", SIMULATED, spread([simulated_per_s() for _ in range(effort.rounds)]))
 
 
-def write(path: Path, showers: int) -> None:
-    """A file as the authors have them: ECAL in GeV · 50, energy in GeV; the angle is measured when it is read."""
-    with h5py.File(path, "w") as file:
-        cells = file.create_dataset(
-            "ECAL", (showers, shower_files.SIDE, shower_files.SIDE, shower_files.LAYERS), "f4"
+def compare_training(report: Report, effort: Effort) -> None:
+    """How many showers a second the bare engine trains on, on each side."""
+    commands = {
+        f"training, {name}": effort.run("engine_side", PRECISION, data=data) for name, data in DATA.items()
+    }
+    with child_sides(commands) as sides:
+        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+    add_rates(report, effort, turns)
+
+
+def add_rates(report: Report, effort: Effort, turns: dict[str, list[Turn]]) -> None:
+    """Of each side."""
+    for name, its_turns in turns.items():
+        report.spread(
+            "rate", name, spread([effort.batch / turn.step_s for turn in its_turns]), unit="images/s"
         )
-        random = np.random.default_rng(0)
-        energies = random.uniform(100.0, 200.0, showers)
-        file["energy"] = energies
-        for begin in range(0, showers, AT_ONCE):
-            part = energies[begin : begin + AT_ONCE]
-            angles = np.radians(random.uniform(60.0, 120.0, len(part)))
-            cells[begin : begin + len(part)] = CELL_UNITS * simulate(part, angles, random)
 
 
-def each_epoch(file: h5py.File, batch: int) -> Reading:
-    """Batches of the file in its order, converted anew."""
-    columns = shower_files.columns(file)
-    options = ShowerFileOptions()
-    batches = hdf5_files.same_rows(file, columns) // batch
-
-    def read(number: int) -> dict[str, Array]:
-        begin = (number % batches) * batch
-        rows = shower_files.kept_rows(options, file, columns, begin, begin + batch)
-        return host_values(rows, shower_files.fields(options))
-
-    return Reading("each epoch", read)
-
-
-def converted_once(showers: DataSet, batch: int) -> Reading:
-    """Batches of any rows of the prepared set."""
-    random = np.random.default_rng(1)
-
-    def read(_number: int) -> dict[str, Array]:
-        return host_values(showers.read(random.integers(0, showers.rows, batch)), showers.fields)
-
-    return Reading("converted once", read)
+def compare_reading(report: Report, effort: Effort) -> None:
+    """How many showers a second each side reads, and their ratio."""
+    with trial_home() as home:
+        shower_set.write(home, effort.images, "full")
+        with shower_set.converted_once():
+            once = loading.load(shower_set.NAME, home)
+        with shower_set.converted_anew():
+            anew = loading.load(shower_set.NAME, home)
+            sides = [
+                Reading(f"reading, {name}", showers, effort.batch, np.random.default_rng(1))
+                for name, showers in ((ANEW, anew), (ONCE, once))
+            ]
+            turns = alternate(sides, effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
+    add_rates(report, effort, turns)
+    sooner, later = (turns[f"reading, {name}"] for name in (ONCE, ANEW))
+    ratios, of_totals = speed_ratios(sooner, later), speed_ratio_of_totals(sooner, later)
+    report.spread("figure", FIGURE, spread(ratios), of_totals=of_totals)
 
 
 def simulated_per_s() -> float:
     """Straight in, on the full grid, without what a data set stores of them."""
-    random = np.random.default_rng(2)
+    random, parts = np.random.default_rng(2), 4
     begin = time.perf_counter()
-    for _ in range(4):
+    for _ in range(parts):
         simulate(np.full(AT_ONCE, ENERGY_GEV), np.full(AT_ONCE, np.pi / 2.0), random)
-    return 4 * AT_ONCE / (time.perf_counter() - begin)
+    return parts * AT_ONCE / (time.perf_counter() - begin)

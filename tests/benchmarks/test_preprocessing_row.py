@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
+import pytest
 
+from benchmarks import shower_set
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.rows import preprocessing
-from gan_runtime.data import hdf5_files, prepared, preparing
-from gan_runtime.data.preparing import Asked
+from benchmarks.run_options import SHOWERS, SHOWERS_ANEW, random_rows, reading
+from gan_runtime.data import loading
 from gan_runtime.engines.values import host_values
 from gan_runtime.home import Home
 
 
-def test_converting_anew_and_converting_once_give_the_same_values(home: Home, tmp_path: Path) -> None:
-    source = tmp_path / "showers.h5"
-    preprocessing.write(source, 10)
-    preparing.prepare(home, Asked("showers_hdf5", "showers", source), lambda *_: None)
-    showers = prepared.opened(home, "showers")
-    once = host_values(showers.read(np.arange(4, 8)), showers.fields)
-    with hdf5_files.opened(source) as file:
-        anew = preprocessing.each_epoch(file, 4).batch(1)
-    assert anew.keys() == once.keys()
-    for name, values in anew.items():
-        np.testing.assert_allclose(values, once[name], rtol=1e-6)
+def test_converting_anew_and_converting_once_give_the_same_values(home: Home) -> None:
+    """A side that converts anew reads on where it was, and begins again at the end of the file."""
+    with random_rows(home, 10, SHOWERS):
+        with reading(SHOWERS):
+            once = loading.load(shower_set.NAME, home)
+        with reading(SHOWERS_ANEW):
+            anew = loading.load(shower_set.NAME, home)
+            for rows in (range(4), range(4, 8), range(4)):
+                indices = np.array(rows)
+                expected = host_values(once.read(indices), once.fields)
+                values = host_values(anew.read(indices), anew.fields)
+                assert once.resident is anew.resident is None
+                assert values.keys() == expected.keys()
+                assert values["showers"].shape == (4, 17, 17, 25, 1)
+                for name, array in values.items():
+                    np.testing.assert_allclose(array, expected[name], rtol=1e-6)
 
 
-def test_both_rates_their_ratio_and_the_rate_of_the_simulation_are_reported() -> None:
+def test_both_rates_and_their_ratio_are_reported() -> None:
     report = Report("preprocessing")
-    preprocessing.measure(report, Effort(rounds=2, steps=1, batch=4, images=12))
+    preprocessing.compare_reading(report, Effort(rounds=2, steps=1, batch=4, images=12))
     named = {
         (record["kind"], record["name"]): record["value"] for record in report.records if "name" in record
     }
-    assert named["rate", "each epoch"] > 0.0
-    assert named["rate", "converted once"] > 0.0
-    assert named["figure", preprocessing.FIGURE] > 0.0
-    assert named["figure", preprocessing.SIMULATED] > 0.0
+    assert named["rate", f"reading, {preprocessing.ANEW}"] > 0.0
+    assert named["rate", f"reading, {preprocessing.ONCE}"] > 0.0
+    assert named["figure", preprocessing.FIGURE] == pytest.approx(
+        named["rate", f"reading, {preprocessing.ONCE}"] / named["rate", f"reading, {preprocessing.ANEW}"],
+        rel=0.9,
+    )
+    assert preprocessing.simulated_per_s() > 0.0

@@ -1,0 +1,102 @@
+"""Showers for a benchmark: a file as the 3DGAN's authors have them, and the data set that becomes of it.
+
+Within `converted_once` a process streams the set's rows from memory-mapped files, however small it is. Within `converted_anew` it reads the file itself, in
+its order, and does to each batch what the authors do to each file in each epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import h5py
+import numpy as np
+
+from gan_runtime.calorimeter.simulation import simulate
+from gan_runtime.data import hdf5_files, prepared, preparing, shower_files
+from gan_runtime.data.contract import Array, DataSet, Indices
+from gan_runtime.data.preparing import Asked
+from gan_runtime.data.shower_options import ShowerFileOptions
+from gan_runtime.home import Home
+from gan_runtime.shower_fields import CELL_UNITS
+
+NAME = "showers"
+FILE = "showers.h5"
+AT_ONCE = 32
+
+
+def write(home: Home, showers: int, grid: str) -> None:
+    """The file and the set of one home; the file lies beside the set's folder. All of it stays in the system's cache."""
+    source = home.prepare().path / FILE
+    write_file(source, showers)
+    options = {"grid": grid, "held_out_percent": 0}
+    preparing.prepare(home, Asked("showers_hdf5", NAME, source, options), lambda *_: None)
+
+
+def write_file(path: Path, showers: int) -> None:
+    """ECAL in GeV · 50, energy in GeV; there is no angle, so it is measured when the file is read."""
+    random = np.random.default_rng(0)
+    energies = random.uniform(100.0, 200.0, showers)
+    with h5py.File(path, "w") as file:
+        shape = (showers, shower_files.SIDE, shower_files.SIDE, shower_files.LAYERS)
+        cells = file.create_dataset(shower_files.CELLS, shape, "f4")
+        file[shower_files.ENERGY] = energies
+        for begin in range(0, showers, AT_ONCE):
+            part = energies[begin : begin + AT_ONCE]
+            angles = np.radians(random.uniform(60.0, 120.0, len(part)))
+            cells[begin : begin + len(part)] = CELL_UNITS * simulate(part, angles, random)
+
+
+@dataclass
+class ConvertedAnew:
+    """See `contract.DataSet`: as many rows as are asked for, in the order of the file, whichever they are. `whole`: the prepared set."""
+
+    whole: DataSet
+    file: h5py.File
+    options: ShowerFileOptions
+    begin: int = field(default=0, init=False)
+    resident: None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.name, self.origin, self.note = self.whole.name, self.whole.origin, self.whole.note
+        self.fields, self.rows, self.held_out = self.whole.fields, self.whole.rows, self.whole.held_out
+        self._columns = shower_files.columns(self.file)
+
+    def read(self, indices: Indices) -> dict[str, Array]:
+        """The next rows of the file."""
+        if self.begin + len(indices) > self.rows:
+            self.begin = 0
+        begin, self.begin = self.begin, self.begin + len(indices)
+        return dict(shower_files.kept_rows(self.options, self.file, self._columns, begin, self.begin))
+
+    def read_held_out(self, count: int) -> dict[str, Array]:
+        """Of the prepared set."""
+        return self.whole.read_held_out(count)
+
+
+@contextmanager
+def converted_once() -> Iterator[None]:
+    """See above; processes that this one starts do as usual."""
+    with mock.patch.object(prepared, "opened", partial(prepared.opened, resident_bytes=0)):
+        yield
+
+
+@contextmanager
+def converted_anew() -> Iterator[None]:
+    """See above."""
+    usual = prepared.opened
+
+    def opened(home: Home, name: str) -> ConvertedAnew:
+        grid = prepared.manifest(home, name).options["grid"]
+        return ConvertedAnew(
+            usual(home, name, resident_bytes=0),
+            stack.enter_context(hdf5_files.opened(home.path / FILE)),
+            ShowerFileOptions(grid=grid),
+        )
+
+    with ExitStack() as stack, mock.patch.object(prepared, "opened", opened):
+        yield
