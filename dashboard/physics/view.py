@@ -28,15 +28,15 @@ MOST_RUNS = 4
 
 def runs(runtime: Runtime) -> list[RunRow]:
     """Those that are picked, out of the runs that make showers or were measured; ends the page where there are none."""
-    rows = [row for row in queries.runs(runtime.store) if _is_of_showers(runtime, row)]
+    measured_ids = queries.runs_with_physics(runtime.store)
+    rows = _of_showers(runtime, measured_ids)
     if not rows:
         st.info(physics_words.NO_RUN)
         st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
         st.stop()
     known = {row.run_id: row for row in rows}
-    measured = [run_id for run_id in queries.runs_with_physics(runtime.store) if run_id in known]
     asked = [run_id for run_id in st.query_params.get("runs", "").split(",") if run_id in known]
-    usual = asked or measured[:1] or [rows[0].run_id]
+    usual = asked or measured_ids[:1] or [rows[0].run_id]
     picked = st.multiselect(
         "Runs",
         list(known),
@@ -52,11 +52,18 @@ def runs(runtime: Runtime) -> list[RunRow]:
     return [row for run_id, row in known.items() if run_id in picked]
 
 
-def _is_of_showers(runtime: Runtime, row: RunRow) -> bool:
-    """An imported run has no data set here, but perhaps measurements."""
-    if row.run_id in queries.runs_with_physics(runtime.store):
-        return True
-    return physics_requests.makes_showers(runtime.home, runtime.home.run_dir(row.run_id))
+def _of_showers(runtime: Runtime, measured_ids: list[str]) -> list[RunRow]:
+    """An imported run has no data set here, but perhaps measurements. Runs of one workload on one data set read the same."""
+    makes: dict[tuple[str, str], bool] = {}
+    found = []
+    for row in queries.runs(runtime.store):
+        kind = (row.workload, row.dataset)
+        if row.run_id not in measured_ids and kind not in makes:
+            run = runtime.home.run_dir(row.run_id)
+            makes[kind] = physics_requests.makes_showers(runtime.home, run)
+        if row.run_id in measured_ids or makes[kind]:
+            found.append(row)
+    return found
 
 
 def measured(store: Store, rows: list[RunRow]) -> dict[str, RunRow]:

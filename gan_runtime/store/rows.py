@@ -101,7 +101,7 @@ def surface(run_id: str, record: journal.Surface, place: int) -> Row:
 
 
 def physics(run_id: str, record: journal.Physics, place: int) -> dict[str, list[Row]]:
-    """Of physics, physics_curves and physics_showers. `place`: of the line in its journal; of each step the last one counts."""
+    """Of physics, physics_curves and physics_showers. `place`: of the line in its journal; of each epoch the last one counts."""
     where, grid = (run_id, record.epoch, record.step), list(record.grid)
     head = (run_id, record.at, record.epoch, record.step, record.checkpoint, record.showers, grid)
     none = (None, None)

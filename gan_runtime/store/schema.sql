@@ -151,13 +151,13 @@ CREATE OR REPLACE VIEW kernels AS
     SELECT run_id, attempt, operations, kernels_before, kernels_after, fusions FROM ingest.kernels;
 CREATE OR REPLACE VIEW surfaces AS
     SELECT * EXCLUDE (place) FROM ingest.surfaces QUALIFY row_number() OVER (PARTITION BY run_id, network ORDER BY place DESC) = 1;
--- Of each checkpoint that was measured, what was measured last.
+-- Of each epoch that was measured, what was measured last; a run that was stopped in one has two checkpoints of it.
 CREATE OR REPLACE VIEW physics AS
-    SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, step);
+    SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
 CREATE OR REPLACE VIEW physics_curves AS
-    SELECT * EXCLUDE (place) FROM ingest.physics_curves QUALIFY place = max(place) OVER (PARTITION BY run_id, step);
+    SELECT * EXCLUDE (place) FROM ingest.physics_curves QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
 CREATE OR REPLACE VIEW physics_showers AS
-    SELECT * EXCLUDE (place) FROM ingest.physics_showers QUALIFY place = max(place) OVER (PARTITION BY run_id, step);
+    SELECT * EXCLUDE (place) FROM ingest.physics_showers QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
 CREATE OR REPLACE VIEW jobs AS
     SELECT job_id, kind, state, asked_by, run_id, asked_at, started_at, ended_at, message FROM ingest.jobs;
 CREATE OR REPLACE VIEW events AS

@@ -120,7 +120,9 @@ def test_a_run_with_a_checkpoint_can_be_measured_and_a_failed_job_says_why(
     measured(run, 2)
     app = show("physics")
     assert "There is no checkpoint of these runs here" in texts(app)
-    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3, gap=0.1)
+    checkpoints.save(
+        run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3, shortfall=0.1
+    )
     job = JobDir(home.jobs / "measure-physics-0001")
     job.path.mkdir(parents=True)
     job.write_asked(Asked(kind="measure_physics", options=asdict(Wanted("quick-0001")), asker="a test"))

@@ -18,11 +18,11 @@ from tests.measured_showers import measured, measurement, showers
 NewRun = Callable[..., RunDir]
 
 
-def test_of_each_measured_checkpoint_the_last_measurement_counts(home: Home, new_run: NewRun) -> None:
+def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     new_run("quick-0002", seconds=1)
     measured(run, 1, 2, fault=0.4)
-    measured(run, 2, fault=0.8)
+    journal.append(run.physics_journal, 1, measurement(2, 0.4).model_copy(update={"step": 23}))
     store = memory.from_journals(home)
     assert queries.runs_with_physics(store) == ["quick-0001"]
     assert queries.physics_epochs(store, ["quick-0001", "quick-0002"]) == [1, 2]
@@ -31,7 +31,7 @@ def test_of_each_measured_checkpoint_the_last_measurement_counts(home: Home, new
     first = scores[scores["score"] == SCORES[0].name]
     assert first[["epoch", "step", "checkpoint", "showers"]].to_numpy().tolist() == [
         [1, 10, "best", 150],
-        [2, 20, "best", 150],
+        [2, 23, "best", 150],
     ]
     assert first["value"].tolist() == pytest.approx([4.0, 4.0])
     assert first["floor"].tolist() == pytest.approx([0.4, 0.4])
