@@ -35,7 +35,7 @@ def plain_float32() -> None:
 
 def table(network: Any) -> list[tuple[str, tuple[int, ...], int]]:
     """Layers with weights, or that change the shape: name, output and parameters."""
-    kept = ("dense", "cells", "conv", "norm", "pad", "pool", "flatten", "logit", "energy")
+    kept = ("dense", "cells", "conv", "norm", "pool", "flatten", "logit", "energy")
     return [
         (layer.name, tuple(layer.output.shape[1:]), layer.count_params())
         for layer in network.layers
@@ -86,6 +86,10 @@ def assert_constants(networks: dict[str, Any]) -> None:
     norms = [layer for name, layer in (generator | discriminator).items() if name.startswith("norm")]
     assert {(layer.epsilon, layer.momentum) for layer in norms} == {(1e-6, 0.99)}
     assert generator["conv_1"].factors == (6, 6, 6)
+    zeros = [generator[f"conv_{number}"].zeros for number in range(2, 8)]
+    assert zeros == [*[((2, 2), (2, 2), (1, 1))] * 3, *[((1, 1), (1, 1), (0, 0))] * 2, ((0, 0),) * 3]
+    zeros = [discriminator[f"conv_{number}"].zeros for number in range(1, 5)]
+    assert zeros == [((2, 2), (2, 3), (2, 3)), *[((0, 0), (0, 0), (1, 1))] * 2, ((0, 0),) * 3]
     begun = [type(generator[f"conv_{number}"].kernel_initializer).__name__ for number in (1, 6, 7)]
     assert begun == ["HeUniform", "HeUniform", "GlorotNormal"]
     assert {layer.negative_slope for name, layer in discriminator.items() if name.startswith("leaky")} == {

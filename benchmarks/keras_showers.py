@@ -1,0 +1,166 @@
+"""The peer: 3DGAN as a user would write it in plain Keras, a Model whose `train_step` holds the four updates, run by `fit`.
+
+It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers; under a strategy Keras scales the losses and
+sums the gradients itself. The mathematics is that of workloads/shower_3dgan.py: a test gives both the same weights, batch and
+noise, and holds their losses together. Nothing of the project's kernels, noise and exchange is in it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from gan_runtime.catalog.shower_plan import POOL, Convolved, Plan
+
+POWER, FLIPS = 0.85, 0.05
+REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1  # weights of the terms
+NORM = {"epsilon": 1e-6}
+Rows = dict[str, tf.Tensor]
+
+
+def networks(
+    plan: Plan, grid: tuple[int, ...], latent_size: int = 256, dropout: float = 0.2
+) -> tuple[Any, Any]:
+    """Generator and discriminator on a grid without closed axes, layer by layer as in docs/3dgan.md."""
+    return _generator(plan, latent_size), _discriminator(plan, grid, dropout)
+
+
+def _generator(plan: Plan, latent_size: int) -> keras.Model:
+    latents = keras.Input((latent_size,))
+    values = layers.Dense(math.prod(plan.cells) * plan.cell_channels)(latents)
+    values = layers.Reshape((*plan.cells, plan.cell_channels))(values)
+    first = plan.generator[0]
+    values = layers.ZeroPadding3D(first.around)(values)
+    values = layers.UpSampling3D(plan.factors)(values)
+    values = layers.Conv3D(first.filters, first.kernel, activation="relu", kernel_initializer="he_uniform")(
+        values
+    )
+    values = layers.BatchNormalization(**NORM)(layers.Cropping3D(first.cut)(values))
+    for place, layer in enumerate(plan.generator[1:-1], start=1):
+        values = _convolution(layer, activation="relu", kernel_initializer="he_uniform")(
+            layers.ZeroPadding3D(layer.around)(values)
+        )
+        if place < len(plan.generator) - 2:
+            values = layers.BatchNormalization(**NORM)(values)
+    last = plan.generator[-1]
+    values = _convolution(last, kernel_initializer="glorot_normal")(layers.ZeroPadding3D(last.around)(values))
+    return keras.Model(latents, layers.ReLU(dtype="float32")(values))
+
+
+def _discriminator(plan: Plan, grid: tuple[int, ...], dropout: float) -> keras.Model:
+    showers = keras.Input((*grid, 1))
+    values = showers
+    for place, layer in enumerate(plan.discriminator):
+        values = _convolution(layer)(layers.ZeroPadding3D(layer.around)(values))
+        values = layers.LeakyReLU(0.3)(values)
+        if place:
+            values = layers.BatchNormalization(**NORM)(values)
+        values = layers.Dropout(dropout)(values)
+    features = layers.Flatten()(layers.AveragePooling3D(POOL)(values))
+    return keras.Model(showers, [layers.Dense(1, dtype="float32")(features) for _ in range(2)])
+
+
+def _convolution(layer: Convolved, **convolution: Any) -> keras.layers.Layer:
+    return layers.Conv3D(layer.filters, layer.kernel, **convolution)
+
+
+class Random:
+    """TensorFlow's own numbers. A test gives others, in the order of the calls."""
+
+    def normal(self, rows: int, size: int) -> tf.Tensor:
+        """(rows, size), standard normal."""
+        return tf.random.normal([rows, size])
+
+    def uniform(self, rows: int) -> tf.Tensor:
+        """(rows, 1), even in [0, 1)."""
+        return tf.random.uniform([rows, 1])
+
+
+class Keras3dgan(keras.Model):  # type: ignore[misc]
+    """Rows: showers as values (B, X, Y, Z, 1), energy / 100 GeV, angle in rad and deposit in 20 MeV, (B,) each."""
+
+    def __init__(self, generator: Any, discriminator: Any, random: Random | None = None) -> None:
+        super().__init__()
+        self.generator, self.discriminator, self.random = generator, discriminator, random or Random()
+        self.surely = keras.losses.BinaryCrossentropy(from_logits=True)
+        self.percent, self.distance = (
+            keras.losses.MeanAbsolutePercentageError(),
+            keras.losses.MeanAbsoluteError(),
+        )
+
+    def compile(self, generator_optimizer: Any, discriminator_optimizer: Any, **given: Any) -> None:
+        """Two optimizers: each network's own."""
+        super().compile(**given)
+        self.optimizers = {"g": generator_optimizer, "d": discriminator_optimizer}
+        generator_optimizer.build(self.generator.trainable_variables)
+        discriminator_optimizer.build(self.discriminator.trainable_variables)
+
+    def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
+        """D on real showers, D on generated ones, G twice; the loss of each."""
+        count = rows["energy"].shape[0]
+        conditions = tf.stack([rows["energy"], rows["angle"]], axis=1)
+        losses = {"loss_discriminator_real": self._judged(rows["showers"], rows, 1.0 - self._flips(count))}
+        fake = self.generator(self._latents(conditions), training=False)
+        losses["loss_discriminator_fake"] = self._judged(fake, rows, self._flips(count))
+        for number in (1, 2):
+            losses[f"loss_generator_{number}"] = self._made(self._latents(conditions), rows)
+        return losses
+
+    def _judged(self, showers: tf.Tensor, rows: Rows, targets: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            logits, energy = self.discriminator(showers, training=True)
+            loss = REAL * self.surely(targets, logits) + ENERGY * self.percent(
+                rows["energy"][:, None], energy
+            )
+        self._follow("d", self.discriminator, tape, loss)
+        return loss
+
+    def _made(self, latents: tf.Tensor, rows: Rows) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            showers = self.generator(latents, training=True)
+            logits, energy = self.discriminator(showers, training=True)
+            cells = tf.maximum(showers[..., 0], 0.0) ** (1.0 / POWER)
+            loss = (
+                REAL * self.surely(tf.ones_like(logits), logits)
+                + ENERGY * self.percent(rows["energy"][:, None], energy)
+                + ANGLE * self.distance(rows["angle"][:, None], measured_angle(cells)[:, None])
+                + DEPOSIT * self.percent(rows["deposit"][:, None], tf.reduce_sum(cells, [1, 2, 3])[:, None])
+            )
+        self._follow("g", self.generator, tape, loss)
+        return loss
+
+    def _follow(self, which: str, network: Any, tape: tf.GradientTape, loss: tf.Tensor) -> None:
+        gradients = tape.gradient(loss, network.trainable_variables)
+        self.optimizers[which].apply(gradients, network.trainable_variables)
+
+    def _latents(self, conditions: tf.Tensor) -> tf.Tensor:
+        count, size = conditions.shape[0], self.generator.input_shape[-1] - conditions.shape[1]
+        return tf.concat([conditions, self.random.normal(count, size)], axis=1)
+
+    def _flips(self, count: int) -> tf.Tensor:
+        return tf.cast(self.random.uniform(count) < FLIPS, tf.float32)
+
+
+def measured_angle(cells: tf.Tensor) -> tf.Tensor:
+    """See workloads/shower_heads.py: (B, X, Y, Z) → rad, (B,)."""
+    layer_sums, total = tf.reduce_sum(cells, [1, 2]), tf.reduce_sum(cells, [1, 2, 3])
+    x, y, z = (tf.range(size, dtype=tf.float32) + 0.5 for size in cells.shape[1:])
+    x_of_layers = _divided(tf.einsum("bxyz,x->bz", cells, x), layer_sums)
+    y_of_layers = _divided(tf.einsum("bxyz,y->bz", cells, y), layer_sums)
+    center = [
+        _divided(tf.einsum(f"bxyz,{axis}->b", cells, places), total)[:, None]
+        for axis, places in zip("xyz", (x, y, z), strict=True)
+    ]
+    distance = tf.sqrt(tf.maximum((x_of_layers - center[0]) ** 2 + (z - center[2]) ** 2, 1e-7))
+    slope = tf.where(z < center[2], -1.0, 1.0) * (y_of_layers - center[1]) / distance
+    weight = tf.where(layer_sums > 1e-6, z, 0.0)
+    angle = _divided(tf.reduce_sum(weight * (math.pi / 2 - tf.atan(slope)), 1), tf.reduce_sum(weight, 1))
+    return tf.where(total > 1e-6, angle, 100.0)
+
+
+def _divided(above: tf.Tensor, below: tf.Tensor) -> tf.Tensor:
+    return tf.where(below > 1e-6, above / tf.where(below > 1e-6, below, 1.0), 0.0)
