@@ -14,7 +14,7 @@ import numpy as np
 from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax import probes as jax_probes
-from gan_runtime.engines.jax import rows
+from gan_runtime.engines.jax import rows, tpu_volumes
 from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
@@ -87,6 +87,17 @@ def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[
         np.asarray(one)
         for one in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
     ]
+
+
+def block_of(
+    sizes: tuple[int, ...], taps: tuple[int, ...], channels: tuple[int, int]
+) -> tuple[int, int] | None:
+    """Outcomes of the second axis and of depth in a block of a "valid" convolution on a TPU; None: it is not folded."""
+    kernel = np.empty((*taps, *channels))
+    if not tpu_volumes.is_few(kernel, (1, 1, 1)):
+        return None
+    block = tpu_volumes.best_block(tpu_volumes.Sides(sizes, taps, ((0, 0),) * VOLUME_AXES, *channels))
+    return block.second, block.depth
 
 
 def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:

@@ -105,3 +105,22 @@ def test_batch_norm_has_the_moments_of_its_values(jax: JaxProcess) -> None:
     assert variance == pytest.approx(values.var((0, 1, 2)), rel=1e-4)
     expected = (values - values.mean((0, 1, 2))) / np.sqrt(values.var((0, 1, 2)) + 1e-3) * gamma + beta
     assert np.abs(outputs - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("sizes", "taps", "channels", "block"),
+    [
+        ((51, 51, 27), (5, 6, 6), (16, 8), (6, 3)),  # (3 + 5) · 16 = 128 channels in, 6 · 3 · 8 = 144 out
+        ((47, 46, 24), (5, 6, 6), (8, 8), (2, 10)),  # (10 + 5) · 8 = 120 in, 160 out
+        ((55, 56, 30), (5, 6, 6), (1, 16), (1, 13)),  # its window of 6 is channels too: 6 · 18 in, 208 out
+        ((9, 9, 9), (3, 3, 3), (64, 8), None),  # units are full without it
+    ],
+)
+def test_a_volume_is_folded_so_that_units_are_full(
+    sizes: tuple[int, ...],
+    taps: tuple[int, ...],
+    channels: tuple[int, int],
+    block: tuple[int, int] | None,
+    jax: JaxProcess,
+) -> None:
+    assert jax("block_of", sizes, taps, channels) == block
