@@ -69,14 +69,17 @@ def _picture(home: Home, known_set: KnownSet) -> None:
 
 
 def _train(known_set: KnownSet) -> None:
-    """Goes to Launch, where the first preset stands with this data set and a workload that reads it."""
+    """Goes to Launch, where a preset of a workload that reads this data set stands with it; else the first, with such a workload."""
     if st.button("Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"):
-        preset = next(iter(PRESETS))
-        usual, fitting = PRESETS[preset].values, door.workloads_for(known_set.fields)
+        fitting = door.workloads_for(known_set.fields)
+        made_for = [name for name, preset in PRESETS.items() if preset.values["workload"] in fitting]
+        preset = next(iter(made_for or PRESETS))
         changes = {"dataset": known_set.name}
-        if fitting and usual["workload"] not in fitting:
+        if fitting and not made_for:
             changes["workload"] = fitting[0]
-        launch_fields.fill_again(RunSpec.parse(nesting.overlaid(usual, changes)).flat(), preset)
+        launch_fields.fill_again(
+            RunSpec.parse(nesting.overlaid(PRESETS[preset].values, changes)).flat(), preset
+        )
         st.switch_page(places.LAUNCH)
 
 

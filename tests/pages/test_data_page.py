@@ -220,15 +220,22 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
     assert "which is 200: exchange them." in said(app)
     assert "data.prepare" not in [button.key for button in app.button]
     app.text_input(key="data.option.showers.energy_low").set_value("100").run()
-    app.text_input(key="data.option.showers.events").set_value("20").run()
+    app.text_input(key="data.option.showers.events").set_value("200").run()
     app.selectbox(key="data.option.showers.grid").set_value("tiny").run()
     assert app.button(key="data.prepare").label == "Prepare showers"
     app.button(key="data.prepare").click().run()
     told = said(app)
     wait_until(lambda: desk.looks(home)[0].end, "the showers are simulated")
     app.run()
-    assert "Data set showers is ready: 18 rows." in told + said(app)
-    assert "18 rows · 17 × 17 × 25 showers, energy, deposit, angle" in said(app)
+    assert "Data set showers is ready: 180 rows." in told + said(app)
+    assert "180 rows · 17 × 17 × 25 showers, energy, deposit, angle" in said(app)
+    app.button(key="data.train.showers").click().run()
+    assert not app.exception
+    assert not app.error
+    values = [
+        app.session_state[f"spec.{option}"] for option in ("preset", "dataset", "workload", "optimizer")
+    ]
+    assert values == ["showers", "showers", "shower_3dgan", "rmsprop"]
 
 
 def test_files_of_showers_are_dropped_and_need_no_preview(
