@@ -60,7 +60,7 @@ def curve(
     )
     upwards = alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=told.kind != "curve")
     if log_y:
-        axis = alt.Axis(format=".1~g", values=_decades(shown))
+        axis = alt.Axis(format=".3~g", values=_decades(shown))
     else:
         axis = alt.Axis(format="%" if told.kind == "shares" else ".3~r", tickCount=5)
     color = alt.Color("series:N", title=None, legend=legend(), scale=scale_of(colors))

@@ -86,8 +86,10 @@ def _ms(milliseconds: float | None) -> str:
     )
 
 
-def speed(frame: pd.DataFrame, rows: dict[str, RunRow], epochs: dict[str, int]) -> pd.DataFrame:
-    """Training speed of each run, and its first score at the epoch that is looked at."""
+def speed(
+    frame: pd.DataFrame, rows: dict[str, RunRow], epochs: dict[str, int], losses: dict[str, str]
+) -> pd.DataFrame:
+    """Training speed of each run, and its losses and its first score at the epoch that is looked at. `losses`: run → in words."""
     score = next(one for one in SCORES if one.name == BEST)
     found = []
     for run_id, row in rows.items():
@@ -101,11 +103,26 @@ def speed(frame: pd.DataFrame, rows: dict[str, RunRow], epochs: dict[str, int]) 
                 int(at["batch_size_global"]),
                 "–" if pd.isna(at["images_per_s"]) else words.count(at["images_per_s"]),
                 epochs[name],
+                losses[run_id],
                 score.words(at["value"], at["error"]),
             )
         )
-    columns = ("Run", "Device", "Replicas", "Global batch", "Showers/s in training", "Epoch", score.title)
+    columns = (
+        "Run",
+        "Device",
+        "Replicas",
+        "Global batch",
+        "Showers/s in training",
+        "Epoch",
+        "Losses",
+        score.title,
+    )
     return pd.DataFrame(found, columns=list(columns))
+
+
+def losses(named: list[tuple[str, float | None]]) -> str:
+    """Of one epoch: "G 7.801, D 3.129"; a dash where none is stored."""
+    return ", ".join(f"{name} {words.loss(value)}" for name, value in named if value is not None) or "–"
 
 
 def published_scaling() -> pd.DataFrame:
@@ -128,7 +145,7 @@ def published_scaling() -> pd.DataFrame:
 
 
 def convergence() -> pd.DataFrame:
-    """The authors' losses with a small and with a large global batch."""
+    """The authors' errors with a small and with a large global batch."""
     rows = [
         (
             one.run,
@@ -142,5 +159,5 @@ def convergence() -> pd.DataFrame:
     ]
     return pd.DataFrame(
         rows,
-        columns=["Run", "Global batch", "Epoch", "Error, energy", "Error, angle (rad)", "Error, deposit"],
+        columns=["Run", "Global batch", "Epoch", "Energy", "Angle (rad)", "Deposit"],
     )

@@ -47,7 +47,7 @@ SCORES = (
     Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by these features. 0.5: it can only guess; 1: it never errs.", "floor"),
     Score("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells.", "floor"),
     Score("ms_single", "Shower time (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True),
-    Score("ms_batch", "Shower time (ms), batch 100", ".3f", "Generation on the processor of this machine, batch 100.", published=True),
+    Score("ms_batch", "Shower time (ms), batch 100", ".2f", "Generation on the processor of this machine, batch 100.", published=True),
 )  # fmt: skip
 
 Kind = Literal["profile", "curve", "spectrum", "shares"]

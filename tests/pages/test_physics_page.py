@@ -69,6 +69,8 @@ def test_a_measured_run_shows_figures_curves_showers_and_scores_within_a_second(
     assert tables[0]["Real ones among themselves"].tolist()[-1] == "–", "time has no floor"
     assert tables[1]["Model"].tolist()[0] == "Geant4 against itself"
     assert "cannot be compared digit by digit" in texts(app)
+    (speed,) = tables[2].to_dict("records")
+    assert (speed["Showers/s in training"], speed["Replicas"], speed["Global batch"]) == ("120", 1, 32)
     assert tables[3]["Devices"].tolist() == [2, 4, 8, 16, 32, 64, 128, 8, 32, 8, 32]
     assert seconds < 5.0, "a second alone on a machine; tests run beside others"
 

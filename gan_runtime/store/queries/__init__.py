@@ -28,6 +28,7 @@ from gan_runtime.store.queries.metrics import (
 from gan_runtime.store.queries.paper import Conditions, conditions, loss_quartiles, rates_by_device
 from gan_runtime.store.queries.physics import (
     ShowerRow,
+    means_of_epoch,
     physics_bins,
     physics_curves,
     physics_epochs,
@@ -98,6 +99,7 @@ __all__ = [
     "loss_overlay",
     "loss_quartiles",
     "loss_ridges",
+    "means_of_epoch",
     "metric_table",
     "not_finite",
     "once_an_epoch",

@@ -57,6 +57,15 @@ def physics_scores(store: Store, run_ids: list[str]) -> pd.DataFrame:
     )
 
 
+def means_of_epoch(store: Store, run_id: str, epoch: int, metrics: list[str]) -> dict[str, float]:
+    """Mean over the steps of an epoch of each of these metrics that was stored then."""
+    rows = store.rows(
+        "SELECT metric, avg(value) FROM scalars WHERE run_id = ? AND epoch = ? AND list_contains(?, metric) GROUP BY metric",
+        [run_id, epoch, metrics],
+    )
+    return dict(rows)
+
+
 def physics_bins(store: Store, run_id: str, epoch: int) -> tuple[list[Bounds], list[Bounds]]:
     """The bins of incident energy (GeV) and of the angle (rad) of one measurement, in their order; empty without it."""
     found = []
