@@ -246,6 +246,24 @@ def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, 
     assert app.text_input(key="spec.label_smoothing").value == "0"
 
 
+def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(show: Show) -> None:
+    app = show("launch")
+    app.selectbox(key="spec.workload").set_value("shower_3dgan").run()
+    assert app.selectbox(key="spec.optimizer").value == "rmsprop"
+    assert "data set digits does not fit workload shower_3dgan: it has no showers" in app.error[0].value
+    app.selectbox(key="spec.workload").set_value("mlp_gan").run()
+    assert app.selectbox(key="spec.optimizer").value == "adam"
+
+
+def test_the_preset_of_a_data_set_that_is_not_there_yet_says_so(show: Show) -> None:
+    app = show("launch")
+    app.button_group(key="spec.preset").set_value("showers").run()
+    assert not app.exception
+    assert app.selectbox(key="spec.workload").value == "shower_3dgan"
+    assert any("no data set is called 'showers'" in error.value for error in app.error)
+    assert next(button for button in app.button if button.label == "Start run").disabled
+
+
 def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Show) -> None:
     app = show("launch")
     app.text_input(key="spec.label_smoothing").set_value("0.1").run()
