@@ -28,6 +28,7 @@ with figures:
 physics_view.curves(store, chosen)
 physics_showers.side_by_side(store, chosen)
 physics_view.scores(store, chosen)
+physics_view.epochs(store, chosen)
 physics_view.scaling(store, chosen)
 st.header("Measure again", anchor=False)
 physics_form.measure(runtime, rows, is_first=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dashboard import palette
 from dashboard.charts import heading, legend, scale_of
-from gan_runtime.calorimeter.declared import CurveWords
+from gan_runtime.calorimeter.declared import CurveWords, Score
 from gan_runtime.calorimeter.views import VIEWS, View, seen
 
 REAL = "Real showers"
@@ -91,6 +91,32 @@ def _least(rows: pd.DataFrame) -> float:
     """Where the band ends on a logarithmic axis."""
     positive = rows["value"][rows["value"] > 0]
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
+
+
+def over_epochs(
+    frame: pd.DataFrame, score: Score, colors: dict[str, str], height: int = 240
+) -> alt.LayerChart:
+    """A score of each run over the epochs that were measured, with its error, and dashed the floor of real showers. `frame`: series,
+    epoch, value, low, high, floor."""
+    x = alt.X("epoch:Q", title="Epoch", axis=alt.Axis(grid=False, format="d", tickMinStep=1))
+    scale = alt.Scale(type="log" if (frame["value"] > 0).all() else "linear", nice=False)
+    axis = alt.Axis(format=".3~%" if score.is_share else ".3~g", tickCount=5)
+    y = alt.Y("value:Q", title=score.title, scale=scale, axis=axis)
+    color = alt.Color("series:N", title=None, legend=legend(), scale=scale_of(colors))
+    tooltip = [
+        alt.Tooltip("series:N", title="Run"),
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+        alt.Tooltip("value:Q", title=score.title, format=".3~g"),
+        alt.Tooltip("floor:Q", title="Real showers", format=".3~g"),
+    ]
+    base = alt.Chart(frame).encode(x=x)
+    line = base.mark_line(point=alt.OverlayMarkDef(size=50), strokeWidth=2).encode(
+        y=y, color=color, tooltip=tooltip
+    )
+    floor = base.mark_line(color=palette.REAL, strokeDash=[4, 4]).encode(y=alt.Y("floor:Q", scale=scale))
+    layers = cast(alt.LayerChart, alt.layer(line, floor))
+    what = f"{score.title} over the epochs of {', '.join(colors)}; dashed: of real showers among themselves."
+    return layers.properties(title=heading(score.title), description=what, height=height)
 
 
 def _decades(rows: pd.DataFrame) -> list[float]:

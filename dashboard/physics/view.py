@@ -22,6 +22,7 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
 FIGURES = ("sampling_fraction", "profile_z", "fpd", "auc_high", "ms_batch")  # scores in the first row
+OVER_EPOCHS = ("sampling_fraction", "profile_z", "fpd")
 FIRST = 6  # curves that are seen at once
 ACROSS = 3
 MOST_RUNS = 4
@@ -194,6 +195,30 @@ def scores(store: Store, found: Shown) -> None:
     st.markdown("**What others reach**")
     st.dataframe(tables.published(), hide_index=True, key="physics.published")
     st.caption(physics_words.OTHER_DATA)
+
+
+def epochs(store: Store, found: Shown) -> None:
+    """Scores over the measured epochs, where there are several, and the best one by the authors' rule."""
+    names = {row.run_id: name for name, row in found.rows.items()}
+    frame = queries.physics_scores(store, list(names))
+    if frame["epoch"].nunique() < 2:
+        return
+    st.header("Which epoch is best?", anchor=False)
+    rows = frame.assign(series=frame["run_id"].map(names))
+    colors = physics_charts.colors_of({name: row.color for name, row in found.rows.items()})
+    del colors[physics_charts.REAL]
+    known = {score.name: score for score in SCORES}
+    for column, name in zip(st.columns(len(OVER_EPOCHS)), OVER_EPOCHS, strict=True):
+        with column:
+            own = rows[rows["score"] == name]
+            widgets.chart(physics_charts.over_epochs(own, known[name], colors), key=f"physics.epochs.{name}")
+    errors = rows[rows["score"] == tables.BEST]
+    best = errors.loc[errors.groupby("series")["value"].idxmin()].to_dict("records")
+    told = ", ".join(
+        f"epoch {row['epoch']} of {words.plain(row['series'])} ({known[tables.BEST].words(row['value'])})"
+        for row in best
+    )
+    st.caption(f"{physics_words.BEST_EPOCH} {told}. {physics_words.DASHED}")
 
 
 def scaling(store: Store, found: Shown) -> None:

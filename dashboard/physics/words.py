@@ -29,6 +29,8 @@ OTHER_DATA = (
 )
 FLOOR_HELP = "The same score of real held-out showers beside other real ones: nothing can do better than that but by chance."
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
+BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction, the best of the measured epochs is"
+DASHED = "Dashed: the same of real showers among themselves. The best checkpoint is chosen while training, on fewer showers."
 COLORS_OF_CELLS = (
     "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of them."
 )

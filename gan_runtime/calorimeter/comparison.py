@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from gan_runtime.calorimeter import distances, scores
 from gan_runtime.calorimeter.classifiers import auc
@@ -42,7 +43,15 @@ def sample(
 
 
 def compared(real: Sample, other: Sample, told: Told = lambda _: None) -> dict[str, Value]:
-    """Every score of `other` beside `real`, by name. A sample in which nothing is left gives what the formulas give."""
+    """Every score of `other` beside `real`, by name. A sample in which nothing is left gives what the formulas give.
+
+    On one core: the matrices are small, and beside a training several threads wait for each other longer than they compute.
+    """
+    with threadpool_limits(1):
+        return _compared(real, other, told)
+
+
+def _compared(real: Sample, other: Sample, told: Told) -> dict[str, Value]:
     told("scores of the authors")
     bounds = scores.edges(real.features.energy_gev, scores.ENERGY_BINS)
     mine, theirs = real.features, other.features

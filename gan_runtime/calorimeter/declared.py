@@ -24,6 +24,11 @@ class Score:
     better: Better = "lower"
     published: bool = False
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it is told in per cent."""
+        return self.format.endswith("%")
+
     def words(self, value: float, error: float = math.nan) -> str:
         """A value and, where one is known, its error: "2.10% ± 0.30%"; a dash where there is none."""
         known = "" if math.isnan(error) else f" ± {error:,{self.format}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,9 +10,15 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from gan_runtime.calorimeter import scores
+from gan_runtime.calorimeter.comparison import Sample
 from gan_runtime.calorimeter.declared import SCORES
 from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.calorimeter.values import Value
+from gan_runtime.cli import progress_line
+from gan_runtime.cli.app import app
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.home import Home
@@ -26,6 +33,7 @@ from gan_runtime.runtime import commands, physics_requests
 from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
+from tests import measured_showers
 from tests.calorimeter.toy_showers import SHAPE, toy_showers
 
 NewRun = Callable[..., RunDir]
@@ -80,6 +88,17 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
     return made
 
 
+@pytest.fixture
+def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job takes one score alone: classifiers take seconds."""
+
+    def compared(real: Sample, other: Sample, told: object = None) -> dict[str, Value]:  # noqa: ARG001
+        bounds = scores.edges(real.features.energy_gev, 5)
+        return {SCORES[0].name: scores.sampling_fraction_error(real.features, other.features, bounds)}
+
+    monkeypatch.setattr(physics_work, "compared", compared)
+
+
 def done(home: Home, run: RunDir, checkpoint: Measured, submission: bool = False) -> list[Physics]:
     """The job's work, in this process; the records that it has written."""
     job = JobDir(home.jobs / "measure-physics-0001")
@@ -101,20 +120,21 @@ def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: 
     (record,) = done(home, planned(new_run("quick-0001")), "newest")
     assert (record.epoch, record.step, record.checkpoint, record.showers) == (2, 20, "newest", HELD_OUT)
     assert record.grid == SHAPE
-    scores = {score.name: score for score in record.scores}
-    assert set(scores) == {score.name for score in SCORES}
-    assert scores["sampling_fraction"].value == pytest.approx(0.0, abs=1e-6), (
+    found = {score.name: score for score in record.scores}
+    assert set(found) == {score.name for score in SCORES}
+    assert found["sampling_fraction"].value == pytest.approx(0.0, abs=1e-6), (
         "these are the held-out rows themselves"
     )
-    assert scores["sampling_fraction"].floor > 1e-4, "and the floor is of other rows"
-    assert scores["fpd"].value < 1e-6
-    assert (scores["ms_single"].value, scores["ms_batch"].value) == (7.0, 0.07)
+    assert found["sampling_fraction"].floor > 1e-4, "and the floor is of other rows"
+    assert found["fpd"].value < 1e-6
+    assert (found["ms_single"].value, found["ms_batch"].value) == (7.0, 0.07)
     pairs = {shower.pair for shower in record.pictures}
     assert len(record.pictures) == 2 * len(pairs)
     real, made = (next(one for one in record.pictures if one.side == side) for side in ("real", "generated"))
     assert (real.cells, real.mev, real.energy_gev) == (made.cells, made.mev, made.energy_gev)
 
 
+@pytest.mark.usefixtures("one_score")
 def test_generated_showers_become_a_submission(home: Home, new_run: NewRun, networks: Networks) -> None:
     grid = (16, 9, 45)
     cells = np.random.RandomState(0).exponential(0.01, (HELD_OUT, *grid)).astype(np.float32)
@@ -135,6 +155,7 @@ def test_generated_showers_become_a_submission(home: Home, new_run: NewRun, netw
         assert file["showers"][3].sum() == pytest.approx(cells[3].sum() * 1e3, rel=1e-3)
 
 
+@pytest.mark.usefixtures("one_score")
 def test_every_epoch_is_measured_from_its_own_weights(
     home: Home, new_run: NewRun, networks: Networks
 ) -> None:
@@ -184,3 +205,30 @@ def test_what_can_be_measured_is_what_the_run_has_left(
         commands.measure_physics(home, Wanted("quick-0001", "every"), asker="a test")
     snapshots.save(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
     assert physics_requests.measurable(home, "quick-0001") == ("newest", "every")
+
+
+def test_the_command_prints_scores_beside_their_floor(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    asked: list[Wanted] = []
+
+    def measure(_: Home, wanted: Wanted, *, asker: str) -> JobDir:
+        asked.append(wanted)
+        measured_showers.measured(run, 2)
+        return JobDir(home.jobs / f"measure-physics-0001-{asker[:1]}")
+
+    monkeypatch.setattr(commands, "measure_physics", measure)
+    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
+    command = ["physics", "quick-0001", "--showers", "300", "--home", str(home.path)]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output
+    assert asked == [Wanted("quick-0001", "newest", 300)]
+    assert "quick-0001 after epoch 2 (best), 150 showers:" in shown.output
+    lines = [line.split("  ") for line in shown.output.splitlines()]
+    first = next(
+        [part.strip() for part in line if part.strip()] for line in lines if line[0] == SCORES[0].title
+    )
+    assert first == [SCORES[0].title, "150.00\u2009% ± 15.00\u2009%", "15.00\u2009%"]
+    record = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
+    assert record["scores"][0]["name"] == SCORES[0].name
