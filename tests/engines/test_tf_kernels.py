@@ -270,3 +270,22 @@ def test_bfloat16_stays_bfloat16_and_close() -> None:
     assert narrow.dtype == tf.bfloat16
     exact = PLAIN.convolution(images, weights, (2, 2), "same").numpy()
     assert np.abs(tf.cast(narrow, tf.float32).numpy() - exact).max() < 0.02 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize(("channels", "is_widened"), [(4, True), (16, False), (24, True)])
+def test_batch_norm_of_a_rest_of_channels_is_computed_in_float32(channels: int, is_widened: bool) -> None:
+    values = tf.cast(random(4, 3, 2, 5, channels), tf.bfloat16)
+    ones, zeros = tf.ones(channels), tf.zeros(channels)
+    outputs, mean, _ = CpuKernels().batch_norm(values, ones, zeros, 1e-3)
+    wide, expected, _ = PLAIN.batch_norm(tf.cast(values, tf.float32), ones, zeros, 1e-3)
+    assert (outputs.dtype, mean.dtype) == (tf.bfloat16, tf.float32)
+    assert np.abs(tf.cast(outputs, tf.float32) - wide).max() < 0.02
+    assert np.abs(mean - expected).max() < 1e-5
+
+    @tf.function
+    def normed() -> tf.Tensor:
+        return CpuKernels().batch_norm(values, ones, zeros, 1e-3)[0]
+
+    operations = normed.get_concrete_function().graph.get_operations()
+    (norm,) = (operation for operation in operations if operation.type.startswith("FusedBatchNorm"))
+    assert (norm.inputs[0].dtype == tf.float32) == is_widened
