@@ -27,6 +27,7 @@ with figures:
     physics_view.figures(store, chosen)
 physics_view.curves(store, chosen)
 physics_showers.side_by_side(store, chosen)
+physics_view.correlations(store, chosen)
 physics_view.scores(store, chosen)
 physics_view.epochs(store, chosen)
 physics_view.scaling(store, chosen)

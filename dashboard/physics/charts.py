@@ -93,6 +93,31 @@ def _least(rows: pd.DataFrame) -> float:
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
 
 
+def matrix(values: NDArray[np.float64], told: CurveWords, series: str, height: int = 300) -> alt.Chart:
+    """(N, N) from -1 to 1, layer by layer."""
+    size = len(values)
+    rows, columns = np.divmod(np.arange(size * size), size)
+    frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": values.reshape(-1)})
+    axis = alt.Axis(values=list(range(5, size + 1, 5)), labelAngle=0, grid=False)
+    scale = alt.Scale(domain=[-1, 1], scheme="purpleorange")
+    return (
+        alt.Chart(frame)
+        .mark_rect(strokeWidth=0.7)  # of the same color, as above
+        .encode(
+            x=alt.X("x:O", title=told.axis, axis=axis),
+            y=alt.Y("y:O", title=told.axis, axis=axis, sort="descending"),
+            color=alt.Color("value:Q", title=told.values, scale=scale),
+            stroke=alt.Stroke("value:Q", scale=scale, legend=None),
+            tooltip=[
+                alt.Tooltip("x:O", title=told.axis),
+                alt.Tooltip("y:O", title=told.axis),
+                alt.Tooltip("value:Q", title=told.values, format=".2f"),
+            ],
+        )
+        .properties(title=heading(series), description=f"{told.title} {series}.", height=height)
+    )
+
+
 def over_epochs(
     frame: pd.DataFrame, score: Score, colors: dict[str, str], height: int = 240
 ) -> alt.LayerChart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import pandas as pd
@@ -161,11 +162,32 @@ def curves(store: Store, found: Shown) -> None:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
     colors = physics_charts.colors_of({name: row.color for name, row in found.rows.items()})
-    drawn = [told for told in CURVES if (rows["curve"] == told.name).any()]
+    drawn = [told for told in CURVES if told.kind != "matrix" and (rows["curve"] == told.name).any()]
     place = f"{list(found.epochs.items())}.{found.energy}.{found.angle}.{found.is_log}"
     _grid(rows, drawn[:FIRST], colors, found.is_log, place)
     with st.expander("More distributions", icon=":material/stacked_line_chart:"):
         _grid(rows, drawn[FIRST:], colors, found.is_log, place)
+
+
+def correlations(store: Store, found: Shown) -> None:
+    """The matrices of real showers and of each run, of all energies and angles."""
+    told = next(one for one in CURVES if one.kind == "matrix")
+    frames = {
+        name: queries.physics_curves(store, row.run_id, found.epochs[name])
+        for name, row in found.rows.items()
+    }
+    rows = physics_charts.together(frames)
+    own = rows[rows["curve"] == told.name]
+    if own.empty:
+        return
+    st.header(told.title, anchor=False)
+    st.caption(physics_words.CORRELATIONS)
+    by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)["value"]]
+    for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
+        with column:
+            size = math.isqrt(len(values))
+            drawn = physics_charts.matrix(values.to_numpy(float).reshape(size, size), told, series)
+            widgets.chart(drawn, key=f"physics.{told.name}.{series}")
 
 
 def _grid(

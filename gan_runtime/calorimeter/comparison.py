@@ -66,6 +66,7 @@ def _compared(real: Sample, other: Sample, told: Told) -> dict[str, Value]:
         **dict(zip(("moments", "profiles", "angle"), terms, strict=True)),
         **{f"profile_{axis}": scores.profile_distance(mine, theirs, axis) for axis in "xyz"},
         "correlations": scores.correlation_error(mine, theirs),
+        "layers": scores.layer_correlation_error(mine, theirs),
         "similarity": scores.similarity(other.cells_gev, other.cells_gev),
     }
     one, two = high_level(mine), high_level(theirs)
@@ -118,7 +119,14 @@ def curves(real: Sample, other: Sample) -> list[Curve]:
         if len(mine[bins]) and len(theirs[bins]):
             one, two = real.features.chosen(mine[bins]), other.features.chosen(theirs[bins])
             found += [_curve(name, bins, one, two, grids) for name in grids]
-    return found
+    return [*found, _matrix(real.features, other.features)]
+
+
+def _matrix(real: Features, other: Features) -> Curve:
+    """The correlations of the layer sums of all showers, row after row; x: places in the flat matrix. Errors are not told."""
+    mine, theirs = (scores.layer_correlations(features).reshape(-1) for features in (real, other))
+    none = np.zeros(len(mine))
+    return Curve("layers", (EVERY, EVERY), np.arange(len(mine), dtype=np.float64), mine, none, theirs, none)
 
 
 def bounds(real: Sample) -> tuple[Array, Array]:

@@ -45,6 +45,7 @@ SCORES = (
     Score("profile_y", "Profile along y (KS)", ".3f", "As along x."),
     Score("profile_z", "Profile along z (KS)", ".3f", "As along x."),
     Score("correlations", "Error of the correlations", ".4f", "Mean squared difference of the correlation matrices of moments, energies, hits and thirds of the depth."),
+    Score("layers", "Error of the layers' correlations", ".3f", "Mean squared difference of the correlations of all layer sums over the incident energy, after artanh."),
     Score("similarity", "Similarity of two showers (SSIM)", ".3f", "Structural similarity of two showers that have nothing to do with each other. Above that of real ones the network makes always the same.", "floor"),
     Score("fpd", "FPD × 10³", ".1f", "Fréchet physics distance of layer energies, centers and widths, extrapolated to infinitely many showers (Kansal et al. 2022).", published=True),
     Score("kpd", "KPD × 10³", ".2f", "Kernel physics distance of the same features. It is 0 on average, and may be below, where both samples are alike.", published=True),
@@ -55,13 +56,13 @@ SCORES = (
     Score("ms_batch", "Shower time (ms), batch 100", ".2f", "Generation on the processor of this machine, batch 100.", published=True),
 )  # fmt: skip
 
-Kind = Literal["profile", "curve", "spectrum", "shares"]
+Kind = Literal["profile", "curve", "spectrum", "shares", "matrix"]
 
 
 @dataclass(frozen=True)
 class CurveWords:
     """`title`: the question. `axis`, `values`: titles of both axes, with units. `kind`: "profile" over cells, "curve" over energies,
-    "spectrum" over energies of cells, "shares" of showers over a number."""
+    "spectrum" over energies of cells, "shares" of showers over a number, "matrix" row after row."""
 
     name: str
     title: str
@@ -75,6 +76,7 @@ CURVES = (
     CurveWords("along_z", "How deep does the energy go?", "Layer", _ENERGY, "profile"),
     CurveWords("along_y", "How wide is a shower along y?", "Cell along y", _ENERGY, "profile"),
     CurveWords("along_x", "How wide is a shower along x?", "Cell along x", _ENERGY, "profile"),
+    CurveWords("layers", "Which layers go together?", "Layer", "Correlation", "matrix"),
     CurveWords("sampling_fraction", "Which share of the energy is seen?", "Incident energy (GeV)", "Visible / incident energy", "curve"),
     CurveWords("spectrum", "How much energy do cells have?", "Energy of a cell (MeV)", "Cells of a shower", "spectrum"),
     CurveWords("hits", "How many cells are hit?", "Cells above 0.2 MeV", _SHOWERS, "shares"),

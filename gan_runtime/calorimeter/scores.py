@@ -102,6 +102,18 @@ def correlation_error(real: Features, other: Features) -> Value:
     return Value(float(np.mean((one[below] - two[below]) ** 2)))
 
 
+def layer_correlations(features: Features) -> Array:
+    """(Z, Z): Pearson's correlations of the layer sums, each over the incident energy; 0 for a layer that is always empty."""
+    return _correlations(features.along_z / features.energy_gev[:, np.newaxis])
+
+
+def layer_correlation_error(real: Features, other: Features) -> Value:
+    """Σ (artanh C - artanh C')² / (Z (Z - 1) / 2) below the diagonal of both matrices of the layer sums, |C| at most 0.999."""
+    one, two = (np.clip(layer_correlations(features), -0.999, 0.999) for features in (real, other))
+    below = np.tril_indices(len(one), -1)
+    return Value(float(np.mean((np.arctanh(one[below]) - np.arctanh(two[below])) ** 2)))
+
+
 def similarity(first: NDArray[np.floating], second: NDArray[np.floating]) -> Value:
     """(iv): mean structural similarity (Wang et al. 2004, equation 13) of showers that have nothing to do with each other: 1 for equal
     ones. Showers (N, X, Y, Z) in GeV. Among generated showers, more than among real ones means too little variety."""

@@ -42,6 +42,7 @@ def test_every_score_is_at_its_floor_for_two_samples_of_the_same_showers() -> No
         "moments": 0.1,
         "angle": 0.02,
         "correlations": 0.02,
+        "layers": 0.05,
         "separation": 0.25,
         "fpd": 120.0,
         "kpd": 3.0,
@@ -160,10 +161,16 @@ def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> No
     assert {name for name, _ in found} == {curve.name for curve in declared.CURVES}
     energy, angle = bounds(real())
     assert (len(energy), len(angle)) == (6, 4)
-    assert {bins for _, bins in found} == {(one, two) for one in range(-1, 5) for two in range(-1, 3)}
+    assert {bins for name, bins in found if name != "layers"} == {
+        (one, two) for one in range(-1, 5) for two in range(-1, 3)
+    }
     depth = found["along_z", (-1, -1)]
     assert depth.real == pytest.approx(real().features.along_z.mean(axis=0))
     assert depth.real_error == pytest.approx(real().features.along_z.std(axis=0) / math.sqrt(COUNT))
+    layers = found["layers", (-1, -1)].real.reshape(12, 12)
+    assert np.diag(layers)[:9] == pytest.approx(np.ones(9)), "the last ones may be empty"
+    share = real().features.along_z[:, 2:4] / real().features.energy_gev[:, np.newaxis]
+    assert layers[2, 3] == pytest.approx(np.corrcoef(share.T)[0, 1])
     high = real().features.energy_gev >= energy[4]
     assert found["along_x", (4, -1)].real == pytest.approx(real().features.along_x[high].mean(axis=0))
     assert 0.95 < found["hits", (-1, -1)].real.sum() <= 1.0

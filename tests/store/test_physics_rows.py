@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gan_runtime import bundles
 from gan_runtime.calorimeter.declared import CURVES, SCORES
 from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.journal import PhysicsCurve, PhysicsShower
+from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
 from tests.measured_showers import measured, measurement, showers
@@ -84,3 +86,16 @@ def test_a_measurement_is_less_than_half_a_megabyte(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.physics_journal, 1, measurement(1))
     assert run.physics_journal.stat().st_size < 500_000
+
+
+def test_a_bundle_brings_measurements_into_another_home(new_run: NewRun, tmp_path: Path) -> None:
+    run = new_run("quick-0001")
+    measured(run, 1)
+    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
+    bundles.pack([run], tmp_path / "one.zip")
+    other = Home(tmp_path / "other").prepare()
+    bundles.unpack(tmp_path / "one.zip", other)
+    store = memory.from_journals(other)
+    assert queries.runs_with_physics(store) == ["quick-0001"]
+    assert len(queries.physics_scores(store, ["quick-0001"])) == len(SCORES)
+    assert len(queries.physics_showers(store, "quick-0001", 1)) >= 20
