@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.tpu import frames as tpu_frames
 from gan_runtime.home import Home
+from gan_runtime.studies import estimates
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan
@@ -144,12 +145,22 @@ def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
     assert [button.label for button in app.button if button.label == "Check"] == []
 
 
-def test_the_page_says_how_good_such_estimates_have_been(show: Show) -> None:
+def test_the_page_says_how_good_such_estimates_have_been(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = (("keras", "v2:2x2", 1164.79), ("keras", "v3:2x2", 413.4), ("ours", "v3:2x2", 90.0))
+    records = [dict(zip(("side", "topology", "epoch_s"), one, strict=True)) for one in found]
+    monkeypatch.setattr(estimates, "stored", lambda: estimates.estimated(records))
     app = show("tpu")
     table = next(one.value for one in app.dataframe if "Machine" in one.value)
-    assert list(table["Error"]) == ["-0.7 %", "+1.9 %"]
-    assert set(table["Program"]) == {"3DGAN, not of this project"}
+    assert list(table["Machine"]) == ["TPU v2-8", "TPU v3-8", "TPU v3-8"]
+    assert list(table["Error"]) == ["+10.0 %", "-0.7 %", ""]
     assert "Not checked with a program of this project" in texts(app)
+
+
+def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimates, "stored", lambda: ())
+    assert "Nothing is stored of that comparison: `make bench ONLY=cycles` makes it." in texts(show("tpu"))
 
 
 def test_the_page_says_which_program_it_compiles(show: Show) -> None:
