@@ -65,6 +65,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "xla": {},
         "precision": {},
         "paper": {},
+        "physics": {"runs": some},
         "tpu": {},
     }
 

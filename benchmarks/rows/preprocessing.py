@@ -20,7 +20,7 @@ from benchmarks.results import Report
 from benchmarks.rows.input import share_of
 from benchmarks.run_options import SHOWERS, SHOWERS_ANEW
 from benchmarks.trial import trial_home
-from benchmarks.turns import Turn, alternate, child_sides
+from benchmarks.turns import Turn, alternate
 from gan_runtime.calorimeter.simulation import simulate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Array, DataSet
@@ -74,17 +74,7 @@ def compare_training(report: Report, effort: Effort) -> None:
     commands = {
         f"training, {name}": effort.run("engine_side", PRECISION, data=data) for name, data in DATA.items()
     }
-    with child_sides(commands) as sides:
-        turns = alternate(list(sides.values()), effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    add_rates(report, effort, turns)
-
-
-def add_rates(report: Report, effort: Effort, turns: dict[str, list[Turn]]) -> None:
-    """Of each side."""
-    for name, its_turns in turns.items():
-        report.spread(
-            "rate", name, spread([effort.batch / turn.step_s for turn in its_turns]), unit="images/s"
-        )
+    report.rates(effort.turns(commands, report.turn), effort.batch)
 
 
 def compare_reading(report: Report, effort: Effort) -> None:
@@ -100,7 +90,7 @@ def compare_reading(report: Report, effort: Effort) -> None:
                 for name, showers in ((ANEW, anew), (ONCE, once))
             ]
             turns = alternate(sides, effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
-    add_rates(report, effort, turns)
+    report.rates(turns, effort.batch)
     sooner, later = (turns[f"reading, {name}"] for name in (ONCE, ANEW))
     ratios, of_totals = speed_ratios(sooner, later), speed_ratio_of_totals(sooner, later)
     report.spread("figure", FIGURE, spread(ratios), of_totals=of_totals)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
-from dashboard import actions, widgets, words
+from dashboard import actions, job_bar, widgets, words
+from dashboard.job_bar import EndButton
 from dashboard.physics import words as physics_words
+from gan_runtime.jobs.folder import JobLook
 from gan_runtime.jobs.physics_wanted import Measured, Wanted
 from gan_runtime.runtime import commands, physics_requests
 from gan_runtime.runtime.runtime import ASKER, Runtime
 from gan_runtime.store.queries import RunRow
 
 COUNTS = (200, 500, 1_000, 2_000, 5_000)
-SECONDS = 1.0  # between two looks at a job
+STOP = EndButton("physics.stop", "Stop", "stopping …")
 STATES: dict[Measured, str] = {
     "newest": "Newest checkpoint",
     "best": "Best checkpoint",
@@ -28,9 +32,10 @@ def measure(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
         st.caption(physics_words.NO_CHECKPOINT)
         return
     looks = {run_id: physics_requests.newest_measurement(runtime.home, run_id) for run_id in names}
-    busy = next((run_id for run_id, look in looks.items() if look is not None and look.is_live), None)
-    if busy is not None:
-        st.fragment(_progress, run_every=SECONDS)(runtime, busy, names[busy])
+    under_way = ((run_id, look) for run_id, look in looks.items() if look is not None and look.is_live)
+    busy, busy_look = next(under_way, ("", None))
+    if busy_look is not None:
+        job_bar.show(runtime, busy_look, partial(_told, names[busy]), STOP)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run_id = next(iter(names))
@@ -63,21 +68,5 @@ def _asked(runtime: Runtime, wanted: Wanted) -> object:
     return commands.measure_physics(runtime.home, wanted, asker=ASKER)
 
 
-def _progress(runtime: Runtime, run_id: str, name: str) -> None:
-    """Redraws alone; the page once more when the job has ended."""
-    look = physics_requests.newest_measurement(runtime.home, run_id)
-    if look is None or not look.is_live:
-        runtime.refresh()
-        st.rerun()
-        return
-    known = look.progress
-    bar, button = st.columns([5, 1], vertical_alignment="center")
-    sentence = words.plain(known.sentence) or "begins"
-    bar.progress(
-        known.share, text=f"Measuring {words.plain(name)}: {sentence}. This goes on when the page is closed."
-    )
-    if look.job.stop_file.exists():
-        button.caption("stopping …")
-    elif button.button("Stop", key="physics.stop"):
-        actions.attempt(lambda: runtime.cancel_job(look.job.job_id))
-        st.rerun()
+def _told(name: str, look: JobLook) -> str:
+    return f"Measuring {words.plain(name)}: {job_bar.now(look)}"

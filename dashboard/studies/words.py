@@ -88,8 +88,13 @@ def measure_of(name: str) -> Measure:
     """The measure of a column of `queries.study_results`; a column that is none of ours is a number that a workload declares."""
     if name in MEASURES:
         return MEASURES[name]
-    known = declared.together(catalog.WORKLOADS)
-    metric = next(metric for metric in known.compared if metric.name == name)
+    # A loss is called as beside those of its own workload.
+    known, metric = next(
+        (known, metric)
+        for known in map(declared.of, catalog.WORKLOADS)
+        for metric in known.compared
+        if metric.name == name
+    )
     if metric.role == "loss":
         return Measure(known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False)
     return Measure(metric.title, metric.unit, help=MEAN_HELP, by_factors=False)
