@@ -22,13 +22,14 @@ MNIST_IMAGES = 60_000
 
 @contextmanager
 def trial_home() -> Iterator[Home]:
-    """An empty home in a temporary folder, removed afterwards."""
+    """An empty home in a temporary folder, removed afterwards, with all processes that were started meanwhile."""
+    before = set(psutil.Process().children(recursive=True))
     with tempfile.TemporaryDirectory(prefix="gan-bench-", ignore_cleanup_errors=True) as folder:
         try:
             yield Home(Path(folder)).prepare()
         finally:
             # Trainers outlive a dashboard on purpose; after a failed measurement one would train on and spoil the next.
-            _kill(psutil.Process().children(recursive=True))
+            _kill([child for child in psutil.Process().children(recursive=True) if child not in before])
 
 
 @contextmanager
