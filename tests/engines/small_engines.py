@@ -134,21 +134,11 @@ def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     return {name: copies(engine, variable) for name, variable in engine._state._variables().items()}
 
 
-def assert_close(
-    found: dict[str, Any], expected: dict[str, Any], tolerance: float, share: float = 0.0
-) -> None:
-    """The same names, and no number further apart than `tolerance` and this `share` of the number itself.
-
-    `share`: where numbers are so large that their last bit is more than the tolerance.
-    """
+def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
+    """The same names, and no number further apart than `tolerance`."""
     assert set(found) == set(expected)
-    too_far = {
-        name: float(
-            (np.abs(found[name].astype(np.float64) - expected[name]) - share * np.abs(expected[name])).max()
-        )
-        for name in expected
-    }
-    assert max(too_far.values()) <= tolerance, sorted(too_far.items(), key=lambda item: -item[1])[:3]
+    apart = {name: float(np.abs(found[name].astype(np.float64) - expected[name]).max()) for name in expected}
+    assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
 
 
 def assert_equal(found: Arrays, expected: Arrays) -> None:

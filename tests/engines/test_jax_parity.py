@@ -165,8 +165,7 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
     assert_close(numbers[0], engine.run(steps).values, 1e-4)
     assert_moves_alike(begin, states[0], engine.state(), 1e-3, unmoved)
     own = engine.probe()
-    # Norms of gradients reach 2,000, of which a last bit is 1.2e-4.
-    assert_close({name: np.asarray(value) for name, value in probe.scores.items()}, own.scores, 1e-4, 1e-6)
+    assert_close({name: np.asarray(value) for name, value in probe.scores.items()}, own.scores, 1e-4)
     assert len(own.histograms) == len(probe.histograms)
     for of_jax, of_tensorflow in zip(probe.histograms, own.histograms, strict=True):
         assert_counts_alike(of_jax, of_tensorflow, 1e-3)
