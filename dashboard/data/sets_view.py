@@ -56,7 +56,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
         if known_set.is_prepared:
             _remove(runtime, known_set.name)
         elif isinstance(at_hand, Availability) and not at_hand.ready and known_set.name in PREPARATIONS:
-            _download(runtime, known_set.name)
+            _fetch(runtime, known_set.name)
 
 
 def _picture(home: Home, known_set: KnownSet) -> None:
@@ -83,12 +83,14 @@ def _train(known_set: KnownSet) -> None:
         st.switch_page(places.LAUNCH)
 
 
-def _download(runtime: Runtime, name: str) -> None:
+def _fetch(runtime: Runtime, name: str) -> None:
+    is_made = PREPARATIONS[name].makes_files
+    way = "It is made here." if is_made else "Keras downloads it into its cache."
     st.button(
-        "Download",
+        "Make" if is_made else "Download",
         key=f"data.download.{name}",
-        icon=":material/download:",
-        help="Keras downloads it into its cache. A run that needs it does so by itself.",
+        icon=":material/build:" if is_made else ":material/download:",
+        help=f"{way} A run that needs it does so by itself.",
         on_click=_after_a_click(lambda: runtime.prepare_data(name)),
     )
 

@@ -17,7 +17,7 @@ NetworkSize = Literal["full", "tiny"]
 FULL_GRIDS = ((51, 51, 25), (16, 9, 45), (50, 18, 45))
 SHORTEST = 2  # cells of an axis, which the discriminator's pooling halves
 OF_THE_AUTHORS = "recardoso/ISC_HPC_3DGAN: 0.001"
-ADVICE = "prepare data set showers, or read one of showers"
+ADVICE = "use data set showers_tiny, or another one of showers"
 
 
 class ShowerOptions(OptionRecord):

@@ -1,4 +1,4 @@
-"""Finds a data set by its name: those of the catalog, and those that are prepared in a home.
+"""Finds a data set by its name: those of the catalog, those that are prepared in a home, and those that a run has made for it.
 
 Run as a module it fetches one:
 
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from gan_runtime import catalog
 from gan_runtime.data import digits, mnist, prepared, stacked_digits
-from gan_runtime.data.contract import ArraySet, Availability, DataSet
+from gan_runtime.data.contract import ArraySet, Availability, DataSet, Promised
 from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.data.sharded import row_bytes
 from gan_runtime.errors import DatasetError, GanRuntimeError, quoted
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
@@ -25,10 +26,13 @@ _EMBEDDED: dict[str, Callable[[], ArraySet]] = {
     "stacked_digits": stacked_digits.load,
 }
 
+MADE_FIRST = "made here first, when a run needs it"
+
 
 @dataclass(frozen=True)
 class KnownSet:
-    """A data set that a run may name. `problem`: why it cannot be used as it is; empty when it can."""
+    """A data set that a run may name; one that is promised is made when a run needs it. `problem`: why it cannot be used as it is;
+    empty when it can."""
 
     name: str
     title: str
@@ -53,7 +57,7 @@ def load(name: str, home: Home | None = None) -> DataSet:
 
 
 def availability(name: str, home: Home | None = None) -> Availability:
-    """Whether the rows are at hand, and how many, without reading them.
+    """Whether the rows are at hand, or will be when a run needs them, and how many, without reading them.
 
     Raises DatasetError for what is unknown or damaged.
     """
@@ -61,6 +65,8 @@ def availability(name: str, home: Home | None = None) -> Availability:
         return Availability(True, catalog.DATASETS[name].rows, "embedded")
     if name in catalog.DATASETS:
         return mnist.availability(name)
+    if promise := _promise(name, home):
+        return Availability(False, promise.rows, PREPARATIONS[name].title, MADE_FIRST)
     known = prepared.manifest(_home_of(name, home), name)
     return Availability(True, known.rows, known.origin)
 
@@ -76,16 +82,32 @@ def fields_of(name: str, home: Home | None = None) -> Fields:
         return catalog.DATASETS[name].fields
     if name in catalog.DATASETS:
         return mnist.fields(name)
+    if promise := _promise(name, home):
+        return promise.fields
     return prepared.manifest(_home_of(name, home), name).offered
 
 
 def known(home: Home) -> dict[str, KnownSet]:
-    """Every data set by its name: those of the catalog, then the prepared ones; some may be damaged."""
+    """Every data set by its name: those of the catalog, those that a run has made for it, then the prepared ones; some may be damaged."""
     of_catalog = {
         name: KnownSet(name, entry.title, entry.summary, False, entry.rows, entry.fields)
         for name, entry in catalog.DATASETS.items()
     }
-    return of_catalog | {name: _prepared(home, name) for name in prepared.names(home)}
+    of_promises = {
+        name: KnownSet(name, preparation.title, preparation.summary, False, promise.rows, promise.fields)
+        for name, preparation in PREPARATIONS.items()
+        if (promise := _promise(name, home))
+    }
+    return of_catalog | of_promises | {name: _prepared(home, name) for name in prepared.names(home)}
+
+
+def is_streamed(name: str, home: Home | None = None) -> bool:
+    """Whether a prepared set, or one that is to be made, holds more than memory should. Raises DatasetError as `availability`."""
+    if name in catalog.DATASETS or home is None:
+        return False
+    if promise := _promise(name, home):
+        return promise.rows * sum(map(row_bytes, promise.fields.values())) > prepared.RESIDENT_BYTES
+    return prepared.is_streamed(home, name)
 
 
 def _prepared(home: Home, name: str) -> KnownSet:
@@ -97,14 +119,24 @@ def _prepared(home: Home, name: str) -> KnownSet:
     return KnownSet(name, name, told, True, manifest.rows, manifest.offered)
 
 
+def _promise(name: str, home: Home | None) -> Promised | None:
+    """What a set will hold that a run has made for it; None for all others, and once it is there."""
+    if name not in PREPARATIONS or (home is not None and prepared.is_there(home, name)):
+        return None
+    return PREPARATIONS[name].promised
+
+
 def _home_of(name: str, home: Home | None) -> Home:
     """The home in which a set is prepared. Raises DatasetError with those that there are."""
     if home is not None and prepared.is_there(home, name):
         return home
-    names = [*catalog.DATASETS, *(prepared.names(home) if home else ())]
+    way = "prepare it first, on the Data page or with `data prepare"
+    if name in PREPARATIONS:
+        raise DatasetError(f"data set {name} is not there yet: {way} {name}`.")
+    promised = [each for each in PREPARATIONS if _promise(each, home)]
+    names = [*catalog.DATASETS, *promised, *(prepared.names(home) if home else ())]
     near = difflib.get_close_matches(name, names, n=1)
-    way = f"data prepare {name}" if name in PREPARATIONS else "data prepare"
-    hint = f"did you mean {near[0]}?" if near else f"prepare it first, on the Data page or with `{way}`."
+    hint = f"did you mean {near[0]}?" if near else f"{way}`."
     raise DatasetError(f"no data set is called {quoted(name)}, there are {', '.join(names)}: {hint}")
 
 

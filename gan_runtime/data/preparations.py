@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from gan_runtime.data.contract import Progress
+from gan_runtime.data.contract import Progress, Promised
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.shower_options import (
     CaloChallengeOptions,
     ShowerFileOptions,
     ShowerOptions,
+    TinyShowerOptions,
     angles_in_order,
     energies_in_order,
+    promised,
 )
 from gan_runtime.data.survey import Survey
 from gan_runtime.errors import FieldError
@@ -51,7 +53,8 @@ class Preparation:
     its cache. `source`: what --from has to name, in words; empty where nothing is needed. `suffixes`: of a source that is one
     file. `name`: of the set where nobody gives one. `version`: of what it makes
     of the same source and options; one more when that changes.
-    `has_preview`: a page can look through the source first.
+    `has_preview`: a page can look through the source first. `promises`: what a set will hold that is made with given options. A run
+    may name such a set before it is made, and waits for it; its `name` is that of the preparation, its options are the defaults.
     """
 
     title: str
@@ -64,6 +67,12 @@ class Preparation:
     rules: tuple[Rule, ...] = ()
     version: int = 1
     has_preview: bool = False
+    promises: Callable[[Any], Promised] | None = None
+
+    @property
+    def promised(self) -> Promised | None:
+        """What a run may count on before the set is made; None where nobody can know."""
+        return self.promises(self.options()) if self.promises else None
 
     @property
     def makes_files(self) -> bool:
@@ -97,6 +106,16 @@ PREPARATIONS: dict[str, Preparation] = {
         maker="gan_runtime.data.simulated_showers",
         name="showers",
         rules=(energies_in_order, angles_in_order),
+        promises=promised,
+    ),
+    "showers_tiny": Preparation(
+        "Simulated showers, small",
+        "The same in 17 × 17 × 25 cells, 6,000 of them: for two cores. A run that needs them has them made.",
+        TinyShowerOptions,
+        maker="gan_runtime.data.simulated_showers",
+        name="showers_tiny",
+        rules=(energies_in_order, angles_in_order),
+        promises=promised,
     ),
     "showers_hdf5": Preparation(
         "Showers of the 3DGAN's authors",

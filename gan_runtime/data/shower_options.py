@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
+from gan_runtime.data.contract import Promised
 from gan_runtime.errors import FieldError
 from gan_runtime.options import OptionRecord, option
+from gan_runtime.shower_fields import shower_fields
 
 Grid = Literal["full", "tiny"]
+SHAPES = {"full": (51, 51, 25), "tiny": (17, 17, 25)}  # cells along x, y, z
 GROUP = "Model and data"
 
 
-def held_out_percent() -> Any:
+def held_out_percent(default: float = 10.0) -> Any:
     """The option that all of them have."""
     return option(
-        10.0,
+        default,
         label="Held out",
         group=GROUP,
         unit="%",
@@ -25,11 +28,10 @@ def held_out_percent() -> Any:
     )
 
 
-class ShowerOptions(OptionRecord):
-    """Which showers are simulated. Energies and angles are drawn evenly between their ends."""
-
-    events: int = option(
-        20_000,
+def events(default: int) -> Any:
+    """How many showers."""
+    return option(
+        default,
         label="Showers",
         group=GROUP,
         ge=2,
@@ -37,6 +39,24 @@ class ShowerOptions(OptionRecord):
         help="How many are simulated. One takes about a millisecond, and 130 kB on the full grid.",
         error="use about 20000; the authors trained on 124987.",
     )
+
+
+def grid(default: Grid) -> Any:
+    """How fine the cells are."""
+    return option(
+        default,
+        label="Grid",
+        group=GROUP,
+        choices=get_args(Grid),
+        help="'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, nine cells in one: for two cores.",
+        error="pick full or tiny.",
+    )
+
+
+class ShowerOptions(OptionRecord):
+    """Which showers are simulated. Energies and angles are drawn evenly between their ends."""
+
+    events: int = events(20_000)
     seed: int = option(
         0,
         label="Seed",
@@ -46,14 +66,7 @@ class ShowerOptions(OptionRecord):
         help="The same seed gives the same showers.",
         error="use any whole number, such as 0.",
     )
-    grid: Grid = option(
-        "full",
-        label="Grid",
-        group=GROUP,
-        choices=get_args(Grid),
-        help="'full': 51 × 51 × 25 cells of 5.1 mm. 'tiny': 17 × 17 × 25, nine cells in one: for two cores.",
-        error="pick full or tiny.",
-    )
+    grid: Grid = grid("full")
     energy_low: float = option(
         100.0,
         label="Lowest energy",
@@ -97,6 +110,14 @@ class ShowerOptions(OptionRecord):
     held_out_percent: float = held_out_percent()
 
 
+class TinyShowerOptions(ShowerOptions):
+    """Those that two cores can learn from in minutes, and enough held-out ones for the Physics page."""
+
+    events: int = events(6_000)
+    grid: Grid = grid("tiny")
+    held_out_percent: float = held_out_percent(20.0)
+
+
 class ShowerFileOptions(OptionRecord):
     """What becomes of the showers of files."""
 
@@ -125,6 +146,16 @@ class CaloChallengeOptions(OptionRecord):
     """What becomes of the showers of the CaloChallenge."""
 
     held_out_percent: float = held_out_percent()
+
+
+def held_out(options: ShowerOptions) -> int:
+    """How many of the simulated showers no run trains on."""
+    return int(options.events * options.held_out_percent / 100)
+
+
+def promised(options: ShowerOptions) -> Promised:
+    """What a simulation with these options will give."""
+    return Promised(shower_fields((*SHAPES[options.grid], 1)), options.events - held_out(options))
 
 
 def energies_in_order(options: ShowerOptions) -> FieldError | None:

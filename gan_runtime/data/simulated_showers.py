@@ -12,7 +12,7 @@ from gan_runtime.calorimeter.rows import rows_of
 from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
-from gan_runtime.data.shower_options import ShowerOptions
+from gan_runtime.data.shower_options import ShowerOptions, held_out
 
 # Simulated together, with random numbers of their own: the first showers are the same, however many are asked for.
 AT_ONCE = 32
@@ -26,7 +26,7 @@ def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progr
         for begin in range(0, options.events, AT_ONCE):
             progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")
             writer.append(simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin)))
-    return Stored(fields, writer.shards, held_out=int(options.events * options.held_out_percent / 100))
+    return Stored(fields, writer.shards, held_out=held_out(options))
 
 
 def simulated(options: ShowerOptions, part: int, count: int) -> Arrays:

@@ -71,7 +71,7 @@ def preparing(home: Home, name: str) -> JobDir | None:
 def job_for(home: Home, dataset: str) -> str:
     """The id of the job that a run on this data set has to wait for; empty when the data is at hand.
 
-    What Keras would have to download first becomes a job here. Raises DatasetError: there is no such set, or it is damaged.
+    What Keras would have to download first, or what can be made from nothing, becomes a job here. Raises DatasetError: there is no such set, or it is damaged.
     """
     known = preparing(home, dataset)
     if known is not None:

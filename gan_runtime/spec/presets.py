@@ -89,11 +89,10 @@ PRESETS: dict[str, Preset] = {
     ),
     "showers": Preset(
         title="Showers: CERN's 3DGAN, cut down for two cores",
-        summary="Networks with 4 channels on showers of 17 × 17 × 25 cells: on the Data page, or with `data prepare showers --set grid=tiny`, "
-        "simulate them first.",
+        summary="Networks with 4 channels on showers of 17 × 17 × 25 cells, which are simulated here first.",
         values={
             "workload": "shower_3dgan",
-            "dataset": "showers",
+            "dataset": "showers_tiny",
             "size": "tiny",
             "replicas": 1,
             "batch_size_global": 64,

@@ -10,8 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import catalog
-from gan_runtime.data import door, prepared
+from gan_runtime.data import door, loading
 from gan_runtime.errors import AcceleratorError, quoted
 from gan_runtime.fields import Field, Fields
 from gan_runtime.home import Home
@@ -122,8 +121,7 @@ def reading(spec: RunSpec, home: Home | None = None) -> Reading:
         DatasetError: no such data set, or one that does not fit the workload.
     """
     name = spec.dataset
-    streamed = home is not None and name not in catalog.DATASETS and prepared.is_streamed(home, name)
-    return Reading(door.check(spec, home), door.rows(name, home), streamed)
+    return Reading(door.check(spec, home), door.rows(name, home), loading.is_streamed(name, home))
 
 
 def at(spec: RunSpec, point: Point) -> RunSpec:

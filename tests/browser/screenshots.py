@@ -95,14 +95,8 @@ def prepare_pictures(home: Home, folder: Path) -> None:
 
 def showers(home: Home, host: Host) -> str:
     """Asks for simulated showers, and for a run that learns from them; it waits for its data."""
-    commands.prepare_data(
-        home,
-        "showers",
-        "showers",
-        None,
-        {"events": 1_000, "grid": "tiny", "held_out_percent": 30},
-        asker=ASKER,
-    )
+    fewer = {"events": 1_000, "held_out_percent": 30}
+    commands.prepare_data(home, "showers_tiny", options=fewer, asker=ASKER)
     spec = RunSpec.parse({**PRESETS["showers"].values, **SHOWERS})
     return commands.submit(home, spec, host, "showers", asker=ASKER).run_id
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
         "dogs/torn.png  it is damaged",
     ):
         assert part in shown
-    assert "photos          5       32 × 32 × 3 images, labels  2" in run("list").stdout
+    assert re.search("photos +5 +32 × 32 × 3 images, labels +2 ", run("list").stdout)
     assert run("remove", "photos").stdout == "data set photos is removed.\n"
     assert not prepared.names(home)
 
@@ -99,13 +100,14 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
         ),
         (
             ["prepare", "picture"],
-            "'picture' is no preparation: there are pictures, showers, showers_hdf5, calochallenge, mnist, fashion_mnist.",
+            "'picture' is no preparation: there are pictures, showers, showers_tiny, showers_hdf5, calochallenge, mnist, fashion_mnist.",
         ),
         (["remove", "digits"], "digits is a data set of this program: it cannot be removed."),
         (["remove", "photo"], "no data set 'photo' is prepared in {home}/data."),
         (
             ["show", "digit"],
-            "no data set is called 'digit', there are digits, stacked_digits, mnist, fashion_mnist: did you mean digits?",
+            "no data set is called 'digit', there are digits, stacked_digits, mnist, fashion_mnist, showers, showers_tiny: "
+            "did you mean digits?",
         ),
     ],
 )

@@ -15,8 +15,9 @@ from dashboard.data import mosaic
 from gan_runtime.calorimeter.angle import measured_angle
 from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
 from gan_runtime.cli.app import app
-from gan_runtime.data import loading, prepared, preparing
+from gan_runtime.data import loading, prepared, preparing, shower_options
 from gan_runtime.data.contract import DataSet
+from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.home import Home
@@ -93,7 +94,24 @@ def test_wrong_options_are_refused_before_anything_begins(
     assert not home.data.exists()
 
 
-def test_a_run_on_showers_that_are_not_there_is_told_how_to_get_them(home: Home) -> None:
+@pytest.mark.parametrize("name", ["showers", "showers_tiny"])
+def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(home: Home, name: str) -> None:
+    known = loading.known(home)[name]
+    assert (known.is_prepared, known.problem) == (False, "")
+    assert not loading.availability(name, home).ready
+    assert known.fields == loading.fields_of(name, home)
+    assert loading.is_streamed(name, home) == (name == "showers")
+    preparing.prepare(home, Asked(name, "", None, {"events": 40}), lambda *_: None)
+    promise = shower_options.promised(PREPARATIONS[name].options(events=40))
+    data = loading.load(name, home)
+    assert (data.fields, data.rows) == (promise.fields, promise.rows)
+    assert data.fields == known.fields
+    assert loading.known(home)[name].is_prepared
+    assert loading.availability(name, home).ready
+    assert not loading.is_streamed(name, home)
+
+
+def test_a_set_that_is_not_made_yet_cannot_be_read(home: Home) -> None:
     with pytest.raises(
         DatasetError, match="prepare it first, on the Data page or with `data prepare showers`"
     ):

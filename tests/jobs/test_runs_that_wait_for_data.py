@@ -17,6 +17,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.runtime.supervisor import Supervisor
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
 
 Wait = Callable[..., Any]
@@ -99,3 +100,16 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     ]
     assert commands.latest_status(first).waits_for == "prepare-data-0002"
     assert desk.job_dir(runtime.home, "prepare-data-0001").end() is not None
+
+
+def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(started: tuple[Runtime, list[str]]) -> None:
+    runtime, _ = started
+    run = runtime.submit(RunSpec.parse(PRESETS["showers"].values), "showers")
+    (job,) = desk.looks(runtime.home)
+    assert job.asked.options == {
+        "preparation": "showers_tiny",
+        "name": "showers_tiny",
+        "source": "",
+        "options": {},
+    }
+    assert commands.latest_status(run).waits_for == job.job.job_id

@@ -13,7 +13,9 @@ from dashboard import option_words
 from dashboard.frame import places
 from dashboard.launch.shown_when import SHOWN_WHEN, has_effect, needed
 from gan_runtime import catalog
+from gan_runtime.data import loading
 from gan_runtime.fields import IMAGES, pictures
+from gan_runtime.home import Home
 from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.spec import RunSpec
 from tests.pages.test_pages import texts, titles
@@ -255,13 +257,15 @@ def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_
     assert app.selectbox(key="spec.optimizer").value == "adam"
 
 
-def test_the_preset_of_a_data_set_that_is_not_there_yet_says_so(show: Show) -> None:
+def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(show: Show, home: Home) -> None:
     app = show("launch")
     app.button_group(key="spec.preset").set_value("showers").run()
     assert not app.exception
+    assert not app.error
     assert app.selectbox(key="spec.workload").value == "shower_3dgan"
-    assert any("no data set is called 'showers'" in error.value for error in app.error)
-    assert next(button for button in app.button if button.label == "Start run").disabled
+    assert any(loading.MADE_FIRST in caption.value for caption in app.caption)
+    assert not next(button for button in app.button if button.label == "Start run").disabled
+    assert not home.data.exists()
 
 
 def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Show) -> None:
