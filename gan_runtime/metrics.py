@@ -26,6 +26,7 @@ Role = Literal[
     "spread_of_real",  # variance within a batch, each epoch
     "spread_of_generated",
     "quality",  # lower is better, each epoch; the best checkpoint is where it is lowest
+    "measured_quality",  # the same of checkpoints that a job has measured; a person may choose the best one anew by it
     "response",  # size of generated rows over that of real ones, each epoch; 1 is right
     "empty_rows",  # share of generated rows that hold nothing, each epoch
 ]

@@ -29,7 +29,7 @@ compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(known)
 
 compare_tables.numbers(store, rows)
 results = queries.results(store, [row.run_id for row in rows])
-declared = queries.declared_of(store, [row.run_id for row in rows])
+declared = results_view.recorded(queries.declared_of(store, [row.run_id for row in rows]), results)
 results_view.best_and_last(results, rows, declared)
 compare_tables.differences(rows)
 

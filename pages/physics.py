@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard.frame import session
+from dashboard.physics import best as physics_best
 from dashboard.physics import form as physics_form
 from dashboard.physics import showers as physics_showers
 from dashboard.physics import view as physics_view
@@ -30,6 +31,7 @@ physics_showers.side_by_side(store, chosen)
 physics_view.correlations(store, chosen)
 physics_view.scores(store, chosen)
 physics_view.epochs(store, chosen)
+physics_best.choose(runtime, chosen)
 physics_view.scaling(store, chosen)
 st.header("Measure again", anchor=False)
 physics_form.measure(runtime, rows, is_first=False)

@@ -20,7 +20,7 @@ from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.home import Home
 from gan_runtime.hosts import Device, Host
 from gan_runtime.records import journal
-from gan_runtime.records.journal import Created, StatusChange
+from gan_runtime.records.journal import Created, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
 
@@ -82,7 +82,7 @@ def at() -> Callable[[float], datetime]:
 def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir]:
     """Makes the folder of a queued run by hand: `new_run("quick-0001", replicas=2)`."""
 
-    def make(run_id: str, seconds: float = 0.0, **options: Any) -> RunDir:
+    def make(run_id: str, seconds: float = 0.0, study: StudyPlace | None = None, **options: Any) -> RunDir:
         run = RunDir(home.runs / run_id)
         run.path.mkdir()
         spec = RunSpec.parse(options).model_dump()
@@ -90,7 +90,14 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
         journal.append(
             run.supervisor_journal,
             1,
-            Created(at=at(seconds), spec=spec, accelerator="cpu", color=0, preset=run_id.rpartition("-")[0]),
+            Created(
+                at=at(seconds),
+                spec=spec,
+                accelerator="cpu",
+                color=0,
+                preset=run_id.rpartition("-")[0],
+                study=study,
+            ),
             StatusChange(
                 at=at(seconds), status="queued", reason="waiting for the accelerator", queue_rank=seconds
             ),

@@ -6,8 +6,8 @@ import math
 from functools import cache
 
 from gan_runtime.calorimeter.comparison import Sample, sample
-from gan_runtime.calorimeter.declared import SCORES
 from gan_runtime.calorimeter.values import Value
+from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.jobs.physics_work import State, record_of
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Physics

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import altair as alt
 import pandas as pd
 import streamlit as st
@@ -25,6 +27,16 @@ JUDGED = {
 }
 USUAL_RESULTS = ("score_gap_best", "spread_ratio_best", "seconds")
 MOST_USUAL_OPTIONS = 4
+
+
+def recorded(known: Declared, results: pd.DataFrame) -> Declared:
+    """Without the rated numbers that none of these runs has, such as those of a measurement that nobody has asked for."""
+    there = tuple(
+        metric
+        for metric in known.metrics
+        if not metric.better or results[f"{metric.name}_best"].notna().any()
+    )
+    return replace(known, metrics=there)
 
 
 def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) -> None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dashboard import palette
 from dashboard.charts import heading, legend, scale_of
-from gan_runtime.calorimeter.declared import CurveWords, Score
+from gan_runtime.calorimeter.declared import CurveWords
 from gan_runtime.calorimeter.views import VIEWS, View, seen
+from gan_runtime.catalog.shower_scores import Score
 
 REAL = "Real showers"
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors

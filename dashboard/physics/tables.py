@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 
 from dashboard import words
-from gan_runtime.calorimeter.declared import SCORES, Score
 from gan_runtime.calorimeter.published import (
     CONVERGENCE,
     SCALING,
     SCALING_SOURCE,
     SUBMISSIONS,
 )
+from gan_runtime.catalog.shower_scores import SCORES, Score
 from gan_runtime.store.queries import RunRow
 
 SCALING_WORDS = (

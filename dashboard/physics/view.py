@@ -14,8 +14,9 @@ from dashboard.physics import charts as physics_charts
 from dashboard.physics import tables
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
-from gan_runtime.calorimeter.declared import CURVES, SCORES, CurveWords
+from gan_runtime.calorimeter.declared import CURVES, CurveWords
 from gan_runtime.catalog import declared
+from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.runtime import physics_requests
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries

@@ -31,6 +31,10 @@ FLOOR_HELP = "The same score of real held-out showers beside other real ones: no
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
 BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction, the best of the measured epochs is"
 DASHED = "Dashed: the same of real showers among themselves. The best checkpoint is chosen while training, on fewer showers."
+BEST_HELP = (
+    "The networks with the weights of that epoch become the run's best checkpoint, which images, showers and measurements can be asked "
+    "of. A run that goes on chooses its best checkpoint anew as it trains."
+)
 CORRELATIONS = (
     "Correlation of the energies in two layers, each over the incident energy, from shower to shower: a shower that begins early has "
     "more in the first layers and less in the last. Of all energies and angles."

@@ -96,7 +96,8 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
     for sentence in sentences:
         st.markdown(f"- {sentence}")
-    for column, measure in zip(st.columns(2, gap="medium"), ("epoch_seconds", "spread_ratio"), strict=True):
+    drawn = (study_words.TIME, _outcome(results))
+    for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=True):
         with column:
             study_points.show(results, measure, "study")
     st.header("Means and how sure they are")
@@ -106,6 +107,23 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         st.caption(study_words.repeats(results))
     st.header("Images of the first repeat")
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
+
+
+def _outcome(results: pd.DataFrame) -> str:
+    """What the study is asked for beside time: any measure that one of its runs has."""
+    there = study_words.outcomes(results)
+    if not there:
+        return study_words.USUAL_OUTCOME
+    picked = st.selectbox(
+        "Outcome",
+        there,
+        format_func=lambda name: study_words.measure_of(name).title,
+        key="study.outcome",
+        bind="query-params",
+        help=study_words.OUTCOME_HELP,
+        width=320,
+    )
+    return str(picked)
 
 
 def _help(results: pd.DataFrame) -> dict[str, Any]:

@@ -58,7 +58,12 @@ class Measure:
         return "Geometric mean" if self.by_factors else "Mean"
 
 
-MEAN_HELP = "Mean over the last epoch."
+TIME, USUAL_OUTCOME = "epoch_seconds", "spread_ratio"
+MEAN_HELP = "Mean over the last epoch that has it."
+OUTCOME_HELP = (
+    "What the variants are compared in, beside time. Numbers that a job measures on checkpoints are offered once one of the runs has "
+    "been measured."
+)
 LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."
 MEASURES = {
     "epoch_seconds": Measure(
@@ -101,10 +106,21 @@ def measure_of(name: str) -> Measure:
 
 
 def measures(results: pd.DataFrame) -> dict[str, Measure]:
-    """What these results can tell: what the workloads declare stands before the last measure."""
-    names = {metric.name for metric in declared.together(catalog.WORKLOADS).compared}
+    """What these results can tell: what the workloads declare stands before the last measure. A number that a job measures on a
+    checkpoint is left out where it has not."""
+    names = {
+        metric.name
+        for metric in declared.together(catalog.WORKLOADS).compared
+        if metric.role == "loss" or (metric.name in results and results[metric.name].notna().any())
+    }
     *first, last = MEASURES
     return {name: measure_of(name) for name in [*first, *(name for name in results if name in names), last]}
+
+
+def outcomes(results: pd.DataFrame) -> list[str]:
+    """The measures that a run of this study has, by name, but the time that stands beside them; the spread of images first."""
+    there = [name for name in measures(results) if name != TIME and results[name].notna().any()]
+    return sorted(there, key=lambda name: name != USUAL_OUTCOME)
 
 
 def against_first(results: pd.DataFrame, measure: str, variant: str) -> Difference | None:

@@ -35,6 +35,11 @@ class Declared:
         return tuple(metric for metric in self.metrics if metric.better)
 
     @property
+    def qualities(self) -> tuple[Metric, ...]:
+        """Numbers by which an epoch can be the best: lower is better."""
+        return tuple(metric for metric in self.metrics if metric.role in ("quality", "measured_quality"))
+
+    @property
     def compared(self) -> tuple[Metric, ...]:
         """What the report of a study tells of each variant."""
         return (*self.losses, *(metric for metric in self.rated if metric not in self.losses))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gan_runtime.catalog import shower_scores
 from gan_runtime.catalog.entries import Judgement, Picture
 from gan_runtime.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 
@@ -46,7 +47,7 @@ _OF_AN_EPOCH = (
     *(Metric(f"profile_error_{axis}", f"Error of the profile along {axis}", _PROFILE, "Profiles", per_epoch=True, format=".1%", label=axis) for axis in "xyz"),
     Metric("probe_angle_error", "Error of the measured angle, after each epoch", "Error (rad)", "Angle, after each epoch", per_epoch=True, better="lower", network=G),
 )  # fmt: skip
-METRICS = (*_LOSSES, *_TERMS, *_OF_AN_EPOCH)
+METRICS = (*_LOSSES, *_TERMS, *_OF_AN_EPOCH, *shower_scores.METRICS)
 PANELS = (
     Panel(LOSSES, "Losses of the four updates", "Weighted sums: 3, 0.1, 25 and 0.1 unless the run says otherwise.", series="Update",
           help="Weighted losses of the newest step: the generator's two updates, then the discriminator's on real and on generated showers."),

@@ -14,6 +14,7 @@ import typer
 
 from gan_runtime import bundles, hosts
 from gan_runtime.cli import (
+    best_checkpoint,
     data_sets,
     descent,
     generating,
@@ -315,6 +316,7 @@ def tpu_check(
 
 app.command()(generating.generate)
 app.command()(physics.physics)
+app.command()(best_checkpoint.best)
 
 
 @app.command()

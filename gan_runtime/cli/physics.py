@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gan_runtime import targets
-from gan_runtime.calorimeter import declared
-from gan_runtime.calorimeter.declared import Score
+from gan_runtime.catalog.shower_scores import SCORES, Score
 from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
 from gan_runtime.errors import ExportError, JobError
@@ -85,7 +84,7 @@ def _done(
 
 def _print(run: str, measured: Physics) -> None:
     """A table of the scores, the last checkpoint's where several were measured."""
-    known = {score.name: score for score in declared.SCORES}
+    known = {score.name: score for score in SCORES}
     rows = [_row(known[one.name], one) for one in measured.scores if one.name in known]
     output.say(f"{run} after epoch {measured.epoch} ({measured.checkpoint}), {measured.showers:,} showers:")
     table = tables.table("Score", "Generated", "Real ones among themselves")

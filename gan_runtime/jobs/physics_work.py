@@ -24,6 +24,7 @@ from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.physics import Side
+from gan_runtime.records.run_state import steps_per_epoch
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.shower_fields import ANGLE, ENERGY, ENERGY_SCALE, SHOWERS
 
@@ -105,12 +106,6 @@ def _states(run: RunDir, networks: Any, wanted: Wanted) -> Iterator[State]:
     if newest not in kept:
         name = "newest" if wanted.checkpoint == "every" else wanted.checkpoint
         yield State(newest, checkpoint.step, name, checkpoint.arrays)
-
-
-def steps_per_epoch(run: RunDir) -> int:
-    """As the newest plan in its journal says; 1 where it has none."""
-    plans = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Plan)]
-    return max(1, plans[-1].steps_per_epoch) if plans else 1
 
 
 def _real(data: DataSet, count: int) -> tuple[Sample, Sample]:

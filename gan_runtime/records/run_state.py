@@ -24,3 +24,9 @@ def latest_status(run: RunDir) -> StatusChange:
             f"run {run.run_id} cannot be read: no line of its journals says in what state it is."
         )
     return max(changes, key=lambda item: item[0])[1]
+
+
+def steps_per_epoch(run: RunDir) -> int:
+    """As the newest plan in its journal says; 1 where it has none."""
+    plans = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, journal.Plan)]
+    return max(1, plans[-1].steps_per_epoch) if plans else 1

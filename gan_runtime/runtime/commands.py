@@ -6,6 +6,7 @@ that are named below; `asker` is written down where the change itself is, or els
 """
 
 from gan_runtime.records.run_state import latest_status
+from gan_runtime.runtime.checkpoint_requests import keep_best
 from gan_runtime.runtime.data_removal import remove_data
 from gan_runtime.runtime.data_requests import look_through, prepare_data
 from gan_runtime.runtime.home_requests import import_bundle, make_store_anew
@@ -37,6 +38,7 @@ __all__ = [
     "forget_upload",
     "generate",
     "import_bundle",
+    "keep_best",
     "keep_upload",
     "latest_status",
     "look_through",

@@ -154,6 +154,16 @@ CREATE OR REPLACE VIEW surfaces AS
 -- Of each epoch that was measured, what was measured last; a run that was stopped in one has two checkpoints of it.
 CREATE OR REPLACE VIEW physics AS
     SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
+-- What is known of a run along its steps: what it has recorded, and the scores of its checkpoints that a job has measured since, under
+-- names of their own (catalog/shower_scores.py). Training seconds of a checkpoint: of the epochs until then.
+CREATE OR REPLACE VIEW numbers AS
+    SELECT run_id, step, epoch, metric, value, CAST(NULL AS DOUBLE) AS error, wall_s FROM ingest.scalars
+    UNION ALL
+    SELECT p.run_id, p.step, p.epoch, 'physics_' || score, value, CASE WHEN isfinite(error) THEN error END, coalesce(wall_s, 0.0)
+    FROM physics p ASOF LEFT JOIN (
+        SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s FROM ingest.epochs
+    ) e ON p.run_id = e.run_id AND p.step >= e.step
+    WHERE isfinite(value);
 CREATE OR REPLACE VIEW physics_curves AS
     SELECT * EXCLUDE (place) FROM ingest.physics_curves QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
 CREATE OR REPLACE VIEW physics_showers AS

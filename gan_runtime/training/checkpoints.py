@@ -54,13 +54,8 @@ def save(
     folder.mkdir(exist_ok=True)
     disk.require(folder, sum(array.nbytes for array in arrays.values()), f"the checkpoint after step {step}")
     path = _path(folder, step)
-    # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
-    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    metadata = {"step": str(step), "wall_s": repr(wall_s), "digest": _digest(contiguous)}
     aside = path.with_suffix(".part")
-    save_file(
-        contiguous, aside, metadata=metadata | ({} if shortfall is None else {SHORTFALL: repr(shortfall)})
-    )
+    _write(aside, arrays, step, wall_s, {} if shortfall is None else {SHORTFALL: repr(shortfall)})
     _replace(aside, path)
     if shortfall is not None and shortfall < _least_shortfall(folder):
         shutil.copyfile(path, aside)
@@ -68,6 +63,19 @@ def save(
     for old in _newest_first(folder)[kept:]:
         _remove(old)
     return path
+
+
+def keep_as_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None:
+    """Takes the place of the best checkpoint, by a choice that is not the training's own: it has no shortfall, so a training that
+    goes on chooses anew.
+
+    Raises:
+        HomeError: the disk has too little space for it; the best checkpoint stays as it was.
+    """
+    disk.require(folder, sum(array.nbytes for array in arrays.values()), "the best checkpoint")
+    aside = (folder / BEST).with_suffix(".part")
+    _write(aside, arrays, step, wall_s, {})
+    _replace(aside, folder / BEST)
 
 
 def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
@@ -155,6 +163,13 @@ def note_failure(folder: Path, step: int) -> int | None:
         return older[0]
     _failures(path).touch()
     return None
+
+
+def _write(path: Path, arrays: Arrays, step: int, wall_s: float, told: dict[str, str]) -> None:
+    # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    metadata = {"step": str(step), "wall_s": repr(wall_s), "digest": _digest(contiguous)}
+    save_file(contiguous, path, metadata=metadata | told)
 
 
 def _path(folder: Path, step: int) -> Path:

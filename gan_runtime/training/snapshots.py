@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from gan_runtime.engines.contract import Arrays
+from gan_runtime.errors import CheckpointError
 
 Weights = dict[str, NDArray[np.float32]]
 
@@ -43,8 +45,19 @@ def load(folder: Path) -> dict[int, Weights]:
     """Epoch → named float32 arrays; the first and the last epoch, and evenly between them at most MOST in all."""
     there = epochs(folder)
     places = np.linspace(0, max(0, len(there) - 1), min(MOST, len(there))).round().astype(int)
-    return {there[place]: _read(folder / f"epoch-{there[place]:05d}.safetensors") for place in places}
+    return {there[place]: load_one(folder, there[place]) for place in places}
 
 
-def _read(path: Path) -> Weights:
-    return {name: array.astype(np.float32) for name, array in load_file(path).items()}
+def load_one(folder: Path, epoch: int) -> Weights:
+    """The weights after one of `epochs`: named float32 arrays.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    path = folder / f"epoch-{epoch:05d}.safetensors"
+    try:
+        return {name: array.astype(np.float32) for name, array in load_file(path).items()}
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(
+            f"the weights in {path} cannot be read ({error}): take another epoch."
+        ) from None

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from gan_runtime.calorimeter import scores
 from gan_runtime.calorimeter.comparison import Sample
-from gan_runtime.calorimeter.declared import SCORES
 from gan_runtime.calorimeter.fields import values_of
 from gan_runtime.calorimeter.values import Value
+from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
 from gan_runtime.data.contract import ArraySet

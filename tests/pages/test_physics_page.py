@@ -11,7 +11,8 @@ from dataclasses import asdict
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from gan_runtime.calorimeter.declared import CURVES, SCORES
+from gan_runtime.calorimeter.declared import CURVES
+from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.home import Home
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.jobs.physics_wanted import Wanted

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dashboard.studies import words as study_words
 from gan_runtime import bundles
-from gan_runtime.calorimeter.declared import CURVES, SCORES
+from gan_runtime.calorimeter.declared import CURVES
+from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange
+from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
 from tests.measured_showers import measured, measurement, showers
@@ -38,6 +40,60 @@ def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run:
     assert first["value"].tolist() == pytest.approx([4.0, 4.0])
     assert first["floor"].tolist() == pytest.approx([0.4, 0.4])
     assert scores[scores["score"] == "ms_single"]["floor"].isna().all()
+
+
+SHOWERS = {"workload": "shower_3dgan", "dataset": "showers"}
+FPD = "physics_fpd"
+
+
+def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
+    home: Home, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001", **SHOWERS)
+    done = [
+        journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=seconds, images=64, images_per_s=1.0)
+        for epoch, seconds in ((1, 8.0), (2, 3.0))
+    ]
+    steps = journal.Scalars(epoch=1, first_step=1, wall_s=[0.8], values={"bce_real": [0.7]})
+    journal.append(run.trainer_journal(), 1, steps, *done)
+    measured(run, 0, 1, 2, fault=0.4)
+    store = memory.from_journals(home)
+    assert FPD in queries.recorded(store, ["quick-0001"])
+    fpd = next(score for score in measurement(1, 0.4).scores if score.name == "fpd")
+    frame = queries.curves(store, ["quick-0001"], (FPD,), "wall_s")
+    assert frame["x"].tolist() == [0.0, 8.0, 11.0], "training seconds at the end of each measured epoch"
+    assert frame["mean"].tolist() == pytest.approx([fpd.value, fpd.value, fpd.value / 2])
+    assert (frame["high"] - frame["low"]).tolist() == pytest.approx([2 * fpd.error, 2 * fpd.error, fpd.error])
+    [found] = queries.results(store, ["quick-0001"]).to_dict("records")
+    assert (found[f"{FPD}_best_epoch"], found[f"{FPD}_last"]) == (2.0, pytest.approx(fpd.value / 2))
+    metric = queries.metric_table(store, ["quick-0001"])[FPD]
+    assert (metric.role, metric.better, metric.title) == ("measured_quality", "lower", "FPD × 10³, measured")
+    assert queries.recorded(store, ["quick-0001"]).count("bce_real") == 1
+    assert not store.rows("SELECT * FROM scalars WHERE metric = ?", [FPD]), (
+        "what a trainer wrote is as it was"
+    )
+
+
+def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run: NewRun) -> None:
+    for number, (variant, fault) in enumerate((("a", 0.4), ("b", 0.8)), start=1):
+        place = StudyPlace(
+            study_id="study-0001",
+            question="batch_size",
+            title="Batch size",
+            variant=variant,
+            variant_index=number - 1,
+            repeat=1,
+        )
+        run = new_run(f"quick-000{number}", study=place, **SHOWERS)
+        steps = journal.Scalars(epoch=3, first_step=21, wall_s=[0.8], values={"bce_real": [0.7]})
+        journal.append(run.trainer_journal(), 1, steps)
+        measured(run, 1, 2, fault=fault)
+    results = queries.study_results(memory.from_journals(home), "study-0001")
+    first, second = results[FPD].tolist()
+    assert second == pytest.approx(2 * first), "of epoch 2, though the training has come to epoch 3"
+    assert FPD in study_words.outcomes(results)
+    assert study_words.measures(results)[FPD].title == "FPD × 10³, measured"
+    assert FPD not in study_words.measures(results.assign(**{FPD: None}))
 
 
 def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run: NewRun) -> None:

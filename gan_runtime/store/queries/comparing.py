@@ -74,7 +74,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     step); and of score_gap (|mean D(x) − mean D(G(z))|, best: 0), accuracy (mean of D's two accuracies,
     best: 0.5) and spread_ratio (generated over real, best: 1) each _best, _best_epoch, _last over the ends of
     the epochs, by the roles that the workloads give their numbers; the same of each number of which they
-    declare a better way, over the means of the epochs. What a run has not measured, or has no number for, is
+    declare a better way, over the means of the epochs that have it. What a run has not measured, or has no number for, is
     NaN; of several best epochs the first counts.
     """
     known = declared_of(store, run_ids)
@@ -98,7 +98,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
             FROM scalars JOIN ingest.roles USING (run_id, metric) WHERE list_contains($runs, run_id) GROUP BY run_id, epoch
         ), judged AS (SELECT run_id, {_judged()} FROM scores GROUP BY run_id
         ), means AS (
-            SELECT run_id, metric, epoch, avg(value) AS value FROM scalars
+            SELECT run_id, metric, epoch, avg(value) AS value FROM numbers
             WHERE list_contains($runs, run_id) AND list_contains($rated, metric) AND isfinite(value) GROUP BY ALL
         ), rated AS (SELECT run_id{_best_and_last(known.rated)} FROM means GROUP BY run_id)
         SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS images,

@@ -28,8 +28,8 @@ def curves(
     """Metrics of some runs along `x` within the window, each thinned to at most `max_points` buckets per run and metric.
 
     `x`: step; epoch; images seen; training seconds; device seconds, which are training seconds times replicas × workers.
-    Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope; NaN and
-    infinite values are left out). Nothing logged yet gives an empty frame with these columns.
+    Columns: run_id, metric, x (float64), step, epoch (int64), low, mean, high (float64; the bucket's envelope, and one standard
+    deviation beyond it where that is known; NaN and infinite values are left out). Nothing logged yet gives an empty frame with these columns.
     """
     return store.frame(
         f"{buckets(x)} SELECT * EXCLUDE (x_from, x_to) FROM buckets ORDER BY run_id, metric, x",
@@ -50,8 +50,8 @@ def buckets(x: XAxis) -> str:
     """
     return f"""
         WITH wanted AS (
-            SELECT run_id, metric, step, epoch, value, CAST({_X_EXPRESSIONS[x]} AS DOUBLE) AS x
-            FROM scalars LEFT JOIN (
+            SELECT run_id, metric, step, epoch, value, coalesce(error, 0.0) AS error, CAST({_X_EXPRESSIONS[x]} AS DOUBLE) AS x
+            FROM numbers LEFT JOIN (
                 SELECT run_id, arg_max(steps_per_epoch, attempt) AS steps_per_epoch FROM ingest.plans GROUP BY run_id
             ) USING (run_id) LEFT JOIN (SELECT run_id, spec, images_per_step FROM ingest.created) USING (run_id)
             WHERE list_contains($runs, run_id) AND list_contains($metrics, metric) AND isfinite(value)
@@ -61,7 +61,7 @@ def buckets(x: XAxis) -> str:
             FROM wanted GROUP BY run_id
         ), buckets AS (
             SELECT run_id, metric, avg(x) AS x, CAST(avg(step) AS BIGINT) AS step, max(epoch) AS epoch,
-                   min(value) AS low, avg(value) AS mean, max(value) AS high, min(x) AS x_from, max(x) AS x_to
+                   min(value - error) AS low, avg(value) AS mean, max(value + error) AS high, min(x) AS x_from, max(x) AS x_to
             FROM wanted JOIN width USING (run_id)
             GROUP BY run_id, metric, floor((step - width.first) / width.steps)
         )
@@ -136,11 +136,11 @@ def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[s
 
 
 def recorded(store: Store, run_ids: list[str]) -> list[str]:
-    """The metrics that at least one of the runs has recorded, by name."""
+    """The metrics that at least one of the runs has recorded, or that were measured of it since, by name."""
     return [
         row[0]
         for row in store.rows(
-            "SELECT DISTINCT metric FROM scalars WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
+            "SELECT DISTINCT metric FROM numbers WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
         )
     ]
 
@@ -151,3 +151,21 @@ def not_finite(store: Store, run_id: str) -> pd.DataFrame:
         "SELECT step, metric, CAST(value AS VARCHAR) AS value FROM scalars WHERE run_id = ? AND NOT isfinite(value) ORDER BY step",
         [run_id],
     )
+
+
+def best_epochs(
+    store: Store, run_id: str, metrics: list[str], epochs: list[int]
+) -> dict[str, tuple[int, float]]:
+    """Metric → of these epochs the one in which it is lowest, the earliest of several, and its mean there. A metric that was measured
+    in fewer than two of them is left out."""
+    rows = store.rows(
+        """
+        WITH means AS (
+            SELECT metric, epoch, avg(value) AS value FROM numbers
+            WHERE run_id = ? AND list_contains(?, metric) AND list_contains(?, epoch) AND isfinite(value) GROUP BY ALL
+        )
+        SELECT metric, arg_min(epoch, (value, epoch)), min(value) FROM means GROUP BY metric HAVING count(*) > 1
+        """,
+        [run_id, metrics, epochs],
+    )
+    return {metric: (epoch, value) for metric, epoch, value in rows}

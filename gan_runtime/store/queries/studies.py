@@ -95,7 +95,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
     Columns: run_id, variant, variant_index, repeat, status, color, epochs (as planned), seconds (of training), epoch_seconds
     (median of the epochs after the first of each attempt, which holds the compiling), images_per_s (likewise), steady_step,
     trace, compile, first_call (seconds, newest attempt), memory_bytes (highest), one of each loss, and of each number with a better
-    way, that the runs' workloads declare (its name; mean over the last epoch), spread_ratio (spread of generated images over that of real ones after the last
+    way, that the runs' workloads declare (its name; mean over the last epoch that has it), spread_ratio (spread of generated images over that of real ones after the last
     epoch, docs/metrics.md). What was not measured is NULL.
     """
     members = store.rows("SELECT run_id FROM ingest.created WHERE study->>'study_id' = ?", [study_id])
@@ -112,9 +112,11 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
             SELECT run_id, median(seconds) AS epoch_seconds, median(images_per_s) AS images_per_s FROM later GROUP BY run_id
         ), last AS (
             SELECT run_id, max(epoch) AS epoch, max(wall_s) AS seconds FROM scalars SEMI JOIN chosen USING (run_id) GROUP BY run_id
+        ), newest AS (
+            SELECT run_id, metric, max(epoch) AS epoch FROM numbers SEMI JOIN chosen USING (run_id) GROUP BY ALL
         ), ends AS (
-            SELECT run_id, any_value(last.seconds) AS seconds{columns_of(known.compared, "avg(value)")}
-            FROM scalars JOIN last USING (run_id, epoch) GROUP BY run_id
+            SELECT run_id{columns_of(known.compared, "avg(value)")}
+            FROM numbers JOIN newest USING (run_id, metric, epoch) GROUP BY run_id
         ), spreads AS (
             SELECT run_id, avg(value) FILTER (role = 'spread_of_generated')
                            / nullif(avg(value) FILTER (role = 'spread_of_real'), 0) AS spread_ratio
@@ -126,9 +128,9 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
                    arg_max(seconds, attempt) FILTER (phase = 'first_call') AS first_call
             FROM phases SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory SEMI JOIN chosen USING (run_id) GROUP BY run_id)
-        SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, ends.seconds, epoch_seconds, images_per_s,
+        SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, last.seconds, epoch_seconds, images_per_s,
                steady_step, trace, compile, first_call, memory_bytes{names_of(known.compared, "ends")}, spread_ratio
-        FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN spreads USING (run_id)
+        FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN last USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN spreads USING (run_id)
              LEFT JOIN times USING (run_id) LEFT JOIN peaks USING (run_id)
         ORDER BY variant_index, chosen.repeat
         """,
