@@ -68,14 +68,15 @@ def epochs(records: Sequence[Record]) -> str:
     columns = ["Program", "Machine", "Epoch, estimated", "Its authors measured", "Error", "Step", "Units at work", "Memory", "Exchanged"]  # fmt: skip
     return (
         f"{estimates.WHAT} Estimated from the compiler's cycles, exchanges and 1 ms a host call added. Its authors trained their own "
-        "program, of plain layers: only the first rows can be held against it. Plain Keras is benchmarks/keras_showers_on_jax.py. "
+        "program, of plain layers: only plain Keras can be held against it (benchmarks/keras_showers_on_jax.py; its step is compiled in three "
+        "programs, whose cycles are added as often as a step runs each). "
         '"Units at work" counts the zeros with which kernels are filled up (decision 36) as arithmetic.\n\n'
         + table(columns, lines)
-        + "\nThe dearest operations of our step on a v3 core:\n\n"
+        + "\nThe dearest operations of a step on a v3 core:\n\n"
         + table(
-            ["Cycles", "Layer, or name where it has none"],
+            ["Program", "Cycles", "Layer, or name where it has none"],
             [
-                [f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
+                [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
                 for one in of(records, "cycles", "epoch_operation")
             ],
         )

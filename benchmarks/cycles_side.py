@@ -1,6 +1,7 @@
 """One program of the cycle tables, compiled for a TPU that is not there; prints its estimate as JSON.
 
-python -m benchmarks.cycles_side pictures|showers ours|keras TOPOLOGY BATCH PRECISION
+python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
+python -m benchmarks.cycles_side showers ours|judge|generate|make TOPOLOGY BATCH PRECISION
 """
 
 from __future__ import annotations
@@ -40,41 +41,47 @@ def showers(topology: str, batch: dict[str, Any]) -> Plan:
 
 
 PLANS = {"pictures": pictures, "showers": showers}
+# Of each side, the programs that a step of `showers` runs, and how often.
+PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
 
 
 def estimate(
     program: str, side: str, topology: str, batch_size_global: int, precision: str
 ) -> dict[str, Any]:
-    """By our engine or by the plain Keras peer; with the seconds of an epoch."""
+    """By our engine or by the plain Keras peer: its name in PLANS, a side of PARTS."""
     begin = time.monotonic()
-    batch = {"batch_size_global": batch_size_global, "precision": precision}
-    plan = PLANS[program](topology, batch)
-    compiled = _compiled(program, side, plan)
-    found = _read(compiled, plan, time.monotonic() - begin)
-    epoch_s = found.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
-    return {"estimate": report.to_json(found), "epoch_s": epoch_s}
+    plan = plan_of(program, topology, batch_size_global, precision)
+    compiled, spec = _compiled(program, side, plan)
+    return report.to_json(_read(compiled, spec, plan, time.monotonic() - begin))
 
 
-def _compiled(program: str, side: str, plan: Plan) -> Any:
-    point, steps = plan.point, plan.spec.steps_per_loop
+def plan_of(program: str, topology: str, batch_size_global: int, precision: str) -> Plan:
+    """What both sides train."""
+    return PLANS[program](topology, {"batch_size_global": batch_size_global, "precision": precision})
+
+
+def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
+    """A program, and the options that say how many steps are in it."""
+    point, spec = plan.point, plan.spec
     if side == "ours":
         from gan_runtime.tpu import compiling
 
-        return compiling.compile_call(plan.spec, plan.reading, point)
+        return compiling.compile_call(spec, plan.reading, point), spec
     if program == "showers":
         from benchmarks.keras_showers_on_jax import ShowerPeer
 
-        return ShowerPeer(point.precision, steps).compiled(point.topology, point.batch_size_global)
+        compiled = ShowerPeer(point.precision).compiled(side, point.topology, point.batch_size_global)
+        return compiled, spec.model_copy(update={"steps_per_loop": 1})
     from benchmarks import keras_on_jax
 
-    assert steps == keras_on_jax.STEPS
-    return keras_on_jax.Peer(point.precision).compiled(point.topology, point.batch_size_global)
+    assert spec.steps_per_loop == keras_on_jax.STEPS
+    return keras_on_jax.Peer(point.precision).compiled(point.topology, point.batch_size_global), spec
 
 
-def _read(compiled: Any, plan: Plan, seconds: float) -> StepEstimate:
+def _read(compiled: Any, spec: RunSpec, plan: Plan, seconds: float) -> StepEstimate:
     from gan_runtime.tpu import compiling
 
-    return compiling.read(compiled, plan.spec, plan.point, seconds)
+    return compiling.read(compiled, spec, plan.point, seconds)
 
 
 if __name__ == "__main__":

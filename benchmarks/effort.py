@@ -56,12 +56,26 @@ class Effort:
             return alternate([*sides.values(), *further], self.rounds, self.steps, WARM_UP_STEPS, seen)
 
 
-def answer_of(arguments: list[str]) -> dict[str, Any]:
-    """The JSON object that a Python child prints last. Raises NotMeasuredError, its messages printed, when it fails."""
+def answer_of(arguments: list[str], longest_s: float | None = None) -> dict[str, Any]:
+    """The JSON object that a Python child prints last; it is ended after `longest_s` seconds.
+
+    Raises NotMeasuredError, its messages printed, when it fails or has not answered by then.
+    """
     command = [sys.executable, *arguments]
-    child = subprocess.run(
-        command, cwd=REPOSITORY, env={**os.environ, **QUIET_CPU}, capture_output=True, text=True, check=False
-    )
+    try:
+        child = subprocess.run(
+            command,
+            cwd=REPOSITORY,
+            env={**os.environ, **QUIET_CPU},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=longest_s,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotMeasuredError(
+            f"`python {' '.join(arguments)}` had not answered after {longest_s:,.0f} s"
+        ) from None
     try:
         if child.returncode == 0:
             return dict(json.loads(child.stdout.splitlines()[-1]))

@@ -1,14 +1,15 @@
 """The peer of the shower step: CERN's 3DGAN as a user would write it in plain Keras on JAX, for the eight cores of a TPU.
 
 Layers, losses and the four updates of the authors (recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py and GPU_Version2.py), each with
-Keras' own layers: up-sampling, zero padding, convolution. `stateless_call`, `stateless_apply` of RMSprop(1e-3), steps in `lax.scan`,
-the batch shared with `NamedSharding`: the rest is left to the compiler. Dropout as in keras_on_jax.py. Loads JAX; the
-environment of gan_runtime/tpu/check.py must stand before.
+Keras' own layers: up-sampling, zero padding, convolution. `stateless_call`, `stateless_apply` of RMSprop(1e-3), the batch shared
+with `NamedSharding`: the rest is left to the compiler. Dropout as in keras_on_jax.py. A step runs three programs, two of them
+twice (cycles_side.PARTS), as a loop of `train_on_batch` does: an update reads the weights that the one before it has written, so
+one program of all four would do the same work, and takes the compiler twice the time and memory. Loads JAX; the environment of
+gan_runtime/tpu/check.py must stand before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -31,6 +32,8 @@ FLIPPED = 0.05
 WEIGHTS = {"real": 3.0, "energy": 0.1, "angle": 25.0, "deposit": 0.1}
 GENERATOR, DISCRIMINATOR = 0, 1
 Weights = list[Any]
+State = list[list[Weights]]  # of G and D: weights, other variables, the optimizer's
+Rows = dict[str, Any]
 
 
 def generator() -> keras.Model:
@@ -62,106 +65,96 @@ def discriminator() -> keras.Model:
 
 
 class ShowerPeer:
-    """The training call and the shapes of its arguments. `steps`: of one call."""
+    """The programs of a step and the shapes of their arguments."""
 
-    def __init__(self, precision: str, steps: int) -> None:
+    def __init__(self, precision: str) -> None:
         keras.config.set_dtype_policy(precision)
-        self._steps = steps
         self._pair = (generator(), discriminator())
         self._optimizers = [keras.optimizers.RMSprop(1e-3) for _ in self._pair]
         for optimizer, network in zip(self._optimizers, self._pair, strict=True):
             optimizer.build(network.trainable_variables)
 
-    def compiled(self, topology: str, batch_size_global: int) -> Any:
-        """The program for all devices of a topology."""
+    def compiled(self, part: str, topology: str, batch_size_global: int) -> Any:
+        """One of the programs, for all devices of a topology."""
         described = topologies.get_topology_desc(topology_name=topology, platform="tpu")
         mesh = Mesh(np.array(described.devices), ("batch",))
         everywhere = NamedSharding(mesh, PartitionSpec())
-        shared = NamedSharding(mesh, PartitionSpec(None, "batch"))
+        shared = NamedSharding(mesh, PartitionSpec("batch"))
 
-        def shapes(variables: Weights) -> Weights:
+        def of(variables: Weights) -> Weights:
             return [
                 jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere) for one in variables
             ]
 
         state = [
-            [shapes(network.trainable_variables) for network in self._pair],
-            [shapes(network.non_trainable_variables) for network in self._pair],
-            [shapes(optimizer.variables) for optimizer in self._optimizers],
-            jax.ShapeDtypeStruct((), jnp.int32, sharding=everywhere),
+            [of(network.trainable_variables), of(network.non_trainable_variables), of(optimizer.variables)]
+            for network, optimizer in zip(self._pair, self._optimizers, strict=True)
         ]
         rows = {
-            name: jax.ShapeDtypeStruct((self._steps, batch_size_global, *shape), jnp.float32, sharding=shared)
+            name: jax.ShapeDtypeStruct((batch_size_global, *shape), jnp.float32, sharding=shared)
             for name, shape in {"showers": (*GRID, 1), "energy": (), "angle": (), "deposit": ()}.items()
         }
-        whole = jax.jit(lambda state, rows: jax.lax.scan(self._step, state, rows), donate_argnums=0)
-        return whole.lower(state, rows).compile()
+        number = jax.ShapeDtypeStruct((), jnp.int32, sharding=everywhere)
+        program = getattr(self, part)
+        return jax.jit(program, donate_argnums=0).lower(state, rows, number).compile()
 
-    def _step(self, state: Any, rows: Any) -> tuple[Any, Any]:
-        """D on real showers, D on generated ones, G twice."""
-        *_, step = state
-        keys = jax.random.split(jax.random.fold_in(jax.random.key(1, impl="rbg"), step), 5)
-        fakes = self._generated(state[0], state[1], rows, keys[0], training=False)[0]
-        losses = []
-        for key, showers, target in ((keys[1], rows["showers"], 1.0), (keys[2], fakes, 0.0)):
+    def judge(self, state: State, rows: Rows, number: Any) -> tuple[State, Any]:
+        """Update of D on `rows`, real or generated; an even `number`: they are real."""
+        (weights, stored, slots), key = state[DISCRIMINATOR], _key(number)
+        flips = jax.random.bernoulli(key, FLIPPED, (rows["energy"].shape[0], 1)).astype(jnp.float32)
+        targets = jnp.abs(1.0 - number % 2 - flips)
 
-            def judged(own: Weights, other: Any, key: Any = key, showers: Any = showers, target: float = target) -> Any:  # fmt: skip
-                flips = jax.random.bernoulli(key, FLIPPED, (showers.shape[0], 1))
-                (logits, energy), moved = self._judged(own, other, showers)
-                targets = jnp.abs(target - flips.astype(jnp.float32))
-                error = mean_percentage_error(energy[:, 0], rows["energy"])
-                return WEIGHTS["real"] * bce(logits, targets) + WEIGHTS["energy"] * error, {
-                    DISCRIMINATOR: moved
-                }
+        def loss_of(own: Weights) -> tuple[Any, Weights]:
+            (logits, energy), moved = self._judged(own, stored, rows["showers"])
+            error = mean_percentage_error(energy[:, 0], rows["energy"])
+            return WEIGHTS["real"] * bce(logits, targets) + WEIGHTS["energy"] * error, moved
 
-            state, loss = self._updated(state, DISCRIMINATOR, judged)
-            losses.append(loss)
-        for key in keys[3:]:
+        (loss, moved), by_weight = jax.value_and_grad(loss_of, has_aux=True)(weights)
+        return [state[GENERATOR], self._updated(DISCRIMINATOR, by_weight, weights, moved, slots)], loss
 
-            def made(own: Weights, other: Any, key: Any = key) -> Any:
-                return self._of_generator(own, other, rows, key)
+    def generate(self, state: State, rows: Rows, number: Any) -> tuple[State, Any]:
+        """Showers for D, without an update."""
+        weights, stored, _ = state[GENERATOR]
+        return state, self._generated(weights, stored, rows, _key(number), training=False)[0]
 
-            state, loss = self._updated(state, GENERATOR, made)
-            losses.append(loss)
-        return [*state[:3], step + 1], jnp.stack(losses)
+    def make(self, state: State, rows: Rows, number: Any) -> tuple[State, Any]:
+        """Update of G on new noise. D looks on in training mode, which moves the statistics of its batch norm."""
+        (weights, stored, slots), (of_judge, stored_of_judge, slots_of_judge) = state
 
-    def _of_generator(self, own: Weights, other: Any, rows: Any, key: Any) -> Any:
-        weights, stored = other
-        fakes, moved = self._generated([own, weights[DISCRIMINATOR]], stored, rows, key, training=True)
-        (logits, energy), seen = self._judged(weights[DISCRIMINATOR], other, fakes)
-        cells = energies(fakes)
-        loss = (
-            WEIGHTS["real"] * bce(logits, 1.0)
-            + WEIGHTS["energy"] * mean_percentage_error(energy[:, 0], rows["energy"])
-            + WEIGHTS["angle"] * mean_absolute_error(measured_angle(cells), rows["angle"])
-            + WEIGHTS["deposit"] * mean_percentage_error(deposit(cells), rows["deposit"])
-        )
-        return loss, {GENERATOR: moved, DISCRIMINATOR: seen}
+        def loss_of(own: Weights) -> tuple[Any, tuple[Weights, Weights]]:
+            fakes, moved = self._generated(own, stored, rows, _key(number), training=True)
+            (logits, energy), seen = self._judged(of_judge, stored_of_judge, fakes)
+            cells = energies(fakes)
+            loss = (
+                WEIGHTS["real"] * bce(logits, 1.0)
+                + WEIGHTS["energy"] * mean_percentage_error(energy[:, 0], rows["energy"])
+                + WEIGHTS["angle"] * mean_absolute_error(measured_angle(cells), rows["angle"])
+                + WEIGHTS["deposit"] * mean_percentage_error(deposit(cells), rows["deposit"])
+            )
+            return loss, (moved, seen)
+
+        (loss, (moved, seen)), by_weight = jax.value_and_grad(loss_of, has_aux=True)(weights)
+        made = self._updated(GENERATOR, by_weight, weights, moved, slots)
+        return [made, [of_judge, seen, slots_of_judge]], loss
 
     def _generated(
-        self, weights: Any, stored: Any, rows: Any, key: Any, training: bool
+        self, weights: Weights, stored: Weights, rows: Rows, key: Any, training: bool
     ) -> tuple[Any, Weights]:
         conditions = jnp.stack([rows["energy"], rows["angle"]], axis=1)
         noise = jax.random.normal(key, (conditions.shape[0], LATENT - CONDITIONS))
         latents = jnp.concatenate([conditions, noise], axis=1)
-        return self._pair[GENERATOR].stateless_call(  # type: ignore[no-any-return]
-            weights[GENERATOR], stored[GENERATOR], latents, training=training
-        )
+        return self._pair[GENERATOR].stateless_call(weights, stored, latents, training=training)  # type: ignore[no-any-return]
 
-    def _judged(self, own: Weights, other: Any, showers: Any) -> tuple[Any, Weights]:
-        return self._pair[DISCRIMINATOR].stateless_call(  # type: ignore[no-any-return]
-            own, other[1][DISCRIMINATOR], showers, training=True
-        )
+    def _judged(self, weights: Weights, stored: Weights, showers: Any) -> tuple[Any, Weights]:
+        return self._pair[DISCRIMINATOR].stateless_call(weights, stored, showers, training=True)  # type: ignore[no-any-return]
 
     def _updated(
-        self, state: Any, which: int, loss_of: Callable[[Weights, Any], tuple[Any, dict[int, Weights]]]
-    ) -> tuple[Any, Any]:
-        weights, stored, slots, step = state
-        (loss, moved), by_weight = jax.value_and_grad(loss_of, has_aux=True)(
-            weights[which], (weights, stored)
-        )
-        own, moments = self._optimizers[which].stateless_apply(slots[which], by_weight, weights[which])
-        weights = [own if place == which else one for place, one in enumerate(weights)]
-        stored = [moved.get(place, one) for place, one in enumerate(stored)]
-        slots = [moments if place == which else one for place, one in enumerate(slots)]
-        return [weights, stored, slots, step], loss
+        self, which: int, by_weight: Weights, weights: Weights, stored: Weights, slots: Weights
+    ) -> list[Weights]:
+        weights, slots = self._optimizers[which].stateless_apply(slots, by_weight, weights)
+        return [weights, stored, slots]
+
+
+def _key(number: Any) -> Any:
+    """Of the device's own generator."""
+    return jax.random.fold_in(jax.random.key(1, impl="rbg"), number)

@@ -5,11 +5,11 @@ Then an epoch of CERN's 3DGAN at full size on the machines on which its authors 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-from benchmarks.effort import Effort, answer_of
+from benchmarks import cycles_side
+from benchmarks.cycle_answers import Answers, together
+from benchmarks.effort import Effort
 from benchmarks.results import Report
+from benchmarks.turns import NotMeasuredError
 from gan_runtime.studies import estimates
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report as reports
@@ -18,7 +18,6 @@ from gan_runtime.tpu.report import StepEstimate
 
 TOPOLOGY, PRECISION, BATCH = "v3:2x2", "mixed_bfloat16", BATCHES[-1]
 OF_KERAS = "cycles_of_keras"
-AT_A_TIME = 2
 EPOCH, EPOCH_OF_KERAS = "shower_epoch_s", "shower_epoch_of_keras"
 
 
@@ -30,7 +29,11 @@ def measure(report: Report, effort: Effort) -> None:
         *(("ours", batch, PRECISION) for batch in BATCHES),
         ("ours", BATCH, "float32"),
     ]
-    found = {program: _answer(*program) for program in programs}
+    answers = Answers()
+    found = {
+        (side, batch, precision): answers.of("pictures", side, TOPOLOGY, batch, precision)
+        for side, batch, precision in programs
+    }
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=reports.ESTIMATE)
     for (side, batch, precision), one in found.items():
         report.add("cycles", side=side, batch=batch, precision=precision, **_numbers(one))
@@ -41,38 +44,48 @@ def measure(report: Report, effort: Effort) -> None:
                 "operation", side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
             )
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
-    _epochs(report)
+    epochs(report, answers)
 
 
-def _epochs(report: Report) -> None:
-    """Both sides on each machine, and the dearest operations of ours. Compiling takes one core: two programs at a time."""
-    programs = [(side, topology) for side in estimates.PROGRAMS for topology in estimates.MACHINES]
+def epochs(report: Report, answers: Answers) -> None:
+    """Both sides on each machine, each as soon as it is known, and the dearest operations of ours."""
+    found = {}
+    for topology in estimates.MACHINES:
+        for side in estimates.PROGRAMS:
+            try:
+                found[side, topology] = _epoch(report, answers, side, topology)
+            except NotMeasuredError as error:
+                report.not_measured(f"{estimates.KIND}_{side}_{topology}", f"{error}.")
+    ours, keras = found.get((estimates.OWN, TOPOLOGY)), found.get((estimates.PLAIN, TOPOLOGY))
+    if ours is not None:
+        report.add("figure", name=EPOCH, value=ours, count=1)
+    if ours is not None and keras is not None:
+        report.add("figure", name=EPOCH_OF_KERAS, value=ours / keras, count=1)
+
+
+def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
+    """Seconds. Raises NotMeasuredError."""
     batch = estimates.BATCH_PER_CORE * estimates.CORES
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        answers = list(
-            pool.map(lambda program: _asked("showers", program[0], program[1], batch, PRECISION), programs)
-        )
-    found = {
-        program: reports.from_json(answer["estimate"])
-        for program, answer in zip(programs, answers, strict=True)
-    }
-    seconds = {program: answer["epoch_s"] for program, answer in zip(programs, answers, strict=True)}
-    for (side, topology), one in found.items():
-        facts = {"epoch_s": seconds[side, topology], "share_of_memory": one.share_of_memory}
-        report.add(estimates.KIND, side=side, topology=topology, **facts, **_numbers(one))
-    for operation in found[estimates.OWN, TOPOLOGY].dearest:
-        report.add("epoch_operation", layer=operation.layer, name=operation.name, cycles=operation.cycles)
-    ours, keras = seconds[estimates.OWN, TOPOLOGY], seconds[estimates.PLAIN, TOPOLOGY]
-    report.add("figure", name=EPOCH, value=ours, count=1)
-    report.add("figure", name=EPOCH_OF_KERAS, value=ours / keras, count=1)
-
-
-def _answer(side: str, batch: int, precision: str) -> StepEstimate:
-    return reports.from_json(_asked("pictures", side, TOPOLOGY, batch, precision)["estimate"])
-
-
-def _asked(program: str, side: str, topology: str, batch: int, precision: str) -> dict[str, Any]:
-    return answer_of(["-m", "benchmarks.cycles_side", program, side, topology, str(batch), precision])
+    plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
+    one = together(
+        [
+            (answers.of("showers", part, topology, batch, PRECISION), times)
+            for part, times in cycles_side.PARTS[side].items()
+        ]
+    )
+    epoch_s = one.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
+    facts = {"epoch_s": epoch_s, "share_of_memory": one.share_of_memory, "compile_s": one.compile_seconds}
+    report.add(estimates.KIND, side=side, topology=topology, **facts, **_numbers(one))
+    if topology == TOPOLOGY:
+        for operation in one.dearest:
+            report.add(
+                "epoch_operation",
+                side=side,
+                layer=operation.layer,
+                name=operation.name,
+                cycles=operation.cycles,
+            )
+    return epoch_s
 
 
 def _numbers(one: StepEstimate) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dashboard import option_words, words
 from gan_runtime.studies import references
-from gan_runtime.studies.estimates import Estimated
+from gan_runtime.studies.estimates import OnMachine
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.tpu.report import StepEstimate
@@ -66,20 +66,28 @@ def dearest(one: StepEstimate) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
 
 
-def how_good(found: Sequence[Estimated]) -> pd.DataFrame:
-    """Estimated epochs beside measured ones, in the words of the page. What nobody has measured is empty."""
+def how_good(found: Sequence[OnMachine]) -> pd.DataFrame:
+    """What the authors measured, the estimate of their way and of this project's step, in the words of the page: a row a machine."""
     rows = [
         (
-            one.program,
             one.machine,
-            words.count(one.estimated_s),
-            "" if one.measured is None else words.count(one.measured.seconds),
-            "" if one.error is None else f"{100 * one.error:+.1f} %",
+            words.count(one.measured_s),
+            _seconds(one.plain_s),
+            "–" if one.error is None else f"{100 * one.error:+.1f} %",
+            _seconds(one.own_s),
+            "–" if one.times_as_fast is None else f"{one.times_as_fast:.1f}",
         )
         for one in found
     ]
-    columns = ["Program", "Machine", "Estimated (s/epoch)", "Measured by its authors (s/epoch)", "Error"]
+    columns = [
+        *("Machine", "Its authors measured (s/epoch)", "Their way, estimated (s/epoch)", "Error"),
+        *("This project's step, estimated (s/epoch)", "Times as fast"),
+    ]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else words.count(seconds)
 
 
 def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:

@@ -202,7 +202,7 @@ def how_good(store: Store, plan: Plan) -> None:
     """Such estimates beside published measurements, and beside runs on a real TPU where any are stored."""
     st.header("How good such estimates are")
     st.markdown(tpu_words.HOW_GOOD)
-    found = tpu_frames.how_good(estimates.stored())
+    found = tpu_frames.how_good(estimates.by_machine(estimates.stored()))
     if found.empty:
         st.caption(f"Nothing is stored of that comparison: `{estimates.COMMAND}` makes it.")
     else:

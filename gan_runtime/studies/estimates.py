@@ -43,6 +43,42 @@ class Estimated:
         return None if self.measured is None else self.estimated_s / self.measured.seconds - 1.0
 
 
+@dataclass(frozen=True)
+class OnMachine:
+    """Seconds per epoch on one machine: what the authors measured, and what is estimated of plain layers, their way, and of this
+    project's step; None for what was not compiled."""
+
+    machine: str
+    measured_s: float
+    plain_s: float | None
+    own_s: float | None
+
+    @property
+    def error(self) -> float | None:
+        """Of the estimate, as a share of what was measured."""
+        return None if self.plain_s is None else self.plain_s / self.measured_s - 1.0
+
+    @property
+    def times_as_fast(self) -> float | None:
+        """This project's step beside plain layers, both estimated."""
+        return None if self.plain_s is None or self.own_s is None else self.plain_s / self.own_s
+
+
+def by_machine(found: Iterable[Estimated]) -> tuple[OnMachine, ...]:
+    """The same, a record a machine, in the order of MACHINES."""
+    seconds = {(one.program, one.machine): one.estimated_s for one in found}
+    machines = [
+        OnMachine(
+            machine,
+            _measured(system).seconds,
+            seconds.get((PROGRAMS[PLAIN], machine)),
+            seconds.get((PROGRAMS[OWN], machine)),
+        )
+        for machine, system in MACHINES.values()
+    ]
+    return tuple(one for one in machines if (one.plain_s, one.own_s) != (None, None))
+
+
 def stored(results: Path = RESULTS) -> tuple[Estimated, ...]:
     """Those of the newest results, in their order; none where nothing was measured."""
     try:
