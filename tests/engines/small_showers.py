@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gan_runtime.calorimeter.angle import measured_angle
 from gan_runtime.calorimeter.fields import (
@@ -14,6 +17,7 @@ from gan_runtime.calorimeter.fields import (
     shower_fields,
     values_of,
 )
+from gan_runtime.calorimeter.simulation import simulate
 from gan_runtime.data.contract import ArraySet
 
 GRID = (5, 6, 4)
@@ -27,7 +31,19 @@ def small_showers(rows: int, grid: tuple[int, int, int] = GRID, first_is_empty: 
     cells[::2, :, :, -1] = 0.0
     cells *= (0.02 * energies / cells.sum(axis=(1, 2, 3)))[:, None, None, None]
     cells[0] *= not first_is_empty
-    fields = shower_fields((*grid, 1))
+    return _set(cells, energies)
+
+
+def simulated_showers(rows: int) -> ArraySet:
+    """Showers of 100 to 500 GeV on the authors' grid, as the project simulates them."""
+    random = np.random.default_rng(5)
+    energies = random.uniform(100.0, 500.0, rows)
+    return _set(simulate(energies, np.full(rows, np.radians(75.0)), random), energies.astype(np.float32))
+
+
+def _set(cells: NDArray[Any], energies: NDArray[np.float32]) -> ArraySet:
+    """Of cells (rows, X, Y, Z) and energies (rows,), GeV both."""
+    fields = shower_fields((*cells.shape[1:], 1))
     arrays = {
         SHOWERS: values_of(cells)[..., None].astype(np.float16),
         ENERGY: energies,

@@ -14,12 +14,13 @@ from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads import shower_3dgan, shower_heads
 from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import MakeEngine, assert_close, assert_moves_alike
-from tests.engines.small_showers import small_showers
+from tests.engines.small_showers import simulated_showers, small_showers
 from tests.engines.test_jax_parity import SameNoise
 from tests.engines.three_ways import PAIR, rates
 
 pytestmark = pytest.mark.usefixtures("cores")
 GRID = (6, 7, 5)
+DIMMED = 0.01  # untrained, and by the batch norm of one shower, the authors' generator deposits a hundred times what it should
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +73,23 @@ def options_of(rate: float, **more: Any) -> dict[str, Any]:
 def test_both_engines_make_a_step_of_the_authors_networks(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    """Of one shower. At this rate an update is lost in rounding, so that each phase is compared at the same weights."""
+    """Of one shower. At this rate an update is lost in rounding, so that each phase is compared at the same weights.
+
+    TensorFlow's batch norm sums 100,000 numbers of a channel one after another, which puts a variance off by 2 to 4 in 10,000
+    (against float64; JAX: 1 in a million), and the generator has five of them, one behind another.
+    """
     monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
-    data = small_showers(2, (51, 51, 25), first_is_empty=False)
+    data = simulated_showers(2)
     options = options_of(1e-12, size="full", batch_size_global=1)
     engine = make(1, shower_3dgan.WORKLOAD, data=data, **options)
-    numbers, _ = jax("stepped", data, options, engine.state(), False)
+    begin = engine.state()
+    begin["generator/conv_7/kernel"] *= DIMMED
+    engine.load(begin)
+    numbers, _ = jax("stepped", data, options, begin, False)
     own = engine.run(1).values
     assert all(np.isfinite(values).all() for values in own.values())
-    assert_close(numbers, own, 1e-3)
+    assert 1.0 < own["deposit_error"][0] < 100.0
+    assert_close({name: numbers[name] / own[name] for name in own}, dict.fromkeys(own, 1.0), 1e-3)
 
 
 def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
