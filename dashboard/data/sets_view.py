@@ -44,7 +44,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
         _remove(runtime, known_set.name)
         return
     _picture(runtime.home, known_set)
-    at_hand = _availability(runtime.home.path, known_set.name)
+    at_hand = _availability(runtime.home.path, known_set.name, known_set.is_prepared)
     rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
     st.markdown(
         f"{words.things(rows, data_words.noun(known_set.fields))} · {data_words.row(known_set.fields)}"
@@ -123,7 +123,7 @@ def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: A
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
-def _availability(home: Path, name: str) -> Availability | str:
+def _availability(home: Path, name: str, is_prepared: bool) -> Availability | str:  # noqa: ARG001  (made meanwhile, it is another set)
     """As `loading.availability`, or why it cannot be used: MNIST's files are looked through for that."""
     try:
         return loading.availability(name, Home(home))

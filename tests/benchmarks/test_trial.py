@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+
+import psutil
 
 from benchmarks.trial import trial_home
 
@@ -12,10 +13,13 @@ SLEEPING = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 def test_a_trial_ends_what_was_started_within_and_nothing_else() -> None:
     """Such as the other side of a comparison, or the browser of a test in the same process."""
-    with subprocess.Popen(SLEEPING) as earlier:
+    earlier = psutil.Popen(SLEEPING)
+    try:
         with trial_home() as home:
-            within = subprocess.Popen(SLEEPING)
-        assert within.wait(timeout=10) < 0
-        assert earlier.poll() is None
+            within = psutil.Popen(SLEEPING)
+        assert not within.is_running()
+        assert earlier.is_running()
         assert not home.path.exists()
+    finally:
         earlier.kill()
+        earlier.wait()

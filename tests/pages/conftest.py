@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import places, session
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import desk, keeper
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
@@ -75,7 +75,8 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
-    """Jobs that stand still from their start: none ends before a test has pressed Stop or Cancel."""
+    """Jobs that stand still from their start: none ends before a test has pressed Stop or Cancel, nor is killed for ending late."""
+    monkeypatch.setattr(keeper, "GRACE_SECONDS", float("inf"))
     begin = desk.start
 
     def start_and_hold(job: JobDir) -> None:

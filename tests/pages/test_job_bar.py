@@ -36,7 +36,7 @@ def test_a_job_whose_folder_is_gone_meanwhile_draws_the_page_once_more(
     job.write_asked(Asked(kind="generate", options={}, asker="a test"))
     [look] = desk.looks(home)
     shutil.rmtree(job.path)
-    app = AppTest.from_function(bar_then_page)
+    app = AppTest.from_function(bar_then_page, default_timeout=30)
     app.session_state["look"] = look
     app.run()
     assert not app.exception
