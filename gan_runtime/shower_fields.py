@@ -14,6 +14,7 @@ SHOWERS = "showers"  # (X, Y, Z, 1): two lateral axes, then depth
 ENERGY = "energy"  # of the incident particle; its value is E / 100 GeV
 ANGLE = "angle"  # measured on the image (angle.py); missing where a data set has none
 DEPOSIT = "deposit"  # sum of the cells, before the power
+BELIEF = "belief"  # of a judging network that a shower is real, 0 to 1; no field, but what it is asked for beside the energy
 
 CELL_UNITS = 50.0  # of a cell, per GeV
 POWER = 0.85

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from gan_runtime.calorimeter.comparison import Sample, sample
+import numpy as np
+
+from gan_runtime.calorimeter.comparison import Sample, sample, with_reading
 from gan_runtime.calorimeter.values import Value
 from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.jobs.physics_work import State, record_of
@@ -20,9 +22,11 @@ STEPS_PER_EPOCH = 10
 
 @cache
 def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> Sample:
-    """150 toy showers, measured."""
+    """150 toy showers, measured, and what a judging network might read: it doubts those with a fault, and reads what is visible."""
     cells, energy, angle = toy_showers(150, seed, scale=scale, shift=shift)
-    return sample(cells, energy, angle, ())
+    made = sample(cells, energy, angle, ())
+    belief = np.random.RandomState(seed).beta(5.0 / scale, 5.0, len(made))
+    return with_reading(made, belief, 50.0 * made.features.visible_gev)
 
 
 def measurement(epoch: int, fault: float = 0.3) -> Physics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import altair as alt
@@ -22,7 +23,7 @@ ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictur
 
 
 def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a place and series: curve, x, value, low, high, series. `frames`: name of a run → its curves; the real side is that of
+    """One row a place and series: curve, x, y, value, low, high, series. `frames`: name of a run → its curves; the real side is that of
     the first run."""
     parts = []
     for place, (name, frame) in enumerate(frames.items()):
@@ -38,6 +39,7 @@ def _side(frame: pd.DataFrame, side: str, series: str) -> pd.DataFrame:
         {
             "curve": frame["curve"],
             "x": frame["x"],
+            "y": frame["y"],
             "value": value,
             "low": value - error,
             "high": value + error,
@@ -94,11 +96,11 @@ def _least(rows: pd.DataFrame) -> float:
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
 
 
-def matrix(values: NDArray[np.float64], told: CurveWords, series: str, height: int = 300) -> alt.Chart:
-    """(N, N) from -1 to 1, layer by layer."""
-    size = len(values)
+def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) -> alt.Chart:
+    """(N, N) from -1 to 1, layer by layer. `own`: the rows of `together` of one matrix and series."""
+    size = math.isqrt(len(own))
     rows, columns = np.divmod(np.arange(size * size), size)
-    frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": values.reshape(-1)})
+    frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": own["value"].to_numpy(float)})
     axis = alt.Axis(values=list(range(5, size + 1, 5)), labelAngle=0, grid=False)
     scale = alt.Scale(domain=[-1, 1], scheme="purpleorange")
     return (
@@ -117,6 +119,58 @@ def matrix(values: NDArray[np.float64], told: CurveWords, series: str, height: i
         )
         .properties(title=heading(series), description=f"{told.title} {series}.", height=height)
     )
+
+
+def angle_map(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) -> alt.LayerChart:
+    """Shares of showers by two angles, in degrees, and dashed where both are equal. `own`: the rows of `together` of one map and series;
+    `x` and `y` are the middles of equal places, rad."""
+    middles = np.unique(own["x"])
+    half = math.degrees(middles[1] - middles[0]) / 2.0
+    filled = own[own["value"] > 0]
+    frame = pd.DataFrame(
+        {
+            f"{axis}_{end}": np.degrees(filled[axis]) + side * half
+            for axis in "xy"
+            for end, side in (("low", -1), ("high", 1))
+        }
+    ).assign(share=filled["value"])
+    ends = [math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half]
+    x, y = (
+        encoding(
+            f"{name}:Q",
+            title=title,
+            scale=alt.Scale(domain=ends, nice=False),
+            axis=alt.Axis(grid=True, tickCount=5, format="d"),
+        )
+        for encoding, name, title in ((alt.X, "x_low", told.axis), (alt.Y, "y_low", told.values))
+    )
+    share = alt.Color(
+        "share:Q",
+        title="Showers",
+        scale=alt.Scale(scheme="viridis", domainMin=0),
+        legend=alt.Legend(format="%"),
+    )
+    places = (
+        alt.Chart(frame)
+        .mark_rect()
+        .encode(
+            x=x,
+            x2="x_high:Q",
+            y=y,
+            y2="y_high:Q",
+            color=share,
+            tooltip=[
+                alt.Tooltip("x_low:Q", title=f"{told.axis} from", format=".0f"),
+                alt.Tooltip("y_low:Q", title=f"{told.values} from", format=".0f"),
+                alt.Tooltip("share:Q", title="Share of the showers", format=".2%"),
+            ],
+        )
+    )
+    asked = pd.DataFrame({"x_low": ends, "y_low": ends})
+    line = alt.Chart(asked).mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True).encode(x=x, y=y)
+    layers = cast(alt.LayerChart, alt.layer(places, line))
+    what = f"{told.title} {told.values} over {told.axis.lower()}, {series}."
+    return layers.properties(title=heading(series), description=what, height=height)
 
 
 def over_epochs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import pandas as pd
@@ -28,6 +27,7 @@ OVER_EPOCHS = ("sampling_fraction", "profile_z", "fpd")
 FIRST = 6  # curves that are seen at once
 ACROSS = 3
 MOST_RUNS = 4
+MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
 
 
 def runs(runtime: Runtime) -> list[RunRow]:
@@ -154,41 +154,62 @@ def figures(store: Store, found: Shown) -> None:
 
 def curves(store: Store, found: Shown) -> None:
     """Profiles, response and spectra of all picked runs beside real showers."""
-    frames = {
-        name: queries.physics_curves(store, row.run_id, found.epochs[name], found.energy, found.angle)
-        for name, row in found.rows.items()
-    }
-    rows = physics_charts.together(frames)
+    rows = _rows(store, found)
     if rows.empty:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
-    colors = physics_charts.colors_of({name: row.color for name, row in found.rows.items()})
-    drawn = [told for told in CURVES if told.kind != "matrix" and (rows["curve"] == told.name).any()]
-    place = f"{list(found.epochs.items())}.{found.energy}.{found.angle}.{found.is_log}"
-    _grid(rows, drawn[:FIRST], colors, found.is_log, place)
+    told = [one for one in CURVES if one.kind not in MAPS and not one.judged]
+    drawn = [one for one in told if (rows["curve"] == one.name).any()]
+    _grid(rows, drawn[:FIRST], _colors(found), found.is_log, _place(found))
     with st.expander("More distributions", icon=":material/stacked_line_chart:"):
-        _grid(rows, drawn[FIRST:], colors, found.is_log, place)
+        _grid(rows, drawn[FIRST:], _colors(found), found.is_log, _place(found))
 
 
-def correlations(store: Store, found: Shown) -> None:
-    """The matrices of real showers and of each run, of all energies and angles."""
-    told = next(one for one in CURVES if one.kind == "matrix")
-    frames = {
-        name: queries.physics_curves(store, row.run_id, found.epochs[name])
-        for name, row in found.rows.items()
-    }
-    rows = physics_charts.together(frames)
-    own = rows[rows["curve"] == told.name]
-    if own.empty:
+def judging_network(store: Store, found: Shown) -> None:
+    """What the discriminator reads from real and from generated showers, where it was asked."""
+    rows = _rows(store, found)
+    drawn = [told for told in CURVES if told.judged and not rows.empty and (rows["curve"] == told.name).any()]
+    if not drawn:
         return
-    st.header(told.title, anchor=False)
-    st.caption(physics_words.CORRELATIONS)
-    by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)["value"]]
-    for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
-        with column:
-            size = math.isqrt(len(values))
-            drawn = physics_charts.matrix(values.to_numpy(float).reshape(size, size), told, series)
-            widgets.chart(drawn, key=f"physics.{told.name}.{series}")
+    st.header("What does the discriminator see?", anchor=False)
+    st.caption(physics_words.JUDGED)
+    _grid(rows, drawn, _colors(found), False, _place(found))
+
+
+def maps(store: Store, found: Shown) -> None:
+    """Of all energies and angles: which layers go together, and whether the angle is as asked; of real showers and of each run."""
+    rows = _rows(store, Shown(found.rows, found.epochs))
+    for told in CURVES:
+        own = rows[rows["curve"] == told.name]
+        if told.kind not in MAPS or own.empty:
+            continue
+        st.header(told.title, anchor=False)
+        st.caption(physics_words.MAPS[told.name])
+        by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
+        for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
+            with column:
+                drawn = (physics_charts.matrix if told.kind == "matrix" else physics_charts.angle_map)(
+                    values, told, series
+                )
+                widgets.chart(drawn, key=f"physics.{told.name}.{series}")
+
+
+def _rows(store: Store, found: Shown) -> pd.DataFrame:
+    """The stored curves of all picked runs, and of real showers."""
+    return physics_charts.together(
+        {
+            name: queries.physics_curves(store, row.run_id, found.epochs[name], found.energy, found.angle)
+            for name, row in found.rows.items()
+        }
+    )
+
+
+def _colors(found: Shown) -> dict[str, str]:
+    return physics_charts.colors_of({name: row.color for name, row in found.rows.items()})
+
+
+def _place(found: Shown) -> str:
+    return f"{list(found.epochs.items())}.{found.energy}.{found.angle}.{found.is_log}"
 
 
 def _grid(
@@ -228,7 +249,7 @@ def epochs(store: Store, found: Shown) -> None:
         return
     st.header("Which epoch is best?", anchor=False)
     rows = frame.assign(series=frame["run_id"].map(names))
-    colors = physics_charts.colors_of({name: row.color for name, row in found.rows.items()})
+    colors = _colors(found)
     del colors[physics_charts.REAL]
     known = {score.name: score for score in SCORES}
     for column, name in zip(st.columns(len(OVER_EPOCHS)), OVER_EPOCHS, strict=True):

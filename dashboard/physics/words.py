@@ -35,9 +35,15 @@ BEST_HELP = (
     "The networks with the weights of that epoch become the run's best checkpoint, which images, showers and measurements can be asked "
     "of. A run that goes on chooses its best checkpoint anew as it trains."
 )
-CORRELATIONS = (
-    "Correlation of the energies in two layers, each over the incident energy, from shower to shower: a shower that begins early has "
-    "more in the first layers and less in the last. Of all energies and angles."
+MAPS = {
+    "layers": "Correlation of the energies in two layers, each over the incident energy, from shower to shower: a shower that begins early "
+    "has more in the first layers and less in the last. Of all energies and angles.",
+    "angle_map": "Share of the showers by the angle that each was asked for and the one that is measured on it, as in the label of a real one. "
+    "Dashed: as asked. Of all energies.",
+}
+JUDGED = (
+    "The network that was trained against the generator, asked after the training about showers that it has not seen. It is no measure of "
+    "physics: it says what training could still tell apart."
 )
 COLORS_OF_CELLS = (
     "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of them."

@@ -1,14 +1,12 @@
-"""A sample of showers beside a real one: every score, and the curves that a page draws, for bins of energy and angle.
+"""A sample of showers beside a real one: every score. Curves: curves.py.
 
-What scores and curves are called, and how they are read, stands in declared.py.
+What scores are called, and how they are read, stands in catalog/shower_scores.py.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from gan_runtime.calorimeter import distances, scores
 from gan_runtime.calorimeter.classifiers import auc
-from gan_runtime.calorimeter.features import ORDERS, SPECTRUM_EDGES, Array, Features, high_level, measured
+from gan_runtime.calorimeter.features import Array, Features, high_level, measured
 from gan_runtime.calorimeter.values import Value
 
 Told = Callable[[str], None]  # what is computed now
@@ -35,11 +33,19 @@ class Sample:
 
 
 def sample(
-    cells_gev: NDArray[np.float32], energy_gev: Array, asked_angle: Array | None, periodic: tuple[int, ...]
+    cells_gev: NDArray[np.float32],
+    energy_gev: Array,
+    asked_angle: Array | None,
+    periodic: tuple[int, ...],
 ) -> Sample:
     """With the features measured. `asked_angle`: None where the data set knows no angle."""
     features = measured(cells_gev, energy_gev, periodic, has_angle=asked_angle is not None)
     return Sample(cells_gev, features, features.angle if asked_angle is None else asked_angle)
+
+
+def with_reading(showers: Sample, belief: Array, energy_gev: Array) -> Sample:
+    """The same showers with what a judging network reads from them: that they are real, 0 to 1, and their incident energy (N,)."""
+    return replace(showers, features=replace(showers.features, belief=belief, read_gev=energy_gev))
 
 
 def compared(real: Sample, other: Sample, told: Told = lambda _: None) -> dict[str, Value]:
@@ -90,139 +96,3 @@ def low_level(showers: Sample) -> NDArray[np.float32]:
 
 def _thousandfold(found: Value) -> Value:
     return Value(found.value * 1e3, found.error * 1e3)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Means or shares over `x`, of real and of generated showers, with one standard deviation of each. `bins`: of energy and angle, -1
-    for all of them."""
-
-    name: str
-    bins: tuple[int, int]
-    x: Array
-    real: Array
-    real_error: Array
-    generated: Array
-    generated_error: Array
-
-
-EVERY = -1
-
-
-def curves(real: Sample, other: Sample) -> list[Curve]:
-    """For every bin of energy and angle, and all of them together: what `CURVES` names. Bins are those of the real showers."""
-    energy, angle = bounds(real)
-    mine, theirs = _rows(real, energy, angle), _rows(other, energy, angle)
-    grids = _grids(real.features, other.features)
-    found = []
-    for bins in mine:
-        if len(mine[bins]) and len(theirs[bins]):
-            one, two = real.features.chosen(mine[bins]), other.features.chosen(theirs[bins])
-            found += [_curve(name, bins, one, two, grids) for name in grids]
-    return [*found, _matrix(real.features, other.features)]
-
-
-def _matrix(real: Features, other: Features) -> Curve:
-    """The correlations of the layer sums of all showers, row after row; x: places in the flat matrix. Errors are not told."""
-    mine, theirs = (scores.layer_correlations(features).reshape(-1) for features in (real, other))
-    none = np.zeros(len(mine))
-    return Curve("layers", (EVERY, EVERY), np.arange(len(mine), dtype=np.float64), mine, none, theirs, none)
-
-
-def bounds(real: Sample) -> tuple[Array, Array]:
-    """The edges of the bins of incident energy (GeV) and of the angle (rad); no edges of angles where there are none."""
-    angles = real.asked_angle
-    energy = scores.edges(real.features.energy_gev, scores.ENERGY_BINS)
-    return energy, np.empty(0) if np.isnan(angles).any() else scores.edges(angles, scores.ANGLE_BINS)
-
-
-def _rows(showers: Sample, energy: Array, angle: Array) -> dict[tuple[int, int], NDArray[np.int64]]:
-    everything = np.arange(len(showers))
-    by_energy = [everything, *scores.binned(showers.features.energy_gev, energy)]
-    by_angle = [everything, *(scores.binned(showers.asked_angle, angle) if len(angle) else ())]
-    return {
-        (first - 1, second - 1): np.intersect1d(one, two)
-        for first, one in enumerate(by_energy)
-        for second, two in enumerate(by_angle)
-    }
-
-
-def _moment(order: int, axis: int, features: Features) -> Array:
-    """A moment in cells: the mean place, or the square or cubic root of a central moment."""
-    moment = features.moments[:, axis, order - 1]
-    return moment if order == 1 else np.asarray(np.sqrt(moment) if order == 2 else np.cbrt(moment))
-
-
-# Numbers of single showers whose distribution is drawn: name → how it is read.
-_NUMBERS: Mapping[str, Callable[[Features], Array]] = {
-    "visible": lambda features: features.visible_gev,
-    "response": lambda features: features.sampling_fraction,
-    "hits": lambda features: features.hits,
-    "angles": lambda features: features.angle,
-    **{
-        f"{name}_{axis}": partial(_moment, order, place)
-        for order, name in zip(ORDERS, ("mean", "width", "skew"), strict=True)
-        for place, axis in enumerate("xyz")
-    },
-}
-HISTOGRAM_BINS, RANGE = 30, (0.5, 99.5)  # percentiles of the real numbers, with a margin on both sides
-
-
-def _grids(real: Features, other: Features) -> dict[str, Array]:
-    """Name of each curve → its x: numbers of cells from 1, bins of energies, or bins of a number that hold both samples."""
-    places: dict[str, Array] = {
-        f"along_{axis}": np.arange(profile.shape[1], dtype=np.float64) + 1.0
-        for axis, profile in real.profiles.items()
-    }
-    energies = scores.edges(real.energy_gev, 2 * scores.ENERGY_BINS)
-    numbers = {
-        name: _number_edges(read(real))
-        for name, read in _NUMBERS.items()
-        if not (np.isnan(read(real)).any() or np.isnan(read(other)).any())
-    }
-    return {**places, "sampling_fraction": energies, "spectrum": np.empty(0), **numbers}
-
-
-def _number_edges(numbers: Array) -> Array:
-    low, high = np.percentile(numbers, RANGE)
-    margin = 0.25 * (high - low) or 0.5 * max(abs(high), 1e-6)
-    return np.asarray(np.linspace(low - margin, high + margin, HISTOGRAM_BINS + 1), np.float64)
-
-
-def _curve(
-    name: str, bins: tuple[int, int], real: Features, other: Features, grids: Mapping[str, Array]
-) -> Curve:
-    if name in _NUMBERS:
-        grid, sides = grids[name], [_shares(_NUMBERS[name](side), grids[name]) for side in (real, other)]
-        grid = (grid[1:] + grid[:-1]) / 2.0
-    elif name == "sampling_fraction":
-        grid = (grids[name][1:] + grids[name][:-1]) / 2.0
-        sides = [
-            _means_in_bins(side.sampling_fraction, side.energy_gev, grids[name]) for side in (real, other)
-        ]
-    elif name == "spectrum":
-        grid = 1e3 * np.sqrt(SPECTRUM_EDGES[1:] * SPECTRUM_EDGES[:-1])  # MeV
-        sides = [_means(side.spectrum) for side in (real, other)]
-    else:
-        grid = grids[name]
-        sides = [_means(side.profiles[name.removeprefix("along_")]) for side in (real, other)]
-    return Curve(name, bins, grid, *sides[0], *sides[1])
-
-
-def _means(rows: Array) -> tuple[Array, Array]:
-    """Mean of each column of (N, K) and its standard error."""
-    return rows.mean(axis=0), rows.std(axis=0) / math.sqrt(len(rows))
-
-
-def _shares(numbers: Array, grid: Array) -> tuple[Array, Array]:
-    """Share of the showers in each bin; error of counting. Numbers beyond the bins lie in none, and so the shares add up to less."""
-    counts = np.histogram(numbers, grid)[0]
-    return counts / len(numbers), np.sqrt(counts) / len(numbers)
-
-
-def _means_in_bins(numbers: Array, by: Array, grid: Array) -> tuple[Array, Array]:
-    """Mean and standard error of the numbers in each bin of `by`; NaN for an empty one."""
-    rows = scores.binned(by, grid)
-    means = [numbers[one].mean() if len(one) else math.nan for one in rows]
-    errors = [numbers[one].std() / math.sqrt(len(one)) if len(one) else math.nan for one in rows]
-    return np.asarray(means), np.asarray(errors)

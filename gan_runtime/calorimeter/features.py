@@ -29,7 +29,9 @@ class Features:
     `energy_gev`: of the incident particle (N,). `visible_gev`: sum of the cells (N,). `along_x`, `along_y`, `along_z`: sums over the
     other two axes (N, X), (N, Y), (N, Z), GeV. `moments`: (N, 3 axes, 3 orders), cells to the power of the order. `hits`: cells above
     HIT_GEV (N,). `angle`: measured on the image, rad (N,); NaN where the grid knows none. `spectrum`: cells in each bin of
-    SPECTRUM_EDGES (N, bins). `centers`, `widths`: of each layer, across (N, Z, 2), cells; 0 for an empty layer.
+    SPECTRUM_EDGES (N, bins). `centers`, `widths`: of each layer, across (N, Z, 2), cells; 0 for an empty layer. `peak`: numbers of the
+    brightest cell along the axes, from 1 (N, 3). `belief`, `read_gev`: what a judging network reads, that they are real (0 to 1) and
+    their incident energy (N,); NaN where none was asked.
     """
 
     energy_gev: Array
@@ -43,6 +45,9 @@ class Features:
     spectrum: Array
     centers: Array
     widths: Array
+    peak: Array
+    belief: Array
+    read_gev: Array
 
     def __len__(self) -> int:
         return len(self.energy_gev)
@@ -118,7 +123,16 @@ def _of_block(
         spectrum=_spectrum(cells),
         centers=centers,
         widths=widths,
+        peak=_brightest(cells),
+        belief=np.full(len(cells), np.nan),
+        read_gev=np.full(len(cells), np.nan),
     )
+
+
+def _brightest(cells: NDArray[np.floating]) -> Array:
+    """(N, 3): of several that are equally bright the first one, so 1, 1, 1 for an empty shower."""
+    flat = cells.reshape(len(cells), -1).argmax(axis=1)
+    return np.stack(np.unravel_index(flat, cells.shape[1:]), axis=1) + 1.0
 
 
 def places_across(shape: tuple[int, ...], periodic: tuple[int, ...]) -> Array:

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.calorimeter import calochallenge
-from gan_runtime.calorimeter.comparison import Curve, Sample, bounds, compared, curves, sample
+from gan_runtime.calorimeter.comparison import Sample, compared, sample, with_reading
+from gan_runtime.calorimeter.curves import Curve, bounds, curves
+from gan_runtime.calorimeter.fields import values_of
 from gan_runtime.calorimeter.scores import binned
 from gan_runtime.calorimeter.values import Value
 from gan_runtime.calorimeter.views import cells_in_gev
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.values import host_values
 from gan_runtime.fields import Fields
+from gan_runtime.jobs.network_reading import Reading
 from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Wanted
 from gan_runtime.jobs.task import Task
 from gan_runtime.records import journal
@@ -26,12 +29,12 @@ from gan_runtime.records.journal import Physics, PhysicsCurve, PhysicsScore, Phy
 from gan_runtime.records.physics import Side
 from gan_runtime.records.run_state import steps_per_epoch
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.shower_fields import ANGLE, ENERGY, ENERGY_SCALE, SHOWERS
+from gan_runtime.shower_fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 
 MOST_STATES = 12
 MOST_CELLS = 1_500  # of a shower that is kept to be looked at; a real one of 100 GeV hits about 800
 FAINTEST_GEV = 1e-5
-DIGITS = 5
+DIGITS, DIGITS_OF_ERRORS = 5, 3
 Told = Callable[[str], None]
 
 
@@ -58,6 +61,7 @@ def measure(task: Task) -> dict[str, Any]:
         trained,  # keeps scikit-learn out of this process, which comparison.py has loaded by now
     )
     from gan_runtime.jobs.generation_time import milliseconds_each
+    from gan_runtime.jobs.network_reading import reading
 
     run = task.home.run_dir(wanted.run_id)
     networks = trained.of_run(run, task.home, "best" if wanted.checkpoint == "best" else "newest")
@@ -70,6 +74,7 @@ def measure(task: Task) -> dict[str, Any]:
         "ms_single": Value(milliseconds_each(networks, 1)),
         "ms_batch": Value(milliseconds_each(networks, 100)),
     }
+    read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
     records = []
     for number, state in enumerate(states, 2):
 
@@ -79,9 +84,10 @@ def measure(task: Task) -> dict[str, Any]:
         told("generating showers")
         networks.engine.load(state.arrays)
         made = _generated(networks, wanted, real)
-        records.append(
-            record_of(state, real, made, compared(real, made, told) | times, floor, networks.data.fields)
-        )
+        found = compared(real, made, told) | times
+        told("asking the judging network")
+        mine, theirs = (_judged(side, state, read) for side in (real, made))
+        records.append(record_of(state, mine, theirs, found, floor, networks.data.fields))
     if wanted.submission:
         calochallenge.write_submission(
             task.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
@@ -135,6 +141,14 @@ def _generated(networks: Any, wanted: Wanted, real: Sample) -> Sample:
     return sample(cells_in_gev(shown[SHOWERS]), real.features.energy_gev, angle, periodic)
 
 
+def _judged(showers: Sample, state: State, read: Reading | None) -> Sample:
+    """With what the judging network of this state reads; as they are where none can be asked."""
+    if read is None:
+        return showers
+    found = read(state.arrays, {SHOWERS: values_of(showers.cells_gev)[..., np.newaxis]})
+    return with_reading(showers, found[BELIEF].astype(np.float64), _gev(found[ENERGY]))
+
+
 def record_of(
     state: State, real: Sample, made: Sample, found: dict[str, Value], floor: dict[str, Value], fields: Fields
 ) -> Physics:
@@ -168,10 +182,11 @@ def _curve(curve: Curve, energy: NDArray[np.float64], angle: NDArray[np.float64]
         energy=_range(energy, curve.bins[0]),
         angle=_range(angle, curve.bins[1]),
         x=_rounded(curve.x),
+        y=_rounded(curve.y),
         real=_rounded(curve.real),
-        real_error=_rounded(curve.real_error),
+        real_error=_rounded(curve.real_error, DIGITS_OF_ERRORS),
         generated=_rounded(curve.generated),
-        generated_error=_rounded(curve.generated_error),
+        generated_error=_rounded(curve.generated_error, DIGITS_OF_ERRORS),
     )
 
 
@@ -179,8 +194,8 @@ def _range(edges: NDArray[np.float64], number: int) -> tuple[float, float] | Non
     return None if number < 0 else (float(edges[number]), float(edges[number + 1]))
 
 
-def _rounded(numbers: NDArray[np.floating]) -> list[float]:
-    return [float(f"{number:.{DIGITS}g}") for number in numbers.tolist()]
+def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]:
+    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]
 
 
 def _pictures(real: Sample, made: Sample) -> Iterator[PhysicsShower]:

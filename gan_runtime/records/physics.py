@@ -30,13 +30,14 @@ class PhysicsScore(BaseModel):
 
 class PhysicsCurve(BaseModel):
     """Means or shares over `x` of real and generated showers, with standard deviations. `energy`: from and to, GeV; `angle`: rad; None
-    for all showers."""
+    for all showers. `y`: of a map the second place of each number; else empty, as in records from before there were maps."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
     energy: Bounds | None = None
     angle: Bounds | None = None
     x: list[float]
+    y: list[float] = Field(default_factory=list)
     real: list[float]
     real_error: list[float]
     generated: list[float]
@@ -44,7 +45,7 @@ class PhysicsCurve(BaseModel):
 
     @model_validator(mode="after")
     def _one_number_a_place(self) -> Self:
-        agree(self.x, self.real, self.real_error, self.generated, self.generated_error)
+        agree(self.x, self.y or self.x, self.real, self.real_error, self.generated, self.generated_error)
         return self
 
 

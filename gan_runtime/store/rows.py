@@ -113,7 +113,7 @@ def physics(run_id: str, record: journal.Physics, place: int) -> dict[str, list[
         "physics_curves": [
             (
                 *(*where, one.name, *(one.energy or none), *(one.angle or none)),
-                *(one.x, one.real, one.real_error, one.generated, one.generated_error, place),
+                *(one.x, one.y, one.real, one.real_error, one.generated, one.generated_error, place),
             )
             for one in record.curves
         ],

@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS ingest.physics (
 );
 CREATE TABLE IF NOT EXISTS ingest.physics_curves (
     run_id VARCHAR, epoch BIGINT, step BIGINT, curve VARCHAR, energy_low DOUBLE, energy_high DOUBLE, angle_low DOUBLE,
-    angle_high DOUBLE, x DOUBLE[], real DOUBLE[], real_error DOUBLE[], generated DOUBLE[], generated_error DOUBLE[], place BIGINT
+    angle_high DOUBLE, x DOUBLE[], y DOUBLE[], real DOUBLE[], real_error DOUBLE[], generated DOUBLE[], generated_error DOUBLE[], place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.physics_showers (
     run_id VARCHAR, epoch BIGINT, step BIGINT, pair BIGINT, side VARCHAR, energy_gev DOUBLE, angle DOUBLE, grid BIGINT[],

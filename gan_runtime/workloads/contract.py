@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,4 +186,17 @@ class Workload(Protocol):
 
     def judge(self, options: Options, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
         """What the networks make of real rows, and of what they generate for `inputs`; inference mode."""
+        ...
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """A workload whose judging network can be asked about rows that are given, beside `Workload`. For jobs after the training."""
+
+    def networks(self, options: Options, fields: Fields) -> dict[str, Any]:
+        """As `Workload.networks`."""
+        ...
+
+    def read(self, options: Options, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:
+        """What it makes of each row, in inference mode: named arrays (rows,)."""
         ...

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.catalog.shower_3dgan import ShowerOptions
 from gan_runtime.fields import Fields
-from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.shower_fields import ANGLE, BELIEF, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.workloads import shower_heads, shower_networks, shower_scores
 from gan_runtime.workloads.contract import (
     Arrays,
@@ -96,6 +96,11 @@ class Shower3dgan:
         fake = generated(networks, inputs, training=False)
         logits = [networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)]
         return shower_scores.judged(rows, fake, *map(probability_real, logits))
+
+    def read(self, options: ShowerOptions, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:  # noqa: ARG002
+        """D's belief that showers are real, 0 to 1, and the incident energy that it reads, in the unit of the field: (B,) each."""
+        logits, energy = networks[DISCRIMINATOR](rows[SHOWERS], training=False)
+        return {BELIEF: probability_real(logits), ENERGY: ops.cast(energy[:, 0], "float32")}
 
 
 def real_phase(options: ShowerOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:

@@ -10,7 +10,8 @@ import pytest
 
 from gan_runtime.calorimeter import declared, distances, scores
 from gan_runtime.calorimeter.classifiers import auc
-from gan_runtime.calorimeter.comparison import Sample, bounds, compared, curves, sample
+from gan_runtime.calorimeter.comparison import Sample, compared, sample, with_reading
+from gan_runtime.calorimeter.curves import bounds, curves
 from gan_runtime.calorimeter.features import high_level
 from gan_runtime.catalog.shower_scores import SCORES
 from tests.calorimeter.toy_showers import toy_showers
@@ -157,10 +158,10 @@ def test_equal_showers_are_as_similar_as_can_be() -> None:
 
 def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
     found = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
-    assert {name for name, _ in found} == {curve.name for curve in declared.CURVES}
+    assert {name for name, _ in found} == {curve.name for curve in declared.CURVES if not curve.judged}
     energy, angle = bounds(real())
     assert (len(energy), len(angle)) == (6, 4)
-    assert {bins for name, bins in found if name != "layers"} == {
+    assert {bins for name, bins in found if name not in ("layers", "angle_map")} == {
         (one, two) for one in range(-1, 5) for two in range(-1, 3)
     }
     depth = found["along_z", (-1, -1)]
@@ -173,6 +174,40 @@ def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> No
     high = real().features.energy_gev >= energy[4]
     assert found["along_x", (4, -1)].real == pytest.approx(real().features.along_x[high].mean(axis=0))
     assert 0.95 < found["hits", (-1, -1)].real.sum() <= 1.0
+
+
+def test_the_brightest_cells_are_counted_by_their_places() -> None:
+    cells = np.zeros((4, 3, 3, 2), np.float32)
+    for row, place in enumerate([(2, 0, 1), (2, 1, 1), (0, 1, 1), (2, 2, 0)]):
+        cells[(row, *place)] = 1.0
+    energy = np.asarray([10.0, 20.0, 30.0, 40.0])
+    few = sample(cells, energy, None, ())
+    found = {curve.name: curve for curve in curves(few, few) if curve.bins == (-1, -1)}
+    shares = {axis: found[f"peak_{axis}"].real.tolist() for axis in "xyz"}
+    assert shares == {"x": [0.25, 0.0, 0.75], "y": [0.25, 0.5, 0.25], "z": [0.25, 0.75]}
+    assert found["peak_x"].x.tolist() == [1.0, 2.0, 3.0], "cells are counted from 1"
+
+
+def test_what_the_judging_network_reads_is_drawn_of_both_samples() -> None:
+    energy = real().features.energy_gev
+    sure = with_reading(real(), np.full(COUNT, 0.99), energy)
+    fooled = with_reading(real(1), np.full(COUNT, 0.01), 2.0 * real(1).features.energy_gev)
+    found = {curve.name: curve for curve in curves(sure, fooled) if curve.bins == (-1, -1)}
+    assert (found["belief"].real[-1], found["belief"].generated[0]) == (1.0, 1.0)
+    assert found["read_energy"].real == pytest.approx(np.ones(10))
+    assert found["read_energy"].generated == pytest.approx(np.full(10, 2.0))
+    off = found["read_error"]
+    assert off.x[off.generated > 0].min() > 0.9, "twice the energy is off by 100 %"
+    assert off.real.sum() == off.generated.sum() == 1.0, "the bins hold both"
+
+
+def test_the_map_of_angles_holds_every_shower_where_it_was_asked_for_and_where_it_is() -> None:
+    leant = {curve.name: curve for curve in curves(real(), real(1))}["angle_map"]
+    assert leant.generated.sum() == pytest.approx(1.0, abs=0.05), "a few lie beyond the real angles"
+    asked = np.average(leant.x, weights=leant.generated)
+    assert asked == pytest.approx(real(1).asked_angle.mean(), abs=0.02)
+    seen = np.average(leant.y, weights=leant.real)
+    assert seen == pytest.approx(real().features.angle.mean(), abs=0.05)
 
 
 def test_showers_without_an_angle_have_no_curve_and_no_score_of_it() -> None:

@@ -31,6 +31,7 @@ from gan_runtime.records.journal import Physics, Plan, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands, physics_requests
 from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
+from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests import measured_showers
@@ -60,6 +61,8 @@ class Networks:
     checkpoint: Checkpoint
     loaded: list[float] = field(default_factory=list)
     made: np.ndarray | None = None
+    workload: object = None
+    spec: RunSpec = field(default_factory=RunSpec)
 
     @property
     def engine(self) -> Networks:

@@ -13,6 +13,8 @@ from gan_runtime.catalog import shower_plan
 from gan_runtime.catalog.shower_3dgan import ENTRY, ShowerOptions, layers, reads
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields, pictures
+from gan_runtime.jobs.network_reading import reading
+from gan_runtime.shower_fields import BELIEF
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads import shower_3dgan, shower_networks, shower_scores
 from gan_runtime.workloads.contract import Noise
@@ -175,6 +177,27 @@ def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
     made, turned = (np.asarray(tail(values)) for values in (cells, np.roll(cells, 1, axis=1)))
     assert made.std() > 0.0
     assert np.abs(np.roll(made, plan.factors[0], axis=1) - turned).max() < 1e-5
+
+
+def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -> None:
+    """Of 70 showers, one batch and a part of one: the same as asking its network, whose weights come by their names in a checkpoint."""
+    fields = shower_fields((5, 6, 4, 1))
+    trained = shower_networks.networks(ShowerOptions(), fields)
+    arrays = {
+        f"{name}/{variable.path}": np.asarray(variable)
+        for name, network in trained.items()
+        for variable in network.variables
+    }
+    showers = np.random.default_rng(2).random((70, 5, 6, 4, 1)).astype(np.float32)
+    read = reading(shower_3dgan.WORKLOAD, ShowerOptions(), fields)
+    assert read is not None
+    found = read(arrays, {SHOWERS: showers})
+    logits, energy = trained["discriminator"](showers, training=False)
+    assert {name: array.shape for name, array in found.items()} == {BELIEF: (70,), ENERGY: (70,)}
+    assert found[BELIEF] == pytest.approx(1.0 / (1.0 + np.exp(-np.asarray(logits)[:, 0])), abs=1e-5)
+    assert found[ENERGY] == pytest.approx(np.asarray(energy)[:, 0], abs=1e-5)
+    assert np.ptp(found[BELIEF]) > 1e-4, "not the same of all"
+    assert reading(object(), ShowerOptions(), fields) is None
 
 
 def test_showers_that_do_not_fit_are_refused_at_the_door() -> None:

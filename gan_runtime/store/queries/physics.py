@@ -82,7 +82,7 @@ def physics_bins(store: Store, run_id: str, epoch: int) -> tuple[list[Bounds], l
 def physics_curves(
     store: Store, run_id: str, epoch: int, energy: int | None = None, angle: int | None = None
 ) -> pd.DataFrame:
-    """Curves of one measurement: curve, x, real, real_error, generated, generated_error. `energy`, `angle`: the number of a bin of
+    """Curves of one measurement: curve, x, y (of maps, else NaN), real, real_error, generated, generated_error. `energy`, `angle`: the number of a bin of
     `physics_bins`, None for all showers. A combination that no shower has gives an empty frame."""
     return store.frame(
         """
@@ -91,7 +91,7 @@ def physics_curves(
                    dense_rank() OVER (ORDER BY angle_low NULLS FIRST) - 2 AS angle
             FROM physics_curves WHERE run_id = $run AND epoch = $epoch
         )
-        SELECT curve, unnest(x) AS x, unnest(real) AS real, unnest(real_error) AS real_error,
+        SELECT curve, unnest(x) AS x, unnest(y) AS y, unnest(real) AS real, unnest(real_error) AS real_error,
                unnest(generated) AS generated, unnest(generated_error) AS generated_error
         FROM own WHERE energy = $energy AND angle = $angle
         """,
