@@ -1,4 +1,4 @@
-"""Where the time of a training step goes: a bar for each network of a run, or for each of several variants. No Streamlit."""
+"""Where the time of a training step goes: a bar for each network or phase of a run, or for each of several variants. No Streamlit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 
 from dashboard import palette
 
-NEITHER = "Neither"  # work of no network
+NEITHER = "Neither"  # work of no network, or of no phase
 WORK_NAMES = {
     "forward": "Forward",
     "backward": "Backward",
@@ -20,13 +20,19 @@ WORK_NAMES = {
 }
 HEIGHT = 270
 AROUND, BAR = 130, 46  # pixels: title, legend and axis, and each bar
+SECONDS = alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f")
 
 
 def by_network(frame: pd.DataFrame, titles: dict[str, str]) -> alt.Chart:
     """`frame` as `queries.profile` gives it; `titles`: of the networks by name, in their order."""
-    named = frame.assign(bar=frame["network"].map({**titles, "": NEITHER}))
-    seconds = alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f")
-    return _bars(named, "Network", [*titles.values(), NEITHER], seconds, HEIGHT)
+    named = _summed(frame.assign(bar=frame["network"].map({**titles, "": NEITHER})))
+    return _bars(named, "Network", [*titles.values(), NEITHER], SECONDS, HEIGHT)
+
+
+def by_phase(frame: pd.DataFrame, phases: list[str]) -> alt.Chart:
+    """`frame` as `queries.profile` gives it; `phases`: their names, in the order of the bars."""
+    named = _summed(frame.assign(bar=frame["phase"].replace("", NEITHER)))
+    return _bars(named, "Phase", [*phases, NEITHER], SECONDS, AROUND + BAR * (len(phases) + 1))
 
 
 def by_variant(frame: pd.DataFrame) -> alt.Chart:
@@ -34,6 +40,11 @@ def by_variant(frame: pd.DataFrame) -> alt.Chart:
     order = list(dict.fromkeys(frame["variant"]))
     runs = alt.Tooltip("runs:Q", title="Runs profiled", format="d")
     return _bars(frame.assign(bar=frame["variant"]), "Variant", order, runs, AROUND + BAR * len(order))
+
+
+def _summed(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row for each bar and kind of work."""
+    return frame.groupby(["bar", "category"], as_index=False, sort=False)[["share", "seconds_per_step"]].sum()
 
 
 def _bars(frame: pd.DataFrame, whose: str, order: list[str], further: alt.Tooltip, height: int) -> alt.Chart:

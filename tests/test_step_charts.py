@@ -31,3 +31,22 @@ def test_work_of_no_network_has_a_bar_below_those_of_the_networks() -> None:
     assert spec["encoding"]["y"]["sort"] == ["Critic", "Neither"]
     assert spec["encoding"]["color"]["scale"]["range"][0] == palette.WORK["forward"]
     assert [field["title"] for field in spec["encoding"]["tooltip"]][::3] == ["Network", "Seconds per step"]
+
+
+def test_a_phase_has_a_bar_with_the_work_of_all_networks_in_it() -> None:
+    shares = pd.DataFrame(
+        {
+            "phase": ["judge", "judge", "paint", ""],
+            "network": ["critic", "painter", "painter", ""],
+            "category": ["forward", "forward", "backward", "input"],
+            "share": [0.25, 0.125, 0.5, 0.125],
+            "seconds_per_step": [0.2, 0.1, 0.4, 0.1],
+        }
+    )
+    chart = step_charts.by_phase(shares, ["judge", "paint"])
+    assert chart.data[["bar", "work", "share"]].values.tolist() == [
+        ["judge", "Forward", 0.375],
+        ["paint", "Backward", 0.5],
+        ["Neither", "Input", 0.125],
+    ]
+    assert chart.to_dict()["encoding"]["y"]["sort"] == ["judge", "paint", "Neither"]

@@ -128,7 +128,11 @@ def _step_profile(store: Store, row: RunRow) -> None:
     known = declared.of(row.workload)
     names = [*(network.name for network in known.networks), *filter(None, profile["network"])]
     titles = {name: known.network(name).title for name in names}
-    widgets.steady_chart(partial(step_charts.by_network, titles=titles), profile, f"profile.{row.run_id}")
+    phases = sorted(filter(None, profile["phase"].unique()))
+    draw = partial(step_charts.by_network, titles=titles)
+    if len(phases) > 1:
+        draw = partial(step_charts.by_phase, phases=phases)
+    widgets.steady_chart(draw, profile, f"profile.{row.run_id}")
     st.caption(
         f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
         help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "

@@ -107,6 +107,16 @@ class ShowerOptions(OptionRecord):
         source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: 0.2",
         error="use 0, or about 0.2.",
     )
+    norm_momentum: float = option(
+        0.99,
+        label="Memory of batch norm",
+        ge=0,
+        lt=1,
+        help="Share that the stored statistics of batch norm keep in each update. D is shown what G makes by them: with 0.99 they lag a hundred "
+        "updates behind, which short runs do not have.",
+        source="recardoso/ISC_HPC_3DGAN: Keras' 0.99",
+        error="use 0.99, or 0.9 for runs of some thousand steps.",
+    )
     flip_share: float = option(
         0.05,
         label="Flipped labels",

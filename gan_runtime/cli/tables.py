@@ -84,6 +84,7 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
 def _profile(rows: list[dict[str, Any]]) -> Table:
     """Where a step's time goes, largest share first."""
     made = table(
+        "phase",
         "network",
         "category",
         "seconds per step",
@@ -91,7 +92,8 @@ def _profile(rows: list[dict[str, Any]]) -> Table:
         title=f"time of a step ({rows[0]['steps']} profiled)",
     )
     for row in rows:
-        made.add_row(row["network"], row["category"], _number(row["seconds_per_step"]), f"{row['share']:.1%}")
+        names = (row["phase"], row["network"], row["category"])
+        made.add_row(*names, _number(row["seconds_per_step"]), f"{row['share']:.1%}")
     return made
 
 

@@ -80,12 +80,14 @@ Category = Literal[
 
 @dataclass(frozen=True)
 class ProfileShare:
-    """Seconds of profiled steps, and their share (0 to 1), that one kind of work took. `network` is "" where none is known."""
+    """Seconds of profiled steps, and their share (0 to 1), that one kind of work took. `network` and `phase` (of the
+    program) are "" where none is known."""
 
     network: str
     category: Category
     seconds: float
     share: float
+    phase: str = ""
 
 
 @dataclass(frozen=True)

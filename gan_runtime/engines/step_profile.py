@@ -54,7 +54,7 @@ class Window:
         return self.end_s - self.start_s
 
 
-Place = tuple[str, Category]  # (network, category); the network is "" where none is known
+Place = tuple[str, str, Category]  # (phase, network, category); the first two are "" where none is known
 
 _EXCHANGES = "^Collective|^Nccl|^nccl|^AllReduce|^all-reduce"
 # The one table that says what an operation is: the first row that fits its kind and its path decides.
@@ -79,12 +79,13 @@ _CALLS = re.compile(
 )
 
 _WAITS = re.compile(_EXCHANGES)
+_PHASE = re.compile(r"/phase_(\d+)(?:_\d+)*/")
 
 
 class Classifier:
-    """Says to which network and category an operation belongs. `networks`: their names in the graph."""
+    """Says to which phase, network and category an operation belongs. `networks`: their names in the graph; `phases`: by their place."""
 
-    def __init__(self, networks: Sequence[str]) -> None:
+    def __init__(self, networks: Sequence[str], phases: Sequence[str] = ()) -> None:
         names = "|".join(map(re.escape, networks))
         network = rf"(?:{names})(?:_\d+)*"
         self._rules = [
@@ -92,10 +93,11 @@ class Classifier:
             for kind, path, place in _RULES
         ]
         self._network = re.compile(rf"/(?:[a-z_]+_)?({names})(?:_\d+)*/")
+        self._phases = tuple(phases)
         self._known: dict[tuple[str, str], Place] = {}
 
     def place(self, op: Op) -> Place:
-        """(network, category); ("", "unattributed") for an operation that no rule knows."""
+        """(phase, network, category); "unattributed" for an operation that no rule knows."""
         key = (op.name, op.kind)
         if key not in self._known:
             self._known[key] = self._find(f"/{op.name}/", op.kind)
@@ -105,29 +107,37 @@ class Classifier:
         category = next(
             (place for kinds, paths, place in self._rules if kinds.search(kind) and paths.search(path)), None
         )
+        if category == "input":
+            return "", "", category
+        phase = self._phase(path)
         if category is None:
-            return "", "unattributed"
+            return phase, "", "unattributed"
         found = self._network.search(path)
-        return (found[1] if found and category != "input" else ""), category
+        return phase, (found[1] if found else ""), category
+
+    def _phase(self, path: str) -> str:
+        found = _PHASE.search(path)
+        place = int(found[1]) if found else len(self._phases)
+        return self._phases[place] if place < len(self._phases) else ""
 
 
 def shares(
-    devices: Sequence[Iterable[Op]], window: Window, networks: Sequence[str]
+    devices: Sequence[Iterable[Op]], window: Window, networks: Sequence[str], phases: Sequence[str] = ()
 ) -> tuple[ProfileShare, ...]:
-    """Seconds and share of each network and category that occurs, the mean over the devices, largest first.
+    """Seconds and share of each phase, network and category that occurs, the mean over the devices, largest first.
 
     `devices`: the operations of each device; simulated cores are one device, because they share the same threads. Only
     what lies in the window counts. The seconds add up to the window's, the shares to 1. No operation at all: all is idle.
     """
-    classifier = Classifier(networks)
+    classifier = Classifier(networks, phases)
     total: dict[Place, float] = defaultdict(float)
     for ops in devices:
         for place, seconds in _divided(ops, window, classifier).items():
             total[place] += seconds / len(devices)
     largest_first = sorted(total.items(), key=lambda item: (-item[1], item[0]))
     return tuple(
-        ProfileShare(network, category, seconds, seconds / window.seconds)
-        for (network, category), seconds in largest_first
+        ProfileShare(network, category, seconds, seconds / window.seconds, phase)
+        for (phase, network, category), seconds in largest_first
         if seconds > 0
     )
 
@@ -155,7 +165,7 @@ def _takers(running: Running) -> dict[Place, float]:
     """Who gets a moment, and which part of it."""
     lowest = min((level for (level, _), count in running.items() if count), default=None)
     if lowest is None:
-        return {("", "idle"): 1.0}
+        return {("", "", "idle"): 1.0}
     active = {place: count for (level, place), count in running.items() if count and level == lowest}
     return {place: count / sum(active.values()) for place, count in active.items()}
 
@@ -173,7 +183,7 @@ def _changes(
             begin, end = max(begin, window.start_s), min(end, window.end_s)
             if end > begin:
                 place = classifier.place(op)
-                taker = (_level(op, place[1]), place)
+                taker = (_level(op, place[-1]), place)
                 yield begin, taker, 1
                 yield end, taker, -1
 

@@ -120,13 +120,14 @@ class Sample(Entry):
 
 
 class TimeShare(BaseModel):
-    """What one kind of work took of the profiled steps. `share`: 0 to 1; `network`: "" where none is known."""
+    """What one kind of work took of the profiled steps. `share`: 0 to 1; `network` and `phase` (of the program): "" where none is known."""
 
     model_config = ConfigDict(frozen=True)
     network: Name
     category: Name
     seconds: float
     share: float
+    phase: Name = ""
 
 
 class Profile(Entry):

@@ -59,6 +59,7 @@ def rows(run_id: str, record: Record) -> list[tuple[str, Row]]:
                         attempt,
                         record.step,
                         record.steps,
+                        item.phase,
                         item.network,
                         item.category,
                         item.seconds,

@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS ingest.samples (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, kind VARCHAR, png BLOB, meta JSON
 );
 CREATE TABLE IF NOT EXISTS ingest.profiles (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, steps BIGINT, network VARCHAR, category VARCHAR, seconds DOUBLE, share DOUBLE
+    run_id VARCHAR, attempt INTEGER, step BIGINT, steps BIGINT, phase VARCHAR, network VARCHAR, category VARCHAR,
+    seconds DOUBLE, share DOUBLE
 );
 CREATE TABLE IF NOT EXISTS ingest.memory (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, process_bytes BIGINT, process_peak_bytes BIGINT,
@@ -143,7 +144,7 @@ CREATE OR REPLACE VIEW histograms AS
     SELECT run_id, attempt, step, epoch, name, bin_left, bin_right, count FROM ingest.histograms;
 CREATE OR REPLACE VIEW samples AS SELECT run_id, attempt, step, epoch, kind, png, meta FROM ingest.samples;
 CREATE OR REPLACE VIEW profiles AS
-    SELECT run_id, attempt, step, steps, network, category, seconds, share FROM ingest.profiles;
+    SELECT run_id, attempt, step, steps, phase, network, category, seconds, share FROM ingest.profiles;
 CREATE OR REPLACE VIEW memory AS
     SELECT run_id, attempt, step, epoch, process_bytes, process_peak_bytes, device_bytes, device_peak_bytes FROM ingest.memory;
 CREATE OR REPLACE VIEW phases AS SELECT run_id, attempt, phase, seconds FROM ingest.phases;

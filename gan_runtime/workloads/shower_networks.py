@@ -22,23 +22,23 @@ from gan_runtime.workloads.enlarged import EnlargedConvolution3D
 from gan_runtime.workloads.layers import BatchNorm, Convolution3D, ReplicaDropout, Shape
 
 LEAK = 0.3  # Keras' slope of LeakyReLU when none is given
-NORM = {"epsilon": 1e-6, "momentum": 0.99}  # the authors' epsilon, Keras' momentum
+EPSILON = 1e-6  # of batch norm, the authors'
 NORMED = 5  # convolutions of the generator with batch norm; the last two have none
 HE = "he_uniform"
 
 
 def networks(options: ShowerOptions, fields: Fields) -> dict[str, keras.Model]:
     """Generator latents → showers; discriminator showers → [logit (B, 1), energy / 100 GeV (B, 1)]."""
-    plan, periodic = layers_of(options, fields), fields[SHOWERS].periodic
+    plan, showers = layers_of(options, fields), fields[SHOWERS]
     return {
-        "generator": _generator(plan, periodic, options.latent_size),
-        "discriminator": _discriminator(plan, periodic, fields[SHOWERS].shape, options.dropout),
+        "generator": _generator(plan, showers.periodic, options),
+        "discriminator": _discriminator(plan, showers.periodic, showers.shape, options),
     }
 
 
-def _generator(plan: Plan, periodic: tuple[int, ...], latent_size: int) -> keras.Model:
+def _generator(plan: Plan, periodic: tuple[int, ...], options: ShowerOptions) -> keras.Model:
     """Each convolution is followed by ReLU, and only then by batch norm. Shapes: of the authors' grid."""
-    latents = keras.Input((latent_size,), name="latents")  # 256
+    latents = keras.Input((options.latent_size,), name="latents")  # 256
     values = layers.Dense(math.prod(plan.cells) * plan.cell_channels, name="dense")(latents)  # 5,184
     values = layers.Reshape((*plan.cells, plan.cell_channels), name="cells")(values)  # 9 × 9 × 8 × 8
     first, *others, last = plan.generator
@@ -53,13 +53,13 @@ def _generator(plan: Plan, periodic: tuple[int, ...], latent_size: int) -> keras
     )(values)  # of 54 × 54 × 48 × 8: 49 × 49 × 41 × 8
     if any(map(any, first.cut)):
         values = layers.Cropping3D(first.cut, name="cut_1")(values)
-    values = BatchNorm(**NORM, name="norm_1")(values)
+    values = _normed(values, 1, options)
     for number, layer in enumerate(
         others, start=2
     ):  # 50 × 50 × 38, 51 × 51 × 35, 52 × 52 × 32, 28, 26, all × 6
         values = _convolved(values, layer, periodic, number, activation="relu", kernel_initializer=HE)
         if number <= NORMED:
-            values = BatchNorm(**NORM, name=f"norm_{number}")(values)
+            values = _normed(values, number, options)
     number = len(plan.generator)
     values = _convolved(
         values, last, periodic, number, kernel_initializer="glorot_normal"
@@ -69,7 +69,7 @@ def _generator(plan: Plan, periodic: tuple[int, ...], latent_size: int) -> keras
 
 
 def _discriminator(
-    plan: Plan, periodic: tuple[int, ...], shape: tuple[int, ...], dropout: float
+    plan: Plan, periodic: tuple[int, ...], shape: tuple[int, ...], options: ShowerOptions
 ) -> keras.Model:
     """The other two heads, angle and deposited energy, have no weights: they are measured on the shower (shower_heads.py)."""
     showers = keras.Input(shape, name="showers")  # 51 × 51 × 25 × 1
@@ -78,12 +78,16 @@ def _discriminator(
         values = _convolved(values, layer, periodic, number)
         values = layers.LeakyReLU(LEAK, name=f"leaky_{number}")(values)
         if number > 1:
-            values = BatchNorm(**NORM, name=f"norm_{number}")(values)
-        values = ReplicaDropout(dropout, name=f"dropout_{number}")(values)
+            values = _normed(values, number, options)
+        values = ReplicaDropout(options.dropout, name=f"dropout_{number}")(values)
     values = layers.AveragePooling3D(POOL, name="pool")(values)  # 19 × 18 × 7 × 8
     features = layers.Flatten(name="flatten")(values)  # 19,152
     heads = [layers.Dense(1, dtype="float32", name=name)(features) for name in ("logit", "energy")]
     return keras.Model(showers, heads, name="discriminator")
+
+
+def _normed(values: Tensor, number: int, options: ShowerOptions) -> Tensor:
+    return BatchNorm(momentum=options.norm_momentum, epsilon=EPSILON, name=f"norm_{number}")(values)
 
 
 def _convolved(

@@ -37,7 +37,7 @@ OWN_PICTURES = {
     "dcgan.base_channels": 32,
 }
 TAKING_IN_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
-SHOWERS = {"dataset": "showers", "epochs": 12, "weight_snapshots": "yes"}
+SHOWERS = {"epochs": 12, "weight_snapshots": "yes"}
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 
 

@@ -98,7 +98,25 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
 def test_the_path_and_the_kind_say_what_an_operation_is(
     name: str, kind: str, network: str, category: str
 ) -> None:
-    assert Classifier(NETWORKS).place(op(name, 0, 1, kind)) == (network, category)
+    assert Classifier(NETWORKS).place(op(name, 0, 1, kind))[1:] == (network, category)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "phase"),
+    [
+        (FORWARD_D, "Conv3D", "judge"),
+        (BACKWARD_G, "MatMul", "judge"),
+        (STEP + "phase_1_2/gradients_1/AddN_3", "AddN", "make"),
+        (STEP + "phase_1/optimizer_generator/Sqrt_1", "Sqrt", "make"),
+        (STEP + "phase_1/adam_generator/CollectiveReduceV2_1", "CollectiveReduceV2", "make"),
+        (STEP + "phase_1/TensorListSetItem", "TensorListSetItem", "make"),
+        (STEP + "phase_2/forward/generator_1/MatMul", "MatMul", ""),
+        (STEP + "average/mul", "Mul", ""),
+        (STEP + "phase_1/IteratorGetNext", "IteratorGetNext", ""),
+    ],
+)
+def test_the_scope_says_which_phase_an_operation_is_of(name: str, kind: str, phase: str) -> None:
+    assert Classifier(NETWORKS, ("judge", "make")).place(op(name, 0, 1, kind))[0] == phase
 
 
 def test_what_no_operation_fills_is_idle() -> None:

@@ -148,6 +148,7 @@ def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> Non
         for part in ("forward", "backward", "optimizer")
     }
     assert work <= {(item.network, item.category) for item in found.shares}
+    assert {item.phase for item in found.shares if (item.network, item.category) in work} == {"both"}
     assert engine.state()["step"] == 9
 
 

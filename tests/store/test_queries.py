@@ -663,7 +663,13 @@ def test_a_failure_is_an_event_of_level_error(
 def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
     """Of four steps of half a second."""
     found = [
-        journal.TimeShare(network=network, category=category, seconds=2.0 * share, share=share)
+        journal.TimeShare(
+            network=network,
+            category=category,
+            seconds=2.0 * share,
+            share=share,
+            phase="both" if network else "",
+        )
         for network, category, share in shares
     ]
     return journal.Profile(step=step, steps=4, seconds=2.0, shares=found)
@@ -678,15 +684,15 @@ def test_a_profile_is_that_of_the_newest_attempt_that_has_one(
     journal.append(quick.trainer_journal(), 2, journal.Phase(phase="trace", seconds=1.0))
     take_in()
     frame = queries.profile(store, "quick-0001")
-    assert list(frame.columns) == ["network", "category", "seconds_per_step", "share", "steps"]
+    assert list(frame.columns) == ["phase", "network", "category", "seconds_per_step", "share", "steps"]
     assert records(frame) == [
-        ("generator", "backward", 0.25, 0.5, 4),
-        ("", "idle", 0.125, 0.25, 4),
-        ("generator", "forward", 0.125, 0.25, 4),
+        ("both", "generator", "backward", 0.25, 0.5, 4),
+        ("", "", "idle", 0.125, 0.25, 4),
+        ("both", "generator", "forward", 0.125, 0.25, 4),
     ]
     journal.append(quick.trainer_journal(), 2, profile(6, ("", "unattributed", 1.0)))
     take_in()
-    assert records(queries.profile(store, "quick-0001")) == [("", "unattributed", 0.5, 1.0, 4)]
+    assert records(queries.profile(store, "quick-0001")) == [("", "", "unattributed", 0.5, 1.0, 4)]
 
 
 def test_profiled_steps_do_not_make_a_run_look_faster(

@@ -119,7 +119,8 @@ class TfEngine:
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
         """Trains `steps` steps under TensorFlow's profiler."""
-        return profiled(lambda: self.run(steps, stop_wish), tuple(self._networks))
+        phases = tuple(phase.name for phase in self._task.program.phases)
+        return profiled(lambda: self.run(steps, stop_wish), tuple(self._networks), phases)
 
     def device_memory(self) -> DeviceMemory | None:
         """Of the fullest GPU or TPU core; None on CPUs, whose allocator tells nothing of use."""

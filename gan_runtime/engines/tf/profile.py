@@ -35,7 +35,9 @@ _PICOSECONDS = 1e-12
 HloNames = dict[tuple[str, str], str]  # (module, instruction) → path in the graph
 
 
-def profiled(run: Callable[[], StepNumbers], networks: tuple[str, ...]) -> ProfiledSteps:
+def profiled(
+    run: Callable[[], StepNumbers], networks: tuple[str, ...], phases: tuple[str, ...]
+) -> ProfiledSteps:
     """Runs some steps under the profiler. One profiler runs per process at a time."""
     options = tf.profiler.experimental.ProfilerOptions(
         host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
@@ -47,16 +49,16 @@ def profiled(run: Callable[[], StepNumbers], networks: tuple[str, ...]) -> Profi
                 numbers = run()
         finally:
             tf.profiler.experimental.stop()
-        return ProfiledSteps(numbers, read(Path(folder), networks))
+        return ProfiledSteps(numbers, read(Path(folder), networks, phases))
 
 
-def read(folder: Path, networks: tuple[str, ...]) -> tuple[ProfileShare, ...]:
+def read(folder: Path, networks: tuple[str, ...], phases: tuple[str, ...]) -> tuple[ProfileShare, ...]:
     """The shares of the trace that the profiler left in `folder`."""
     space = xplane_pb2.XSpace()
     for path in sorted(folder.rglob("*.xplane.pb")):
         space.MergeFromString(path.read_bytes())
     devices, window = operations(space)
-    return shares(devices, window, networks)
+    return shares(devices, window, networks, phases)
 
 
 def operations(space: Any) -> tuple[list[list[Op]], Window]:

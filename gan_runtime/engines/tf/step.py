@@ -53,7 +53,9 @@ class ReplicaStep:
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
         """Trains on stored rows (batches of a step · share of the batch, …) by field; returns float32 (metrics,)."""
         numbers: Numbers = {}
-        for phase, gradients_of in zip(self._task.program.phases, self._gradients, strict=True):
+        for place, (phase, gradients_of) in enumerate(
+            zip(self._task.program.phases, self._gradients, strict=True)
+        ):
             gradients, phase_numbers = self._accumulated(gradients_of, self.batch_of(rows, phase), step)
             # On replicas in one memory a weight that only a number needs, and no gradient, was else read after the update
             # as well (measured: the loss of a Wasserstein critic, whose gradient does not depend on its value).
@@ -62,7 +64,8 @@ class ReplicaStep:
             self._clock.computed(tf.nest.flatten(gradients))
             for update in phase.updates:
                 numbers |= self._rates(update.network)
-                self._apply(update.network, gradients[update.network])
+                with tf.name_scope(PHASE_SCOPE.format(place)):
+                    self._apply(update.network, gradients[update.network])
             numbers |= phase_numbers
         self.metrics = sorted(numbers)
         return self._clock.at_the_end(

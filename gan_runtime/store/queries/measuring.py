@@ -20,14 +20,14 @@ class PeakMemory:
 def profile(store: Store, run_id: str) -> pd.DataFrame:
     """Where a step's time goes, by the run's newest profile, largest share first; empty when it has none.
 
-    Columns: network ("" where none is known), category (str), seconds_per_step, share (float64, 0 to 1), steps (how many
+    Columns: phase, network ("" where none is known), category (str), seconds_per_step, share (float64, 0 to 1), steps (how many
     were profiled). The shares add up to 1.
     """
     return store.frame(
         """
-        SELECT network, category, seconds / steps AS seconds_per_step, share, steps FROM profiles
+        SELECT phase, network, category, seconds / steps AS seconds_per_step, share, steps FROM profiles
         WHERE run_id = $run AND attempt = (SELECT max(attempt) FROM profiles WHERE run_id = $run)
-        ORDER BY share DESC, network, category
+        ORDER BY share DESC, phase, network, category
         """,
         {"run": run_id},
     )
