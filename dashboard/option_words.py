@@ -40,9 +40,13 @@ CHOICES = {
     "roll_back": "roll back",
 }
 # Choices that mean something else in one option than in others.
-OF_OPTION = {"learning_rate_scaling": {"none": "as given"}}
+OF_OPTION = {
+    "learning_rate_scaling": {"none": "as given"},
+    "loop": {"custom": "our own", "keras": "Keras' built-in"},
+}
 # A shared option within a line of several; one that is missing here is named by its label. Those of workloads bring theirs.
 PHRASES = {
+    "loop": "{} loop",
     "batch_size_global": "batch {}",
     "warmup_epochs": "warm-up {} epochs",
     "adam_beta_1": "beta 1 = {}",

@@ -22,6 +22,7 @@ from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.loop_rules import NO_KERAS_LOOP_ON_A_TPU
 from gan_runtime.spec.rules import no_tpu_workers, one_replica_per_cpu_worker
 from gan_runtime.tpu_advice import advice
 
@@ -96,6 +97,8 @@ class Host(BaseModel):
             wanted == "tpu" and spec.workers > 1
         ):  # of one host; a larger TPU is a cluster, whose workers nobody starts from here
             raise AcceleratorError(no_tpu_workers(spec.workers))
+        if wanted == "tpu" and spec.loop == "keras":
+            raise AcceleratorError(NO_KERAS_LOOP_ON_A_TPU)
         if wanted == "cpu" and spec.engine != "jax" and spec.workers > 1 and spec.replicas > 1:
             raise AcceleratorError(one_replica_per_cpu_worker(spec.replicas, spec.workers))
         if wanted == "gpu" and spec.workers > 1 and spec.replicas_in_all > device.count:

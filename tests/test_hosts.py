@@ -117,6 +117,15 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     assert home.run_dirs() == []
 
 
+def test_keras_loop_is_refused_where_auto_turns_out_to_be_a_tpu(tpu_host: Host) -> None:
+    tpu = tpu_host.devices["tpu"].model_copy(update={"engines": ("tensorflow",)})
+    only_tensorflow = tpu_host.model_copy(update={"devices": {**tpu_host.devices, "tpu": tpu}})
+    spec = RunSpec.parse({"loop": "keras"})
+    with pytest.raises(AcceleratorError, match="on a TPU Keras reports the numbers of the first core alone"):
+        only_tensorflow.resolve(spec)
+    assert only_tensorflow.resolve(RunSpec.parse({"loop": "keras", "accelerator": "cpu"})) == "cpu"
+
+
 def test_workers_of_jax_may_have_several_simulated_cores_each_and_share_no_tpu(tpu_host: Host) -> None:
     both = {"workers": 2, "replicas": 2}
     assert tpu_host.resolve(RunSpec.parse({**both, "engine": "jax", "accelerator": "cpu"})) == "cpu"

@@ -142,6 +142,11 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "torch",
         "engine is 'torch', but allowed is auto, tensorflow, jax: pick one of the listed engines.",
     ),
+    (
+        "loop",
+        "fit",
+        "Training loop (loop) is 'fit', but allowed is custom, keras: pick one of the listed loops.",
+    ),
     ("accelerator", "gpux", "accelerator is 'gpux', but allowed is auto, cpu, gpu, tpu: did you mean gpu?"),
     (
         "accelerator",
@@ -504,6 +509,29 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             "tpu_address",
             "tpu_address is 'grpc://10.0.0.2:8470', but engine=jax uses the TPU of its own host: use tpu_address=local.",
         ),
+        (
+            {"loop": "keras", "engine": "jax"},
+            "loop",
+            "Training loop (loop) is keras, but engine=jax runs its steps as one program of its own: use loop=custom, or engine=tensorflow.",
+        ),
+        (
+            {"loop": "keras", "workers": 2},
+            "loop",
+            "Training loop (loop) is keras with 2 workers, which could not agree there when to stop: use loop=custom, or workers=1 and "
+            "more replicas.",
+        ),
+        (
+            {"loop": "keras", "replicas": 2, "sync_every_steps": 4},
+            "loop",
+            "Training loop (loop) is keras with sync_every_steps=4, but Keras' loop exchanges gradients in each step: "
+            "use loop=custom, or sync_every_steps=1.",
+        ),
+        (
+            {"loop": "keras", "accelerator": "tpu"},
+            "loop",
+            "Training loop (loop) is keras, but on a TPU Keras reports the numbers of the first core alone: use loop=custom, "
+            "or accelerator=cpu or gpu.",
+        ),
     ],
 )
 def test_what_cannot_work_together_is_refused(values: dict[str, Any], field: str, sentence: str) -> None:
@@ -604,6 +632,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "workload": "dcgan_mnist",
         "dataset": "digits",
         "engine": "auto",
+        "loop": "custom",
         "accelerator": "auto",
         "replicas": 1,
         "workers": 1,

@@ -13,6 +13,7 @@ from gan_runtime.options import Above, OneOf, Option
 SEVERAL_REPLICAS = Above(("replicas", "workers"), 1, "several replicas")
 
 SHOWN_WHEN: dict[str, OneOf | Above] = {
+    "loop": OneOf("engine", ("auto", "tensorflow"), "TensorFlow"),
     "tpu_address": OneOf("accelerator", ("tpu",), "a TPU"),
     "adam_beta_1": OneOf("optimizer", ("adam",), "Adam"),
     "momentum": OneOf("optimizer", ("sgd",), "SGD"),

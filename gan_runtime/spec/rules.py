@@ -11,6 +11,7 @@ from typing import Any
 
 from gan_runtime.catalog.entries import Rule
 from gan_runtime.errors import FieldError, quoted
+from gan_runtime.spec import loop_rules
 
 
 def batch_is_shared_evenly(batch_size_global: int, replicas: int, workers: int) -> FieldError | None:
@@ -261,6 +262,7 @@ RULES: tuple[Rule, ...] = (
     jax_replicas_train_in_step,
     jax_profiles_no_steps,
     jax_trains_on_its_own_host,
+    *loop_rules.RULES,
 )
 
 

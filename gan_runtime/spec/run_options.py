@@ -13,6 +13,7 @@ from gan_runtime.spec import nesting
 Accelerator = Literal["auto", "cpu", "gpu", "tpu"]
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
 Xla = Literal["off", "jit", "autocluster"]
+Loop = Literal["custom", "keras"]
 
 TABLE_1 = "paper, Table 1"
 
@@ -57,6 +58,15 @@ class RunOptions(BaseModel):
         help="The framework that runs the training step. Auto takes TensorFlow unless only JAX reaches the accelerator.",
         source="paper, section 4.2: distributed TensorFlow",
         error="pick one of the listed engines.",
+    )
+    loop: Loop = option(
+        "custom",
+        label="Training loop",
+        group="Accelerator",
+        choices=get_args(Loop),
+        help="Who repeats the step: 'custom' is a loop of our own, many steps in one host call; 'keras' is Keras' built-in one, a Model with a train_step.",
+        source="CERN's 3DGAN on Google Cloud (Cardoso et al. 2021): both were tried",
+        error="pick one of the listed loops.",
     )
     accelerator: Accelerator = option(
         "auto",

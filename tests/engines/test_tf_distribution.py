@@ -59,7 +59,7 @@ WITHOUT_DROPOUT = replace(dcgan_mnist.WORKLOAD, make_networks=networks_without_d
 
 def operations(engine: TfEngine) -> list[Any]:
     """Nodes of a step's graph."""
-    graph = engine._call._list_all_concrete_functions()[0].graph.as_graph_def()
+    graph = engine._loop._call._list_all_concrete_functions()[0].graph.as_graph_def()
     return [node for function in graph.library.function for node in function.node_def]
 
 

@@ -26,6 +26,7 @@ OPTIONS = RunSpec.options("dcgan_mnist")
 DEFAULTS = option_words.defaults("dcgan_mnist")
 # What has to be set so that an option has an effect.
 EFFECTIVE: dict[str, dict[str, Any]] = {
+    "loop": {"engine": "tensorflow"},
     "tpu_address": {"accelerator": "tpu"},
     "adam_beta_1": {"optimizer": "adam"},
     "momentum": {"optimizer": "sgd"},
@@ -58,7 +59,7 @@ def field_names(app: AppTest) -> set[str]:
 @pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if needed(option)])
 def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
     assert has_effect(OPTIONS[option], {**DEFAULTS, **EFFECTIVE[option]})
-    assert has_effect(OPTIONS[option], DEFAULTS) == (option == "adam_beta_1")
+    assert has_effect(OPTIONS[option], DEFAULTS) == (option in ("adam_beta_1", "loop"))
 
 
 def test_adam_has_no_momentum_and_sgd_no_beta() -> None:

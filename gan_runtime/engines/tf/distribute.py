@@ -1,9 +1,8 @@
-"""The tensorflow engine: a custom loop on tf.distribute, many steps inside one tf.function."""
+"""The tensorflow engine: the networks of a run and the step that trains them, on tf.distribute, repeated by one of two loops."""
 
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -29,13 +28,14 @@ from gan_runtime.engines.task import task_of
 from gan_runtime.engines.tf.counts import step_kernels
 from gan_runtime.engines.tf.devices import fullest, make_strategy
 from gan_runtime.engines.tf.input import distributed_batches
+from gan_runtime.engines.tf.keras_loop import KerasLoop
+from gan_runtime.engines.tf.loops import Loop, OwnLoop, WholeStep
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.engines.tf.probes import Probes
 from gan_runtime.engines.tf.profile import profiled
 from gan_runtime.engines.tf.sampler import Sampler
 from gan_runtime.engines.tf.state import Average, NetworkState
 from gan_runtime.engines.tf.step import ReplicaStep
-from gan_runtime.engines.tf.values import Rows
 from gan_runtime.engines.tf.workers import WaitClock, Workers
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Workload
@@ -80,9 +80,7 @@ class TfEngine:
         )
         self._probes = Probes(self._task, self._strategy, self._networks, self._step, data)
         self._sampler = Sampler(self._task, self._strategy, self._shown(), self._step, data)
-        # Nothing in a step depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes seconds.
-        self._replica_call = tf.autograph.experimental.do_not_convert(self._replica_step)
-        self._call = tf.function(self._train_call, reduce_retracing=True)
+        self._loop = self._chosen_loop()
 
     # ---- the contract -------------------------------------------------------------------------------------------
 
@@ -107,15 +105,9 @@ class TfEngine:
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
-        begin = time.perf_counter()
-        rows, stamps, heard = self._call(
-            self._batches(), *self._counters(steps), self._workers.word(stop_wish)
-        )
-        numbers = rows.numpy()
+        numbers = self._loop.run(self._batches(), self._steps_done, steps, stop_wish)
         self._steps_done += steps
-        values = {metric: numbers[:, column] for column, metric in enumerate(self._step.metrics)}
-        seconds = time.perf_counter() - begin
-        return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
+        return numbers
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
         """Trains `steps` steps under TensorFlow's profiler."""
@@ -173,52 +165,18 @@ class TfEngine:
             "parameters": {name: network.count_params() for name, network in self._networks.items()},
         }
 
-    # ---- many steps ---------------------------------------------------------------------------------------------
-
-    def _train_call(
-        self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the words of all workers."""
-        rows = tf.TensorArray(tf.float32, size=steps)
-        stamps = tf.TensorArray(tf.float64, size=steps)
-        heard = self._workers.sum(word, self._clock)
-        for index in tf.range(steps):
-            numbers, own_stamps = self._strategy.run(
-                self._replica_call, args=(next(iterator), first_step + index)
-            )
-            local = self._workers.local_mean(numbers)
-            rows = rows.write(index, local)
-            if self._spec.sync_every_steps > 1:
-                self._average_when_due(first_step + index + 1, local)
-            stamps = stamps.write(
-                index, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0)
-            )
-        mean = self._workers.mean(rows.stack(), self._clock)
-        return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
-
-    def _replica_step(self, rows: Rows, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """float32 (metrics,), and the stamps of the step's collectives."""
-        numbers = self._step(rows, step)
-        if self._average is not None:
-            with tf.control_dependencies([numbers]):
-                self._state.follow_average(self._spec.ema_decay)
-        return numbers, self._clock.take()
-
-    def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
-        """Ends a stretch of local steps; `numbers` are those of the last one."""
-        due = steps_done % self._spec.sync_every_steps == 0
-
-        def average() -> tf.Tensor:
-            self._strategy.run(self._state.average_everything)
-            return tf.constant(True)
-
-        self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+    # ---- parts -------------------------------------------------------------------------------------------------
 
     def _traced(self) -> Any:
         """The graph of the training call; traced once."""
-        return self._call.get_concrete_function(
-            self._batches(), *self._counters(1), self._workers.word(False)
-        )
+        return self._loop.traced(self._batches(), self._steps_done)
+
+    def _chosen_loop(self) -> Loop:
+        step = WholeStep(self._step, self._state, self._spec.ema_decay)
+        if self._spec.loop == "keras":
+            with self._strategy.scope():
+                return KerasLoop(step)
+        return OwnLoop(self._spec, self._strategy, step, self._state, self._workers, self._clock)
 
     def _settle(self) -> None:
         """Once for everything that an epoch's end wants of the one model: probe, samples, state."""
@@ -256,9 +214,6 @@ class TfEngine:
         if self._average is None or self._spec.samples_from != "ema":
             return self._networks
         return {**self._networks, self._average.of: self._average.network}
-
-    def _counters(self, steps: int) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.constant(self._steps_done, tf.int32), tf.constant(steps, tf.int32)
 
 
 ENGINE = TfEngine

@@ -23,17 +23,18 @@ def distributed_batches(
     strategy: tf.distribute.Strategy, spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int
 ) -> tf.distribute.DistributedIterator:
     """Endless iterator of stored rows, (batches of a step · batch_size_per_replica, *shape) by field per replica, from step
-    `first_step` (0-based)."""
+    `first_step` (0-based); with Keras' loop in pairs with the number of their step."""
 
     def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        return _pipeline(spec, plan, data, first_step, context.num_input_pipelines, context.input_pipeline_id)
+        return _pipeline(spec, plan, data, first_step, context)
 
     return iter(strategy.distribute_datasets_from_function(pipeline))
 
 
 def _pipeline(
-    spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int, pipelines: int, pipeline_id: int
+    spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int, context: tf.distribute.InputContext
 ) -> tf.data.Dataset:
+    pipelines, pipeline_id = context.num_input_pipelines, context.input_pipeline_id
     steps = plan.steps_per_epoch
     per_replica = spec.batch_size_per_replica * plan.batches
     first_epoch, done = divmod(first_step, steps)
@@ -48,7 +49,10 @@ def _pipeline(
         return tf.data.Dataset.from_tensor_slices(tf.reshape(own, [-1, per_replica]))
 
     epochs = tf.data.Dataset.counter(start=first_epoch)
-    batches = epochs.flat_map(epoch_rows).map(_reader(data, per_replica)).prefetch(2 * spec.replicas)
+    batches = epochs.flat_map(epoch_rows).map(_reader(data, per_replica))
+    if spec.loop == "keras":
+        batches = _numbered(batches, first_step, spec.replicas)
+    batches = batches.prefetch(2 * spec.replicas)
     options = tf.data.Options()
     options.threading.private_threadpool_size = (
         1  # gathering stored rows is light; leave the cores to the model
@@ -57,6 +61,14 @@ def _pipeline(
     return batches.with_options(options).apply(
         tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY)
     )
+
+
+def _numbered(batches: tf.data.Dataset, first_step: int, replicas: int) -> tf.data.Dataset:
+    """Each batch with the number of its step, int32: one after another goes to each replica, and together they are one step."""
+    numbers = tf.data.Dataset.counter(start=first_step * replicas).map(
+        lambda place: tf.cast(place // replicas, tf.int32)
+    )
+    return tf.data.Dataset.zip(batches, numbers)
 
 
 def _reader(data: DataSet, count: int) -> Callable[[tf.Tensor], Rows]:

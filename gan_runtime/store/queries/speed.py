@@ -101,7 +101,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str, cpu_mode
             SELECT run_id, abs(ln(batch_size_global / $batch)) AS distance FROM runs
             WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
               AND workers = $workers AND precision = $precision AND xla = $xla
-              AND $engine IN (engine, 'auto')
+              AND $engine IN (engine, 'auto') AND coalesce(spec->>'loop', 'custom') = $loop
               AND (host IS NULL OR (host->>'hostname' IS NOT NULL AND host->>'cpu_model' = $cpu_model))
         ), steady AS (
             SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
@@ -118,6 +118,7 @@ def typical_images_per_s(store: Store, spec: RunSpec, accelerator: str, cpu_mode
             "precision": spec.precision,
             "xla": spec.xla,
             "engine": spec.engine,
+            "loop": spec.loop,
             "cpu_model": cpu_model,
         },
     )

@@ -1,0 +1,123 @@
+"""What a training loop repeats, and the loop of our own: many steps inside one tf.function, so that the host is asked once for all.
+
+The other loop, Keras' built-in one, is keras_loop.py. Both repeat the same step on the same rows, so they compute the same.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from gan_runtime.engines.contract import StepNumbers
+from gan_runtime.engines.tf.state import NetworkState
+from gan_runtime.engines.tf.step import ReplicaStep
+from gan_runtime.engines.tf.values import Rows
+from gan_runtime.engines.tf.workers import WaitClock, Workers
+from gan_runtime.spec import RunSpec
+
+
+class WholeStep:
+    """A step on one replica: the updates of the program, then the average that follows. Called in replica context."""
+
+    def __init__(self, step: ReplicaStep, state: NetworkState, ema_decay: float) -> None:
+        """`ema_decay`: 0 where nothing follows."""
+        self._step, self._state, self._ema_decay = step, state, ema_decay
+
+    def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
+        """Trains on this replica's stored rows in the step of this number, int32 from 0; returns float32 (metrics,)."""
+        numbers = self._step(rows, step)
+        if self._ema_decay:
+            with tf.control_dependencies([numbers]):
+                self._state.follow_average(self._ema_decay)
+        return numbers
+
+    @property
+    def metrics(self) -> list[str]:
+        """The order of the numbers; known once the step is traced."""
+        return self._step.metrics
+
+
+class Loop(Protocol):
+    """How steps are repeated. `batches`: see `input.distributed_batches`; with several replicas a step takes one of each."""
+
+    def traced(self, batches: Any, first_step: int) -> Any:
+        """The graph that training runs; built once, not run."""
+        ...
+
+    def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
+        """Trains so many steps after `first_step` of them; returns when their numbers are on the host."""
+        ...
+
+
+class OwnLoop:
+    """A custom loop on tf.distribute; it also lets workers tell each other their wishes, and replicas train alone for some steps."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        strategy: tf.distribute.Strategy,
+        step: WholeStep,
+        state: NetworkState,
+        workers: Workers,
+        clock: WaitClock,
+    ) -> None:
+        self._strategy, self._whole_step, self._state = strategy, step, state
+        self._workers, self._clock, self._sync_every_steps = workers, clock, spec.sync_every_steps
+        # Nothing in a step depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes seconds.
+        self._replica_call = tf.autograph.experimental.do_not_convert(self._replica_step)
+        self._call = tf.function(self._train_call, reduce_retracing=True)
+
+    def traced(self, batches: Any, first_step: int) -> Any:
+        """The graph of the training call."""
+        return self._call.get_concrete_function(batches, *_counters(first_step, 1), self._workers.word(False))
+
+    def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:
+        """One host call for all steps; metric → float32 (steps,), the mean over the replicas."""
+        begin = time.perf_counter()
+        word = self._workers.word(stop_wish)
+        rows, stamps, heard = self._call(batches, *_counters(first_step, steps), word)
+        numbers = rows.numpy()
+        values = {metric: numbers[:, column] for column, metric in enumerate(self._whole_step.metrics)}
+        seconds = time.perf_counter() - begin
+        return StepNumbers(values, seconds, self._workers.news(heard, stamps, steps, seconds))
+
+    def _train_call(
+        self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the words of all workers."""
+        rows = tf.TensorArray(tf.float32, size=steps)
+        stamps = tf.TensorArray(tf.float64, size=steps)
+        heard = self._workers.sum(word, self._clock)
+        for index in tf.range(steps):
+            numbers, own_stamps = self._strategy.run(
+                self._replica_call, args=(next(iterator), first_step + index)
+            )
+            local = self._workers.local_mean(numbers)
+            rows = rows.write(index, local)
+            if self._sync_every_steps > 1:
+                self._average_when_due(first_step + index + 1, local)
+            stamps = stamps.write(
+                index, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0)
+            )
+        mean = self._workers.mean(rows.stack(), self._clock)
+        return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
+
+    def _replica_step(self, rows: Rows, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """float32 (metrics,), and the stamps of the step's collectives."""
+        return self._whole_step(rows, step), self._clock.take()
+
+    def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
+        """Ends a stretch of local steps; `numbers` are those of the last one."""
+        due = steps_done % self._sync_every_steps == 0
+
+        def average() -> tf.Tensor:
+            self._strategy.run(self._state.average_everything)
+            return tf.constant(True)
+
+        self._clock.around(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+
+
+def _counters(first_step: int, steps: int) -> tuple[tf.Tensor, tf.Tensor]:
+    return tf.constant(first_step, tf.int32), tf.constant(steps, tf.int32)

@@ -1,0 +1,95 @@
+"""Keras' built-in loop beside the loop of our own: from the same weights, rows and noise both compute the same, to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.home import Home
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.training import loop
+from gan_runtime.workloads import shower_3dgan
+from tests.engines.small_engines import MakeEngine, assert_equal, trained
+from tests.engines.small_showers import small_showers
+from tests.engines.tiny_gan import TINY_GAN
+
+pytestmark = pytest.mark.usefixtures("cores")
+# What leaves a trace in the state.
+OPTIONS: dict[str, Any] = {
+    "ema_decay": 0.9,
+    "learning_rate_schedule": "cosine_restarts",
+    "restart_epochs": 1,
+}
+
+
+def longest_move(before: Arrays, after: Arrays) -> float:
+    """How far the weight has gone that has moved most."""
+    return max(float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_both_loops_compute_the_same_and_read_each_others_checkpoints(
+    make: MakeEngine, replicas: int
+) -> None:
+    """Steps 3 to 7 of 5 an epoch: Keras' loop takes up the state of the other one, and goes on over the end of the epoch."""
+    own, keras = (make(replicas, TINY_GAN, loop=name, **OPTIONS) for name in ("custom", "keras"))
+    trained(own, 2)
+    begun = own.state()
+    keras.load(begun)
+    expected, found = trained(own, 5), trained(keras, 2, 3)
+    assert_equal(found, expected)
+    assert_equal(keras.state(), own.state())
+    assert longest_move(begun, keras.state()) > 1e-3
+
+
+def test_both_loops_train_showers_alike(make: MakeEngine) -> None:
+    """Four updates a step, two networks with batch norm, on a grid of a few cells."""
+    options = {"data": small_showers(16), "latent_size": 8}
+    own, keras = (make(1, shower_3dgan.WORKLOAD, loop=name, **options) for name in ("custom", "keras"))
+    begin = own.state()
+    assert_equal(trained(keras, 3), trained(own, 3))
+    assert_equal(keras.state(), own.state())
+    assert longest_move(begin, keras.state()) > 1e-3
+
+
+def counted(engine: Any, calls: list[Any]) -> None:
+    """Remembers in `calls` what Keras' train function is asked for."""
+    asked = engine._loop._train_function
+    engine._loop._train_function = lambda batches: calls.append(batches) or asked(batches)
+
+
+def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(
+    make: MakeEngine, home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    """Two epochs of five steps in the trainer's loop: stopped within the first one, taken up by another engine; then a profile."""
+    host_calls: list[Any] = []
+    options = {"epochs": 2, "steps_per_loop": 2, "loop": "keras"}
+    run = new_run("keras-0001", workload="mlp_gan", batch_size_global=8, precision="float32", **options)
+    stops = iter([False, False, False, True, True])  # what is asked between the calls; then never again
+    outcomes = []
+    for attempt in (1, 2):
+        with JournalWriter(run.trainer_journal(), attempt) as writer:
+            engine = make(1, **options)
+            counted(engine, host_calls)
+            outcomes.append(loop.train(run.spec(), 40, engine, run, writer, lambda: next(stops, False)))
+    assert [outcome.status for outcome in outcomes] == ["stopped", "finished"]
+    assert 0 < outcomes[0].step < 5 < outcomes[1].step == 10
+    assert len(host_calls) == 10
+    store = Store()
+    Ingestor(home, store).catch_up()
+    assert store.rows("SELECT DISTINCT spec->>'loop' FROM runs") == [("keras",)]
+    steps = store.rows("SELECT step FROM scalars WHERE metric = 'loss_generator' ORDER BY step")
+    assert [step for (step,) in steps] == list(range(1, 11))
+    assert store.rows("SELECT epoch FROM epochs ORDER BY epoch") == [(1,), (2,)]
+    assert store.rows("SELECT DISTINCT operations > 100 FROM kernels") == [(True,)]
+    profiled = engine.profile(2)
+    assert profiled.numbers.values["loss_generator"].shape == (2,)
+    for category in ("forward", "backward", "optimizer"):
+        assert sum(share.share for share in profiled.shares if share.category == category) > 0.0
