@@ -111,7 +111,8 @@ def _scaling(rates: pd.DataFrame) -> None:
     with left:
         st.markdown("**CERN, 3DGAN: seconds per epoch**")
         table = [
-            (one.system, one.devices, one.batch_per_device, one.seconds) for one in references.CERN_EPOCHS
+            (one.system, one.devices, one.batch_size_per_replica, one.seconds)
+            for one in references.CERN_EPOCHS
         ]
         st.dataframe(
             pd.DataFrame(table, columns=["System", "Devices", "Batch per device", "Seconds per epoch"]),
@@ -146,7 +147,7 @@ def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
     rows += [
         (
             f"CERN, {one.system}",
-            f"batch {one.batch_per_device} per device",
+            f"batch {one.batch_size_per_replica} per device",
             one.devices,
             1.0 / one.seconds,
             False,

@@ -7,17 +7,13 @@ from typing import Any
 import pandas as pd
 
 from dashboard import words
-from gan_runtime.calorimeter.published import (
-    CONVERGENCE,
-    SCALING,
-    SCALING_SOURCE,
-    SUBMISSIONS,
-)
+from gan_runtime.calorimeter.published import CONVERGENCE, SUBMISSIONS
+from gan_runtime.catalog.shower_published import PUBLISHED
 from gan_runtime.catalog.shower_scores import SCORES, Score
 from gan_runtime.store.queries import RunRow
 
 SCALING_WORDS = (
-    f"Source: {SCALING_SOURCE}; the errors are of the authors' networks on held-out showers. Another machine, another size of the "
+    f"Source: {PUBLISHED.source}; the errors are of the authors' networks on held-out showers. Another machine, another size of the "
     "networks or of the grid: compare how the time falls with the devices, and the error that comes with it."
 )
 BEST = "sampling_fraction"  # the score that stands beside the speed
@@ -127,20 +123,20 @@ def losses(named: list[tuple[str, float | None]]) -> str:
 
 def published_scaling() -> pd.DataFrame:
     """The authors' times on GPUs and TPUs, and how much faster each is than the fewest of its kind."""
-    fewest = {one.device: one for one in reversed(SCALING)}
+    fewest = {one.system: one for one in reversed(PUBLISHED.speeds)}
     rows = [
         (
-            one.device,
+            one.system,
             one.devices,
             one.batch_size_per_replica,
             f"{one.seconds:,.1f}".replace(",", "\u2009"),
-            words.count(one.images_per_s),
-            f"{fewest[one.device].seconds / one.seconds:.1f} of {one.devices / fewest[one.device].devices:.0f}",
+            words.count(PUBLISHED.images_per_s(one)),
+            f"{fewest[one.system].seconds / one.seconds:.1f} of {one.devices / fewest[one.system].devices:.0f}",
         )
-        for one in SCALING
+        for one in PUBLISHED.speeds
     ]
     return pd.DataFrame(
-        rows, columns=["Device", "Devices", "Batch each", "Epoch (s)", "Showers/s", "Speed-up"]
+        rows, columns=["System", "Devices", "Batch each", "Epoch (s)", "Showers/s", "Speed-up"]
     )
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import actions, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
-from dashboard.studies import condition_words, study_points
+from dashboard.studies import condition_words, published, study_points
 from dashboard.studies import words as study_words
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
@@ -105,6 +105,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     st.caption(study_words.levels(results))
     if not by_chance:
         st.caption(study_words.repeats(results))
+    published.show(results, runs)
     st.header("Images of the first repeat")
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 

@@ -1,4 +1,7 @@
-"""Numbers that others have published, for beside one's own. None of them was measured with this program or on its data."""
+"""Numbers that others have published, for beside one's own. None of them was measured with this program or on its data.
+
+The authors' speeds stand in gan_runtime/catalog/shower_published.py, where the workload declares them.
+"""
 
 from __future__ import annotations
 
@@ -29,36 +32,6 @@ SUBMISSIONS = (
     Submission("DeepTree", "GAN, the most exact GAN", 530_000, 292.6, 2.9, 0.68, 68.0, 38.0, 5.8),
     Submission("MDMA", "GAN", 66_000, 865.0, 5.0, 4.96, 14.0, 20.0, 1.2),
     Submission("CaloVAE+INN", "the fastest on a processor", 48_400_000, 5_443.0, 27.0, 45.6, 64.0, 4.6, 1.2),
-)  # fmt: skip
-
-EPOCH_IMAGES = 124_987  # training events of the tables below
-SCALING_SOURCE = (
-    "R. Cardoso, 3DGAN on Google Cloud, tfjobs_runs_reduced.csv (github.com/recardoso/ISC_HPC_3DGAN)"
-)
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Seconds of an epoch of EPOCH_IMAGES showers of 51 × 51 × 25 cells on so many devices; batch of each."""
-
-    device: str
-    devices: int
-    batch_size_per_replica: int
-    seconds: float
-
-    @property
-    def images_per_s(self) -> float:
-        """Showers a second, all devices together."""
-        return EPOCH_IMAGES / self.seconds
-
-
-SCALING = (
-    *(
-        Scaling("V100 GPU", devices, 96, seconds)
-        for devices, seconds in ((2, 1779.3), (4, 899.0), (8, 453.1), (16, 227.6), (32, 115.0), (64, 59.4), (128, 34.9))
-    ),
-    *(Scaling("TPU v2 core", cores, 128, seconds) for cores, seconds in ((8, 1058.9), (32, 261.3))),
-    *(Scaling("TPU v3 core", cores, 128, seconds) for cores, seconds in ((8, 416.3), (32, 103.2))),
 )  # fmt: skip
 
 

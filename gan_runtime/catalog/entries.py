@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gan_runtime.catalog.published import PublishedSpeeds
 from gan_runtime.errors import FieldError
 from gan_runtime.fields import Fields
 from gan_runtime.metrics import LEARNING_RATE, Metric, Network, Panel, Side, of_class, of_network
@@ -92,7 +93,8 @@ class WorkloadEntry:
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
     `averaged`: the network of which a moving average may be kept; pictures come from it. `rules`: across its options and those
     of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
-    `defaults`: options that all runs share, by name, whose default is another one with this workload.
+    `defaults`: options that all runs share, by name, whose default is another one with this workload. `published`: speeds that its
+    authors measured, which stand beside studies of more devices.
     """
 
     title: str
@@ -111,6 +113,7 @@ class WorkloadEntry:
     panels: tuple[Panel, ...] = ()
     rules: tuple[Rule, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    published: PublishedSpeeds | None = None
 
     @property
     def rates(self) -> tuple[str, ...]:

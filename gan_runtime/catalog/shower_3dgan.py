@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from gan_runtime.catalog.entries import Size, WorkloadEntry
 from gan_runtime.catalog.shower_numbers import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
 from gan_runtime.catalog.shower_plan import Plan, plan
+from gan_runtime.catalog.shower_published import PUBLISHED
 from gan_runtime.fields import Fields, needed
 from gan_runtime.options import OptionRecord, option
 from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
@@ -190,4 +191,5 @@ ENTRY = WorkloadEntry(
     size=size,
     panels=PANELS,
     defaults={"optimizer": "rmsprop"},
+    published=PUBLISHED,
 )

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gan_runtime.catalog.published import Speed
+from gan_runtime.catalog.shower_published import PUBLISHED
 from gan_runtime.home import REPOSITORY
-from gan_runtime.studies.references import CERN_EPOCHS, Measured
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"
 COMMAND = "make bench ONLY=cycles"
-EVENTS, BATCH_PER_CORE, CORES = 124_987, 128, 8  # of an epoch of the authors, and how they trained
+EVENTS, BATCH_PER_CORE, CORES = PUBLISHED.images, 128, 8  # of an epoch of the authors, and how they trained
 WHAT = (
     "CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop, mixed bfloat16, batch 128 a core on 8 cores, "
     "122 steps an epoch of 124,987 showers."
@@ -35,7 +36,7 @@ class Estimated:
     program: str
     machine: str
     estimated_s: float
-    measured: Measured | None
+    measured: Speed | None
 
     @property
     def error(self) -> float | None:
@@ -103,5 +104,5 @@ def estimated(records: Iterable[Mapping[str, Any]]) -> tuple[Estimated, ...]:
     )
 
 
-def _measured(system: str) -> Measured:
-    return next(one for one in CERN_EPOCHS if (one.system, one.devices) == (system, CORES))
+def _measured(system: str) -> Speed:
+    return next(one for one in PUBLISHED.speeds if (one.system, one.devices) == (system, CORES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gan_runtime.catalog.shower_published import SPEEDS
 
 PAPER = "Ravikumar and Sriraman 2023"
 CERN = "CERN 3DGAN on Google Cloud (Cardoso), seconds per epoch of 124 987 events, best input pipeline"
@@ -26,34 +26,7 @@ PAPER_FASTER_THAN = {
 }  # eight TPU cores at batch 32, share of time
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Seconds on so many devices (`devices`: GPUs or TPU cores) with so many images each (`batch_per_device`)."""
-
-    system: str
-    devices: int
-    batch_per_device: int
-    seconds: float
-
-
-CERN_EPOCHS = (
-    *(
-        Measured("V100 GPUs", devices, 96, seconds)
-        for devices, seconds in (
-            (2, 1779.3),
-            (4, 899.0),
-            (8, 453.1),
-            (16, 227.6),
-            (32, 115.0),
-            (64, 59.4),
-            (128, 34.9),
-        )
-    ),
-    Measured("TPU v2 cores", 8, 128, 1058.9),
-    Measured("TPU v2 cores", 32, 128, 261.3),
-    Measured("TPU v3 cores", 8, 128, 416.3),
-    Measured("TPU v3 cores", 32, 128, 103.2),
-)
+CERN_EPOCHS = SPEEDS
 # Batch size → seconds, by device. Dashes of the source are left out.
 KIT_SECONDS = {
     "A6000 GPU": {8: 3451.0, 16: 3385.0, 32: 3133.0, 64: 2790.0},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 
@@ -11,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
 from dashboard.studies import words as study_words
+from gan_runtime import catalog
+from gan_runtime.catalog.published import PublishedSpeeds, Speed
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.records.rundir import RunDir
@@ -38,6 +41,16 @@ def study(home: Home, host: Host, at: At) -> list[RunDir]:
         home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host, asker="a test"
     )
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
+        train(run, at, 100.0 * number, epoch_s)
+    return runs
+
+
+@pytest.fixture
+def replicas(home: Home, host: Host, at: At) -> list[RunDir]:
+    """1 and 2 replicas, finished: two take half the time."""
+    design = StudyDesign.parse("replicas", BASE, ["1", "2"], 1)
+    runs = commands.submit_study(home, design, host, asker="a test")
+    for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 2.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     return runs
 
@@ -229,3 +242,25 @@ def test_a_wide_interval_is_drawn_near_its_points_and_told_in_full() -> None:
         (1.5 - 6.3531, 1.5 + 6.3531), abs=1e-3
     )
     assert (points["drawn_low"].iloc[0], points["drawn_high"].iloc[0]) == (0.25, 2.75)
+
+
+@pytest.mark.usefixtures("replicas")
+def test_more_devices_stand_beside_what_the_authors_of_the_workload_have_published(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Beside what its authors have published" not in texts(
+        show("studies")
+    )  # nobody published any of it
+    speeds = (Speed("V100 GPUs", 2, 96, 1779.3), Speed("V100 GPUs", 128, 96, 34.9))
+    known = PublishedSpeeds("A table", "Their networks are larger.", 124_987, speeds)
+    entry = dataclasses.replace(catalog.WORKLOADS["mlp_gan"], published=known)
+    monkeypatch.setitem(catalog.WORKLOADS, "mlp_gan", entry)
+    app = show("studies")
+    assert not app.exception
+    assert "Dashed: A table. Their networks are larger." in texts(app)
+    table = next(one.value for one in app.dataframe if "Speed-up" in one.value)
+    assert table["System"].tolist() == ["replicas 1", "replicas 2", "V100 GPUs", "V100 GPUs"]
+    assert table["Devices"].tolist() == ["1", "2", "2", "128"]
+    assert table["Images/s"].tolist() == ["160", "320", "70", "3\u2009581"]
+    assert table["Speed-up"].tolist() == ["1.00", "2.00", "1.00", "50.98"]
+    assert table["Loss G (nats)"].tolist() == ["3.000", "3.000", "", ""]
