@@ -363,7 +363,7 @@ def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
 
 
 def test_the_examples_from_before_the_format_number_still_open(other: Home) -> None:
-    assert len(bundles.unpack(bundles.EXAMPLES, other)) > 10
+    assert len(bundles.unpack(bundles.examples()[0], other)) > 10
 
 
 # ---- names ------------------------------------------------------------------------------------------------------------------

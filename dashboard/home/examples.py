@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -14,24 +15,27 @@ from gan_runtime.store.queries import RunRow
 
 
 def offer(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
-    """Loads the bundle that comes with the project; nothing where a copy of the project lacks it, or where `rows` hold its runs."""
-    if not bundles.EXAMPLES.exists() or _run_ids() <= {row.run_id for row in rows}:
+    """Loads the bundles that come with the project; nothing where a copy of the project lacks them, or where `rows` hold their runs."""
+    if _run_ids(bundles.examples()) <= {row.run_id for row in rows}:
         return
     if st.button(
         "Load example runs",
         key=f"examples.{key}",
         icon=":material/download:",
         type="tertiary" if rows else "secondary",
-        help="Really trained runs that come with the project: MNIST, batch 64 to 512, both precisions, XLA on and off. "
+        help="Really trained runs that come with the project: MNIST, batch 64 to 512, both precisions, XLA on and off; showers. "
         "They appear beside your own and can be deleted like these.",
     ):
         with st.spinner("Loading the example runs …"):
-            new = actions.attempt(lambda: runtime.load(bundles.EXAMPLES))
+            new = actions.attempt(lambda: [runtime.load(bundle) for bundle in bundles.examples()])
         if new is not None:
             st.rerun()
 
 
 @st.cache_data(show_spinner=False)
-def _run_ids() -> set[str]:
-    with zipfile.ZipFile(bundles.EXAMPLES) as bundle:
-        return {name.partition("/")[0] for name in bundle.namelist() if "/" in name}
+def _run_ids(files: Sequence[Path]) -> set[str]:
+    ids: set[str] = set()
+    for file in files:
+        with zipfile.ZipFile(file) as bundle:
+            ids |= {name.partition("/")[0] for name in bundle.namelist() if "/" in name}
+    return ids

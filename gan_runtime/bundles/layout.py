@@ -9,6 +9,7 @@ quick-0007/samples/samples-00001.png   the pictures: their kind, and the epoch; 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from gan_runtime.errors import JournalError, RunStateError, SpecError
 from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
@@ -18,7 +19,7 @@ from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 
-EXAMPLES = REPOSITORY / "examples" / "paper.zip"
+EXAMPLES = tuple(REPOSITORY / "examples" / name for name in ("paper.zip", "showers.zip"))
 MANIFEST = "bundle.json"
 FORMAT = 2  # raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
@@ -27,6 +28,11 @@ _FILES = re.compile(
     r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
 )
 _MAX_BYTES_OF = {"manifest": 10_000, "spec": 100_000, "journal": 1_000_000_000, "picture": pictures.MAX_BYTES}
+
+
+def examples() -> list[Path]:
+    """The bundles that come with the project; none where a copy of it lacks them."""
+    return [file for file in EXAMPLES if file.exists()]
 
 
 def most_bytes(name: str) -> int | None:

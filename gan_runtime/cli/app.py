@@ -280,12 +280,13 @@ def bundle(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `bundle`.")] = bundles.EXAMPLES,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A file made by `bundle`.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Load the runs of a bundle; without FILE the example runs. An open dashboard shows them within a moment."""
-    new = commands.import_bundle(Home.choose(home), file, asker=ASKER)
+    files = bundles.examples() if file is None else [file]
+    new = [run for each in files for run in commands.import_bundle(Home.choose(home), each, asker=ASKER)]
     if as_json:
         return output.print_json({"runs": new})
     return output.say(

@@ -110,7 +110,7 @@ PREPARATIONS: dict[str, Preparation] = {
     ),
     "showers_tiny": Preparation(
         "Simulated showers, small",
-        "The same in 17 × 17 × 25 cells, 6,000 of them: for two cores. A run that needs them has them made.",
+        "The same in 17 × 17 × 25 cells, 4,000 of them: for two cores. A run that needs them has them made.",
         TinyShowerOptions,
         maker="gan_runtime.data.simulated_showers",
         name="showers_tiny",

@@ -113,9 +113,9 @@ class ShowerOptions(OptionRecord):
 class TinyShowerOptions(ShowerOptions):
     """Those that two cores can learn from in minutes, and enough held-out ones for the Physics page."""
 
-    events: int = events(6_000)
+    events: int = events(4_000)
     grid: Grid = grid("tiny")
-    held_out_percent: float = held_out_percent(20.0)
+    held_out_percent: float = held_out_percent(25.0)
 
 
 class ShowerFileOptions(OptionRecord):

@@ -119,7 +119,7 @@ def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
 
 def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     """The pages about many runs, with the example runs that come with the project; the Paper page in its whole length."""
-    runs = bundles.unpack(bundles.EXAMPLES, home)
+    runs = [run for file in bundles.examples() for run in bundles.unpack(file, home)]
     taken_in(browser, dashboard)
     both = ("light", "dark")
     checked(browser, dashboard)

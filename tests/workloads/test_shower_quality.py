@@ -1,0 +1,81 @@
+"""What the preset of showers comes to, shortened: 75 steps of the real step on showers of 7 × 7 × 8 cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gan_runtime.calorimeter import scores
+from gan_runtime.calorimeter.comparison import Sample, sample
+from gan_runtime.calorimeter.fields import ANGLE, ENERGY, SHOWERS, shower_fields
+from gan_runtime.calorimeter.rows import rows_of
+from gan_runtime.calorimeter.views import cells_in_gev
+from gan_runtime.data.contract import Arrays, ArraySet
+from gan_runtime.engines.drawn_inputs import drawn_inputs
+from gan_runtime.spec.presets import PRESETS
+from gan_runtime.workloads import shower_3dgan
+from tests.calorimeter.toy_showers import toy_showers
+from tests.engines.small_engines import tf_engine
+
+pytestmark = pytest.mark.usefixtures("cores")
+GRID, TRAINED_ON, HELD_OUT = (7, 7, 8), 200, 200
+STEPS = 75  # three epochs
+# Twice the preset's rates, and fewer random numbers: there are few steps, and few cells.
+SHORTENED = {
+    "epochs": 3,
+    "restart_epochs": 3,
+    "latent_size": 6,
+    "learning_rate_generator": 2e-3,
+    "learning_rate_discriminator": 2e-3,
+}
+ENERGY_BINS = 5
+
+
+def showers(count: int, seed: int) -> Arrays:
+    """Rows of a toy's showers, 20 to 200 GeV."""
+    cells_gev, energies_gev, _ = toy_showers(count, seed, shape=GRID)
+    return rows_of(cells_gev, energies_gev)
+
+
+def seen(values: NDArray[Any], beside: Arrays) -> Sample:
+    return sample(cells_in_gev(values.astype(np.float32)), beside[ENERGY].astype(float), beside[ANGLE], ())
+
+
+def errors(real: Sample, other: Sample) -> tuple[float, float]:
+    """Error of the sampling fraction; and Σ |S - S'| / Σ S of the energies S summed along an axis, the mean of the three axes: 0 to 2."""
+    bounds = scores.edges(real.features.energy_gev, ENERGY_BINS)
+    misplaced = []
+    for axes in ((0, 2, 3), (0, 1, 3), (0, 1, 2)):
+        mine, theirs = real.cells_gev.sum(axis=axes), other.cells_gev.sum(axis=axes)
+        misplaced.append(np.abs(mine - theirs).sum() / mine.sum())
+    return scores.sampling_fraction_error(real.features, other.features, bounds).value, float(
+        np.mean(misplaced)
+    )
+
+
+def test_a_short_run_of_the_preset_makes_showers_that_beat_untrained_networks_and_noise() -> None:
+    """Seen with seeds 1 to 4: an error of 6 to 10 % in the sampling fraction, untrained 94 to 100 %; 0.24 to 0.37 of the energy in the
+    wrong place, untrained 0.96 to 1.00, and 0.65 where the cells of real showers change places. Both bounds lie three and more standard
+    deviations of the seeds from their mean."""
+    held_out = showers(HELD_OUT, seed=1)
+    data = ArraySet("toy", shower_fields((*GRID, 1)), showers(TRAINED_ON, seed=0), "test", kept_back=held_out)
+    preset = {
+        name: value
+        for name, value in PRESETS["showers"].values.items()
+        if name not in {"workload", "dataset"}
+    }
+    engine = tf_engine(preset.pop("replicas"), shower_3dgan.WORKLOAD, data=data, **{**preset, **SHORTENED})
+    asked = drawn_inputs(shower_3dgan.WORKLOAD, engine._task.options, data, HELD_OUT, 0, None)
+    real = seen(held_out[SHOWERS], held_out)
+    shuffled = np.random.default_rng(0).permuted(held_out[SHOWERS].reshape(HELD_OUT, -1), axis=1)
+    noise = seen(shuffled.reshape(held_out[SHOWERS].shape), held_out)
+
+    fraction_untrained, misplaced_untrained = errors(real, seen(engine.generate(asked)[SHOWERS], held_out))
+    engine.run(STEPS)
+    fraction, misplaced = errors(real, seen(engine.generate(asked)[SHOWERS], held_out))
+    assert fraction <= 0.25 * fraction_untrained
+    assert misplaced <= 0.8 * errors(real, noise)[1]
+    assert misplaced <= 0.55 * misplaced_untrained
