@@ -4,6 +4,7 @@ import streamlit as st
 
 from dashboard.frame import session
 from dashboard.physics import best as physics_best
+from dashboard.physics import chosen as physics_chosen
 from dashboard.physics import form as physics_form
 from dashboard.physics import showers as physics_showers
 from dashboard.physics import view as physics_view
@@ -28,6 +29,7 @@ with figures:
     physics_view.figures(store, chosen)
 physics_view.curves(store, chosen)
 physics_showers.side_by_side(store, chosen)
+physics_chosen.show(runtime, chosen)
 physics_view.judging_network(store, chosen)
 physics_view.maps(store, chosen)
 physics_view.scores(store, chosen)

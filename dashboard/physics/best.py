@@ -11,6 +11,7 @@ from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
 from gan_runtime.catalog import declared
 from gan_runtime.errors import GanRuntimeError
+from gan_runtime.metrics import Metric
 from gan_runtime.runtime import checkpoint_requests, commands
 from gan_runtime.runtime.runtime import ASKER, Runtime
 from gan_runtime.store import queries
@@ -28,15 +29,11 @@ def choose(runtime: Runtime, found: Shown) -> None:
         if len(offered) > 1:
             name = st.selectbox("Run", list(offered), key="physics.best.run", width=220)
         row, best = found.rows[name], offered[name]
-        titles = {
-            metric.name: f"{metric.title}: epoch {best[metric.name][0]}"
-            for metric in declared.of(row.workload).qualities
-            if metric.name in best
-        }
+        titles = {metric.name: _title(metric) for metric in _qualities(row) if metric.name in best}
         by = st.selectbox(
             "Best checkpoint by",
             list(titles),
-            format_func=titles.__getitem__,
+            format_func=lambda name: f"{titles[name]}: epoch {best[name][0]}",
             key=f"physics.best.{row.run_id}",
             help=physics_words.BEST_HELP,
             width=420,
@@ -46,7 +43,7 @@ def choose(runtime: Runtime, found: Shown) -> None:
             f"Keep epoch {epoch} as the best", key="physics.best.keep", icon=":material/star:"
         )
     if pressed and actions.succeeded(
-        partial(_keep, runtime, row, epoch, f"{titles[by].rpartition(':')[0]} ({best[by][1]:.4g})")
+        partial(_keep, runtime, row, epoch, f"{titles[by]} ({best[by][1]:.4g})")
     ):
         runtime.refresh()
         st.toast(f"The best checkpoint of {words.plain(widgets.title(row))} is that of epoch {epoch} now.")
@@ -64,5 +61,13 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
         return {}
     if row.is_live or not epochs:
         return {}
-    names = [metric.name for metric in declared.of(row.workload).qualities]
-    return queries.best_epochs(runtime.store, row.run_id, names, epochs)
+    return queries.best_epochs(runtime.store, row.run_id, [metric.name for metric in _qualities(row)], epochs)
+
+
+def _qualities(row: RunRow) -> list[Metric]:
+    """What was measured of checkpoints first: it is of more showers than what training looks at."""
+    return sorted(declared.of(row.workload).qualities, key=lambda metric: metric.role == "quality")
+
+
+def _title(metric: Metric) -> str:
+    return f"{metric.title}, while training" if metric.role == "quality" else metric.title

@@ -19,6 +19,7 @@ from gan_runtime.catalog.shower_scores import Score
 REAL = "Real showers"
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
+MOST_STEPS = 6  # of a logarithmic axis
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
 
 
@@ -105,12 +106,11 @@ def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) 
     scale = alt.Scale(domain=[-1, 1], scheme="purpleorange")
     return (
         alt.Chart(frame)
-        .mark_rect(strokeWidth=0.7)  # of the same color, as above
+        .mark_rect()
         .encode(
             x=alt.X("x:O", title=told.axis, axis=axis),
             y=alt.Y("y:O", title=told.axis, axis=axis, sort="descending"),
-            color=alt.Color("value:Q", title=told.values, scale=scale),
-            stroke=alt.Stroke("value:Q", scale=scale, legend=None),
+            color=alt.Color("value:Q", title=told.values, scale=scale, legend=alt.Legend(values=[-1, 0, 1])),
             tooltip=[
                 alt.Tooltip("x:O", title=told.axis),
                 alt.Tooltip("y:O", title=told.axis),
@@ -179,8 +179,10 @@ def over_epochs(
     """A score of each run over the epochs that were measured, with its error, and dashed the floor of real showers. `frame`: series,
     epoch, value, low, high, floor."""
     x = alt.X("epoch:Q", title="Epoch", axis=alt.Axis(grid=False, format="d", tickMinStep=1))
-    scale = alt.Scale(type="log" if (frame["value"] > 0).all() else "linear", nice=False)
-    axis = alt.Axis(format=".3~%" if score.is_share else ".3~g", tickCount=5)
+    is_log = bool((frame["value"] > 0).all())
+    scale = alt.Scale(type="log" if is_log else "linear", nice=False)
+    form = ".3~%" if score.is_share else ".3~g"
+    axis = alt.Axis(format=form, values=_steps(frame)) if is_log else alt.Axis(format=form, tickCount=5)
     y = alt.Y("value:Q", title=score.title, scale=scale, axis=axis)
     color = alt.Color("series:N", title=None, legend=legend(), scale=scale_of(colors))
     tooltip = [
@@ -197,6 +199,15 @@ def over_epochs(
     layers = cast(alt.LayerChart, alt.layer(line, floor))
     what = f"{score.title} over the epochs of {', '.join(colors)}; dashed: of real showers among themselves."
     return layers.properties(title=heading(score.title), description=what, height=height)
+
+
+def _steps(frame: pd.DataFrame) -> list[float]:
+    """1, 2 and 5 times powers of ten between the least and the largest value or floor; powers alone where there are many."""
+    both = pd.concat([frame["value"], frame["floor"]])
+    low, high = float(both[both > 0].min()), float(both.max())
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    every = [first * power for power in powers for first in (1.0, 2.0, 5.0) if low <= first * power <= high]
+    return every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]
 
 
 def _decades(rows: pd.DataFrame) -> list[float]:

@@ -6,8 +6,10 @@ import math
 
 from dashboard import words
 from gan_runtime.calorimeter.published import CHALLENGE
+from gan_runtime.records.physics import ChosenShowers, Side
 
 Bounds = tuple[float, float]
+_SIDES: tuple[tuple[Side, str], ...] = (("real", "the ones beside"), ("generated", "the generated ones"))
 
 WHAT = (
     "Showers that a run's networks generate, beside real ones that they were not trained on: held-out showers of its data set. "
@@ -31,6 +33,10 @@ FLOOR_HELP = "The same score of real held-out showers beside other real ones: no
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
 BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction, the best of the measured epochs is"
 DASHED = "Dashed: the same of real showers among themselves. The best checkpoint is chosen while training, on fewer showers."
+CHOSEN = (
+    "The networks are asked for 100 showers of one energy and angle, and as many are simulated for it; the pairs above are stored ones. It "
+    "takes some seconds, and is kept."
+)
 BEST_HELP = (
     "The networks with the weights of that epoch become the run's best checkpoint, which images, showers and measurements can be asked "
     "of. A run that goes on chooses its best checkpoint anew as it trains."
@@ -74,3 +80,21 @@ def shower(energy_gev: float, angle_rad: float | None) -> str:
 def kept(share: float) -> str:
     """How much of a shower is drawn, where it is not all."""
     return "" if share > 0.995 else f"Its brightest cells, {words.share(share)} of its energy."
+
+
+def chosen(made: ChosenShowers, name: str, beside: str) -> str:
+    """What a job made of a chosen energy and angle, and how it compares."""
+    at = "" if made.angle is None else f" at {degrees(made.angle)}"
+    response = " and ".join(f"{made.response[side]:.2%} of it in {what}" for side, what in _SIDES)
+    leant = ""
+    if made.measured is not None:
+        leant = (
+            " Measured angle, mean: "
+            + ", ".join(f"{math.degrees(made.measured[side]):.1f}° of {what}" for side, what in _SIDES)
+            + "."
+        )
+    sentence = (
+        f"**{made.energy_gev:.4g} GeV{at}**: {made.showers} showers by {words.plain(name)} (step {words.count(made.step)}) beside {made.showers} "
+        f"{beside} ones. Seen are {response}.{leant}"
+    )
+    return sentence.replace("%", "\u2009%")

@@ -53,6 +53,13 @@ def curves(real: Sample, other: Sample) -> list[Curve]:
     ]
 
 
+def whole(real: Sample, other: Sample) -> list[Curve]:
+    """Of all showers together, which all have one energy: profiles, spectrum and distributions, but nothing over the energy."""
+    grids = _grids(real.features, other.features)
+    names = [name for name in grids if name not in _RESPONSES]
+    return [_curve(name, (EVERY, EVERY), real.features, other.features, grids) for name in names]
+
+
 def _matrix(real: Features, other: Features) -> Curve:
     """The correlations of the layer sums of all showers, row after row; x: places in the flat matrix. Errors are not told."""
     mine, theirs = (scores.layer_correlations(features).reshape(-1) for features in (real, other))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.values import host_values
-from gan_runtime.fields import LABELS
+from gan_runtime.fields import LABELS, Fields
 from gan_runtime.workloads.contract import Options, Workload
 
 MOST_CLASSES = 20  # asked for at once, where no one of them is named
@@ -48,7 +48,14 @@ def drawn_inputs(
     asked = {name: values[places] for name, values in rows.items()}
     if LABELS in asked:
         asked[LABELS] = labels_of(count, len(data.fields[LABELS].classes), label)
-    inputs = workload.inputs(options, data.fields, asked, HostNoise(seed))
+    return inputs_of(workload, options, data.fields, asked, seed)
+
+
+def inputs_of(
+    workload: Workload, options: Options, fields: Fields, rows: dict[str, NDArray[Any]], seed: int
+) -> dict[str, NDArray[Any]]:
+    """What the workload asks with for these rows, values by field, and this seed."""
+    inputs = workload.inputs(options, fields, rows, HostNoise(seed))
     return {name: np.asarray(values) for name, values in inputs.items()}
 
 

@@ -47,6 +47,9 @@ KINDS: dict[str, Kind] = {
     "measure_physics": Kind(
         "Measure showers", "gan_runtime.jobs.physics_work:measure", environment=ON_THE_CPU
     ),
+    "make_showers": Kind(
+        "Generate showers of one energy", "gan_runtime.jobs.chosen_showers:make", environment=ON_THE_CPU
+    ),
     "check_tpu": Kind(
         "Compile for a TPU",
         "gan_runtime.tpu.work:compile_points",

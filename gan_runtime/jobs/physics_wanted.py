@@ -1,11 +1,14 @@
-"""What a measurement of showers is asked for. Loads nothing, so that pages can ask."""
+"""What jobs about showers are asked for. Loads no framework, so that pages can ask."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from gan_runtime.training.checkpoints import Which
+
 Measured = Literal["newest", "best", "every"]
+CHOSEN_FILE = "showers.json"  # among the results of a job that makes showers of one energy
 SUBMISSION_FILE = "submission.hdf5"  # among the results of a job that was asked for it
 
 
@@ -19,3 +22,16 @@ class Wanted:
     showers: int = 1_000
     seed: int = 0
     submission: bool = False
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The options of the job that makes showers of one energy and angle. `angle_deg`: as it is measured on showers, the label that
+    networks know, 90 is straight in; None where the data set knows no angle. `showers`: how many on each side."""
+
+    run_id: str
+    energy_gev: float
+    angle_deg: float | None = 90.0
+    checkpoint: Which = "newest"
+    showers: int = 100
+    seed: int = 0

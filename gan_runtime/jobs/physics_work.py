@@ -124,7 +124,11 @@ def _real(data: DataSet, count: int) -> tuple[Sample, Sample]:
 
 
 def _of_rows(stored: dict[str, NDArray[Any]], fields: Fields) -> Sample:
-    values = host_values(stored, fields)
+    return of_values(host_values(stored, fields), fields)
+
+
+def of_values(values: dict[str, NDArray[Any]], fields: Fields) -> Sample:
+    """Measured, from values by field as networks see them."""
     angle = values[ANGLE].astype(np.float64) if ANGLE in values else None
     return sample(cells_in_gev(values[SHOWERS]), _gev(values[ENERGY]), angle, fields[SHOWERS].periodic)
 
@@ -171,12 +175,13 @@ def record_of(
             )
             for name, value in found.items()
         ],
-        curves=[_curve(curve, *bounds(real)) for curve in curves(real, made)],
+        curves=[curve_record(curve, *bounds(real)) for curve in curves(real, made)],
         pictures=list(_pictures(real, made)),
     )
 
 
-def _curve(curve: Curve, energy: NDArray[np.float64], angle: NDArray[np.float64]) -> PhysicsCurve:
+def curve_record(curve: Curve, energy: NDArray[np.float64], angle: NDArray[np.float64]) -> PhysicsCurve:
+    """As it stands in the journal. `energy`, `angle`: the edges of the bins that it may be of."""
     return PhysicsCurve(
         name=curve.name,
         energy=_range(energy, curve.bins[0]),
@@ -201,22 +206,27 @@ def _rounded(numbers: NDArray[np.floating], digits: int = DIGITS) -> list[float]
 def _pictures(real: Sample, made: Sample) -> Iterator[PhysicsShower]:
     """A real and a generated shower in the middle of each bin of energy and angle."""
     for pair, row in enumerate(_middles(real)):
-        angle = None if np.isnan(real.asked_angle[row]) else float(real.asked_angle[row])
-        sides: dict[Side, Sample] = {"real": real, "generated": made}
-        for side, showers in sides.items():
-            cells = showers.cells_gev[row].reshape(-1)
-            brightest = np.argsort(cells)[::-1][:MOST_CELLS]
-            brightest = np.sort(brightest[cells[brightest] > FAINTEST_GEV])
-            total = float(cells.sum())
-            yield PhysicsShower(
-                pair=pair,
-                side=side,
-                energy_gev=float(real.features.energy_gev[row]),
-                angle=angle,
-                cells=brightest.tolist(),
-                mev=_rounded(cells[brightest] * 1e3),
-                share=float(cells[brightest].sum()) / total if total else 1.0,
-            )
+        yield from pictures_of(pair, row, real, made)
+
+
+def pictures_of(pair: int, row: int, real: Sample, made: Sample) -> Iterator[PhysicsShower]:
+    """The real and the generated shower in one place of their samples, as their brightest cells."""
+    angle = None if np.isnan(real.asked_angle[row]) else float(real.asked_angle[row])
+    sides: dict[Side, Sample] = {"real": real, "generated": made}
+    for side, showers in sides.items():
+        cells = showers.cells_gev[row].reshape(-1)
+        brightest = np.argsort(cells)[::-1][:MOST_CELLS]
+        brightest = np.sort(brightest[cells[brightest] > FAINTEST_GEV])
+        total = float(cells.sum())
+        yield PhysicsShower(
+            pair=pair,
+            side=side,
+            energy_gev=float(real.features.energy_gev[row]),
+            angle=angle,
+            cells=brightest.tolist(),
+            mev=_rounded(cells[brightest] * 1e3),
+            share=float(cells[brightest].sum()) / total if total else 1.0,
+        )
 
 
 def _middles(real: Sample) -> list[int]:

@@ -11,7 +11,7 @@ from gan_runtime.runtime.data_removal import remove_data
 from gan_runtime.runtime.data_requests import look_through, prepare_data
 from gan_runtime.runtime.home_requests import import_bundle, make_store_anew
 from gan_runtime.runtime.job_requests import cancel_job
-from gan_runtime.runtime.physics_requests import measure_physics
+from gan_runtime.runtime.physics_requests import make_showers, measure_physics
 from gan_runtime.runtime.picture_requests import generate
 from gan_runtime.runtime.run_requests import (
     check,
@@ -42,6 +42,7 @@ __all__ = [
     "keep_upload",
     "latest_status",
     "look_through",
+    "make_showers",
     "make_store_anew",
     "measure_physics",
     "prepare_data",

@@ -11,14 +11,16 @@ from gan_runtime.fields import Fields
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir, JobLook
-from gan_runtime.jobs.physics_wanted import Measured, Wanted
+from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen, Measured, Wanted
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.picture_requests import checkpoints_of
-from gan_runtime.shower_fields import ENERGY, SHOWERS
+from gan_runtime.shower_fields import ANGLE, ENERGY, SHOWERS
 from gan_runtime.training import snapshots
 
-MEASURE = "measure_physics"
+MEASURE, MAKE = "measure_physics", "make_showers"
 FEWEST_SHOWERS, MOST_SHOWERS = 100, 10_000
+ENERGIES, ANGLES = (1.0, 1_000.0), (45.0, 135.0)  # GeV and degrees of showers that a person may choose
+FEWEST_CHOSEN, MOST_CHOSEN = 2, 1_000
 
 
 def measure_physics(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
@@ -31,23 +33,83 @@ def measure_physics(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
         DatasetError: the run makes no showers, or its data set is gone, or another by now.
         HomeError: the home cannot be written.
     """
-    if not FEWEST_SHOWERS <= wanted.showers <= MOST_SHOWERS:
-        raise SpecError([FieldError("showers", _out_of_range(wanted.showers))])
-    run = home.run_dir(wanted.run_id)
-    if not makes_showers(home, run):
-        raise DatasetError(
-            f"run {run.run_id} makes no showers: its data set {run.spec().dataset} has no field {SHOWERS}. Pick a run that has."
-        )
+    _in_range("showers", wanted.showers, FEWEST_SHOWERS, MOST_SHOWERS)
+    run = _of_showers(home, wanted.run_id)
     if wanted.submission:
         _check_grid(home, run)
     there = measurable(home, run.run_id)
     if wanted.checkpoint not in there:
-        raise CheckpointError(_not_there(wanted, there))
+        raise CheckpointError(_not_there(wanted.run_id, wanted.checkpoint, there))
     trained.check_data(run, home)
     known = newest_measurement(home, run.run_id)
     if known is not None and known.is_live:
         raise CheckpointError(f"the showers of run {run.run_id} are being measured already: wait for that.")
     return desk.ask(home, MEASURE, asdict(wanted), asker)
+
+
+def make_showers(home: Home, wanted: Chosen, *, asker: str) -> JobDir:
+    """Asks for a job that generates showers of one energy and angle with a run's networks, beside simulated ones of the same.
+
+    Raises:
+        UnknownRunError: there is no such run.
+        SpecError: energy, angle or number of showers is out of range, or the run's options cannot be read.
+        CheckpointError: the run has no such checkpoint, or showers are being made with it already.
+        DatasetError: the run makes no showers, or its data set is gone, or another by now.
+        HomeError: the home cannot be written.
+    """
+    _in_range("energy_gev", wanted.energy_gev, *ENERGIES)
+    _in_range("showers", wanted.showers, FEWEST_CHOSEN, MOST_CHOSEN)
+    if wanted.angle_deg is not None:
+        _in_range("angle_deg", wanted.angle_deg, *ANGLES)
+    run = _of_showers(home, wanted.run_id)
+    there = checkpoints_of(home, run.run_id)
+    if wanted.checkpoint not in there:
+        raise CheckpointError(_not_there(wanted.run_id, wanted.checkpoint, tuple(there)))
+    trained.check_data(run, home)
+    known = newest_made(home, run.run_id)
+    if known is not None and known.is_live:
+        raise CheckpointError(f"showers of run {run.run_id} are being generated already: wait for that.")
+    return desk.ask(home, MAKE, asdict(wanted), asker)
+
+
+def newest_made(home: Home, run_id: str) -> JobLook | None:
+    """The newest job that makes or has made showers of one energy with a run; those that were cancelled do not count."""
+    looks = (look for look in desk.looks(home, MAKE) if look.asked.options.get("run_id") == run_id)
+    return next((look for look in looks if look.state != "cancelled"), None)
+
+
+def made_before(home: Home, wanted: Chosen) -> JobLook | None:
+    """A finished job that was asked for the same of the same checkpoint, whose result is there; None without."""
+    step = checkpoints_of(home, wanted.run_id).get(wanted.checkpoint)
+    return next(
+        (
+            look
+            for look in desk.looks(home, MAKE)
+            if look.asked.options == asdict(wanted)
+            and look.end is not None
+            and look.end.result.get("step") == step
+            and (look.job.results / CHOSEN_FILE).exists()
+        ),
+        None,
+    )
+
+
+def knows_angles(home: Home, run: RunDir) -> bool:
+    """Whether a run's networks are asked with an angle."""
+    try:
+        return ANGLE in _read(home, run)
+    except GanRuntimeError:
+        return False
+
+
+def _of_showers(home: Home, run_id: str) -> RunDir:
+    """Raises UnknownRunError without the run, and DatasetError when it makes none."""
+    run = home.run_dir(run_id)
+    if not makes_showers(home, run):
+        raise DatasetError(
+            f"run {run.run_id} makes no showers: its data set {run.spec().dataset} has no field {SHOWERS}. Pick a run that has."
+        )
+    return run
 
 
 def makes_showers(home: Home, run: RunDir) -> bool:
@@ -93,17 +155,21 @@ def newest_measurement(home: Home, run_id: str) -> JobLook | None:
     return next((look for look in looks if look.asked.options.get("run_id") == run_id), None)
 
 
-def _out_of_range(showers: int) -> str:
-    return f"showers is {showers}, but allowed is {FEWEST_SHOWERS} to {MOST_SHOWERS:,}: use a number in this range."
+def _in_range(name: str, number: float, least: float, most: float) -> None:
+    if not least <= number <= most:  # NaN neither
+        allowed = (
+            f"{name} is {number:,g}, but allowed is {least:,g} to {most:,g}: use a number in this range."
+        )
+        raise SpecError([FieldError(name, allowed)])
 
 
-def _not_there(wanted: Wanted, there: tuple[Measured, ...]) -> str:
+def _not_there(run_id: str, checkpoint: Measured, there: tuple[Measured, ...]) -> str:
     if not there:
         return (
-            f"run {wanted.run_id} has no checkpoint to measure: a run saves one after each epoch, and keeps it where it was "
+            f"run {run_id} has no checkpoint to measure: a run saves one after each epoch, and keeps it where it was "
             "trained; bundles hold none. Pick another run."
         )
-    advice = (
-        " Train with weight_snapshots=yes to measure every epoch." if wanted.checkpoint == "every" else ""
+    advice = " Train with weight_snapshots=yes to measure every epoch." if checkpoint == "every" else ""
+    return (
+        f"checkpoint is '{checkpoint}', but run {run_id} has {' and '.join(there)}: use one of them.{advice}"
     )
-    return f"checkpoint is '{wanted.checkpoint}', but run {wanted.run_id} has {' and '.join(there)}: use one of them.{advice}"

@@ -14,11 +14,12 @@ from streamlit.testing.v1 import AppTest
 from gan_runtime.calorimeter.declared import CURVES
 from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.home import Home
+from gan_runtime.jobs.chosen_showers import record_of
 from gan_runtime.jobs.folder import Asked, End, JobDir
-from gan_runtime.jobs.physics_wanted import Wanted
+from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen, Wanted
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
-from tests.measured_showers import measured
+from tests.measured_showers import measured, showers
 from tests.pages.test_pages import texts
 
 Show = Callable[..., AppTest]
@@ -146,4 +147,33 @@ def test_a_run_with_a_checkpoint_can_be_measured_and_a_failed_job_says_why(
     assert app.selectbox(key="physics.state.quick-0001").options == ["Newest checkpoint", "Best checkpoint"]
     assert "Not measured: the data set is gone." in texts(app)
     app = app.button(key="physics.start").click().run()
+    assert "makes no showers: its data set digits has no field showers" in texts(app)
+
+
+def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made(
+    show: Show, home: Home, trained: Make
+) -> None:
+    run = trained("quick-0001")
+    measured(run, 2)
+    app = show("physics")
+    assert "Any energy and angle" in [header.value for header in app.header]
+    assert not [one for one in app.number_input if one.key.startswith("physics.chosen")], (
+        "there is no checkpoint"
+    )
+    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    wanted = Chosen("quick-0001", 120.0, 80.0)
+    job = JobDir(home.jobs / "make-showers-0001")
+    job.results.mkdir(parents=True)
+    job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
+    record = record_of(wanted, 20, True, showers(0), showers(1, 1.5))
+    (job.results / CHOSEN_FILE).write_text(record.model_dump_json())
+    job.write_end(End(state="finished", reason="done", result={"step": 20}))
+    app = show("physics")
+    assert not app.exception
+    energy = next(one for one in app.number_input if one.key.startswith("physics.chosen.energy"))
+    assert (energy.min, energy.max) == (21.0, 199.0), "as in the data"
+    assert "**120 GeV at 80°**: 150 showers by quick-0001 (step 20) beside 150 simulated ones." in texts(app)
+    assert charts(app).count("How deep does the energy go?") == 2
+    assert "**Shower by quick-0001**" in texts(app)
+    app = app.button(key="physics.chosen.start").click().run()
     assert "makes no showers: its data set digits has no field showers" in texts(app)

@@ -36,6 +36,7 @@ from gan_runtime.store.queries.physics import (
     physics_scores,
     physics_showers,
     runs_with_physics,
+    shower_of,
 )
 from gan_runtime.store.queries.probes import histogram, score_histograms
 from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs, set_aside
@@ -131,6 +132,7 @@ __all__ = [
     "sample_kinds",
     "score_histograms",
     "set_aside",
+    "shower_of",
     "studies",
     "study_progress",
     "study_results",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gan_runtime.records.physics import PhysicsShower
 from gan_runtime.store.store import Store
 
 Bounds = tuple[float, float]
@@ -117,6 +118,12 @@ def physics_showers(store: Store, run_id: str, epoch: int) -> list[ShowerRow]:
         ShowerRow(pair, side, energy_gev, angle, _cells(grid, cells, mev), share)
         for pair, side, energy_gev, angle, grid, cells, mev, share in rows
     ]
+
+
+def shower_of(picture: PhysicsShower, grid: tuple[int, int, int]) -> ShowerRow:
+    """A shower that stands in no table, such as one that a job has just made."""
+    cells = _cells(list(grid), picture.cells, picture.mev)
+    return ShowerRow(picture.pair, picture.side, picture.energy_gev, picture.angle, cells, picture.share)
 
 
 def _cells(grid: list[int], cells: list[int], mev: list[float]) -> NDArray[np.float32]:

@@ -1,0 +1,138 @@
+"""Showers of an energy and an angle that a person chooses, on the Physics page: a short form, the job, and what it made."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+from pydantic import ValidationError
+
+from dashboard import actions, job_bar, widgets, words
+from dashboard.job_bar import EndButton
+from dashboard.physics import charts as physics_charts
+from dashboard.physics import showers as physics_showers
+from dashboard.physics import words as physics_words
+from dashboard.physics.shown import Shown
+from gan_runtime.calorimeter.declared import CURVES
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen
+from gan_runtime.records.physics import ChosenShowers
+from gan_runtime.runtime import commands, physics_requests
+from gan_runtime.runtime.physics_requests import ANGLES, ENERGIES
+from gan_runtime.runtime.runtime import ASKER, Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+
+CANCEL = EndButton("physics.chosen.cancel")
+DRAWN = ("along_z", "along_y", "along_x")
+
+
+def show(runtime: Runtime, found: Shown) -> None:
+    """Nothing but a sentence where no run has a checkpoint here; the pairs that were kept stand above meanwhile."""
+    st.header("Any energy and angle", anchor=False)
+    names = {
+        row.run_id: name
+        for name, row in found.rows.items()
+        if physics_requests.measurable(runtime.home, row.run_id)
+    }
+    if not names:
+        st.caption(physics_words.NO_CHECKPOINT)
+        return
+    st.caption(physics_words.CHOSEN)
+    wanted, pressed = _form(runtime, found, names)
+    look = physics_requests.newest_made(runtime.home, wanted.run_id)
+    if pressed:
+        look = _asked(runtime, wanted) or look
+    if look is None:
+        return
+    if look.is_live:
+        job_bar.show(runtime, look, partial(_told, names[wanted.run_id]), CANCEL)
+    elif look.state == "finished":
+        _made(look, names[wanted.run_id], found.rows[names[wanted.run_id]])
+    elif look.end is not None:
+        st.warning(f"Not generated: {words.plain(look.end.reason)}", icon=":material/warning:")
+
+
+def _form(runtime: Runtime, found: Shown, names: dict[str, str]) -> tuple[Chosen, bool]:
+    row, epoch = found.first
+    energies, angles = queries.physics_bins(runtime.store, row.run_id, epoch)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run_id = next(iter(names))
+        if len(names) > 1:
+            run_id = st.selectbox(
+                "Run", list(names), format_func=names.__getitem__, key="physics.chosen.run", width=220
+            )
+        low, high = _limits([end for ends in energies for end in ends], ENERGIES)
+        energy = st.number_input(
+            "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"physics.chosen.energy.{low}.{high}", width=150,
+            help=f"{low:g} to {high:g} GeV, as in the data.",
+        )  # fmt: skip
+        angle = None
+        if angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
+            least, most = _limits([math.degrees(end) for ends in angles for end in ends], ANGLES)
+            angle = st.number_input(
+                "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"physics.chosen.angle.{least}.{most}", width=150,
+                help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
+            )  # fmt: skip
+        there = physics_requests.measurable(runtime.home, run_id)
+        pressed = st.button("Generate showers", key="physics.chosen.start", icon=":material/auto_awesome:")
+    return Chosen(run_id, energy, angle, "best" if "best" in there else "newest"), pressed
+
+
+def _limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
+    """Whole numbers within the data, and within what may be asked for."""
+    low, high = (math.ceil(min(ends)), math.floor(max(ends))) if ends else allowed
+    return float(max(low, allowed[0])), float(min(max(high, low + 1), allowed[1]))
+
+
+def _asked(runtime: Runtime, wanted: Chosen) -> JobLook | None:
+    """What was made before for the same wish, at once; else a new job, and the page once more."""
+    before = physics_requests.made_before(runtime.home, wanted)
+    if before is not None:
+        return before
+    if actions.attempt(lambda: commands.make_showers(runtime.home, wanted, asker=ASKER)) is not None:
+        st.rerun()
+    return None
+
+
+def _told(name: str, look: JobLook) -> str:
+    return f"Showers by {words.plain(name)}: {job_bar.now(look)}"
+
+
+def _made(look: JobLook, name: str, row: RunRow) -> None:
+    """Numbers of both sides, profiles, and a pair of showers."""
+    made = _read(look)
+    if made is None:
+        st.caption("What was made last is gone: press Generate showers again.")
+        return
+    beside = "simulated" if made.simulated else "held-out"
+    st.markdown(physics_words.chosen(made, name, beside))
+    frame = pd.DataFrame(
+        [
+            {"curve": one.name, "x": x, "y": math.nan, "real": real, "real_error": real_error, "generated": own, "generated_error": error}
+            for one in made.curves
+            for x, real, real_error, own, error in zip(one.x, one.real, one.real_error, one.generated, one.generated_error, strict=True)
+        ]
+    )  # fmt: skip
+    title = f"{beside.capitalize()} showers"
+    rows = physics_charts.together({name: frame}).replace({"series": {physics_charts.REAL: title}})
+    colors = dict(zip((title, name), physics_charts.colors_of({name: row.color}).values(), strict=True))
+    drawn = [told for told in CURVES if told.name in DRAWN]
+    for column, told in zip(st.columns(len(drawn)), drawn, strict=True):
+        with column:
+            chart = physics_charts.curve(rows[rows["curve"] == told.name], told, colors)
+            widgets.chart(chart, key=f"physics.chosen.{told.name}")
+    sides = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
+    physics_showers.from_three_sides(
+        {sides[picture.side]: queries.shower_of(picture, made.grid) for picture in made.pictures}
+    )
+
+
+def _read(look: JobLook) -> ChosenShowers | None:
+    with contextlib.suppress(OSError, ValidationError, GanRuntimeError):
+        return ChosenShowers.model_validate_json((look.job.results / CHOSEN_FILE).read_bytes())
+    return None

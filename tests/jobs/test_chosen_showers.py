@@ -1,0 +1,147 @@
+"""The job that makes showers of one energy and angle: what stands beside them, what it writes, what is refused at the door."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.data.contract import ArraySet
+from gan_runtime.engines.values import host_values
+from gan_runtime.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.jobs import chosen_showers, desk
+from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen
+from gan_runtime.jobs.task import Task
+from gan_runtime.records.physics import ChosenShowers
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, physics_requests
+from gan_runtime.shower_fields import ANGLE, ENERGY, SHOWERS, shower_fields
+from gan_runtime.training import checkpoints
+from tests.jobs.test_physics_work import Networks, rows_of
+
+NewRun = Callable[..., RunDir]
+SIMULATED = ArraySet("showers", shower_fields((17, 17, 25, 1)), {}, "test")
+
+
+class Halved(Networks):
+    """Networks that give each shower that they are asked for, with half of its energy in the cells."""
+
+    def generated_for(self, rows: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+        assert (seed, set(rows)) == (3, set(self.data.fields))
+        return {SHOWERS: values_of(0.5 * 0.02 * rows[SHOWERS] ** (1.0 / 0.85))}
+
+
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
+    """What the job finds in place of a run's networks: of a grid that the simulator makes."""
+    made = Halved(SIMULATED, checkpoints.Checkpoint({}, 20, 1.0, Path("step-20")))
+    monkeypatch.setattr("gan_runtime.trained.of_run", lambda *_: made)
+    return made
+
+
+def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> None:
+    rows, simulated = chosen_showers.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    assert simulated
+    assert rows[SHOWERS].shape == (50, 17, 17, 25, 1)
+    assert rows[ENERGY] == pytest.approx(np.full(50, 1.37))
+    assert np.degrees(rows[ANGLE]).mean() == pytest.approx(84.0, abs=0.5), "as measured on them"
+    assert np.ptp(rows[ANGLE]) > 0.0
+    again, _ = chosen_showers.beside(SIMULATED, Chosen("quick-0001", 137.0, 84.0, showers=50))
+    assert (again[SHOWERS] == rows[SHOWERS]).all()
+
+
+def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
+    with pytest.raises(
+        DatasetError, match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV"
+    ):
+        chosen_showers.beside(SIMULATED, Chosen("quick-0001", 137.0, 50.0))
+
+
+def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_stand_beside() -> None:
+    stored = rows_of(100, 1)
+    data = ArraySet("showers", shower_fields((11, 11, 12, 1)), stored, "test", kept_back=stored)
+    rows, simulated = chosen_showers.beside(data, Chosen("quick-0001", 100.0, 80.0, showers=5))
+    assert not simulated
+    assert rows[ENERGY] == pytest.approx(np.ones(5)), "asked for with the chosen energy"
+    away = np.abs(np.log(stored[ENERGY] / 100.0)) + np.abs(stored[ANGLE] - math.radians(80.0))
+    assert rows[ANGLE] == pytest.approx(stored[ANGLE][np.argsort(away)[:5]])
+    values = host_values(stored, data.fields)[SHOWERS]
+    assert (rows[SHOWERS][0] == values[away.argmin()]).all()
+
+
+@pytest.mark.usefixtures("networks")
+def test_both_sides_are_written_down_with_what_is_measured_on_them(home: Home, new_run: NewRun) -> None:
+    job = JobDir(home.jobs / "make-showers-0001")
+    job.results.mkdir(parents=True)
+    wanted = Chosen(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
+    job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
+    assert chosen_showers.make(Task(home, job, asdict(wanted)))["step"] == 20
+    made = ChosenShowers.model_validate_json((job.results / CHOSEN_FILE).read_bytes())
+    assert (made.energy_gev, made.showers, made.simulated, made.grid) == (120.0, 10, True, (17, 17, 25))
+    assert made.response["real"] == pytest.approx(0.02, rel=0.2)
+    assert made.response["generated"] == pytest.approx(made.response["real"] / 2.0, rel=1e-3)
+    assert made.measured is not None
+    assert math.degrees(made.measured["generated"]) == pytest.approx(90.0, abs=3.0)
+    depth = next(curve for curve in made.curves if curve.name == "along_z")
+    assert depth.generated == pytest.approx([value / 2.0 for value in depth.real], rel=1e-3)
+    assert [shower.side for shower in made.pictures] == ["real", "generated"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind", "sentence"),
+    [
+        (Chosen("quick-0001", 0.0), SpecError, "energy_gev is 0, but allowed is 1 to 1,000: use a number"),
+        (Chosen("quick-0001", math.nan), SpecError, "energy_gev is nan, but allowed is 1 to 1,000"),
+        (Chosen("quick-0001", 100.0, 10.0), SpecError, "angle_deg is 10, but allowed is 45 to 135: use"),
+        (Chosen("quick-0001", 100.0, showers=1), SpecError, "showers is 1, but allowed is 2 to 1,000: use"),
+        (
+            Chosen("quick-0001", 100.0),
+            DatasetError,
+            "quick-0001 makes no showers: its data set digits has no",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_a_job_starts(
+    home: Home, new_run: NewRun, wanted: Chosen, kind: type[GanRuntimeError], sentence: str
+) -> None:
+    new_run("quick-0001")
+    with pytest.raises(kind, match=sentence):
+        commands.make_showers(home, wanted, asker="a test")
+    assert not home.jobs.exists()
+
+
+def test_the_same_wish_is_answered_by_what_was_made_before(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    monkeypatch.setattr(physics_requests, "makes_showers", lambda *_: True)
+    monkeypatch.setattr(desk, "start", lambda _: None)
+    wanted = Chosen("quick-0001", 100.0)
+    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
+        commands.make_showers(home, wanted, asker="a test")
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    job = commands.make_showers(home, wanted, asker="a test")
+    with pytest.raises(CheckpointError, match="are being generated already: wait for that"):
+        commands.make_showers(home, wanted, asker="a test")
+    assert physics_requests.made_before(home, wanted) is None
+    ended(job, step=10)
+    look = physics_requests.made_before(home, wanted)
+    assert look is not None
+    assert look.job == job
+    assert physics_requests.made_before(home, Chosen("quick-0001", 101.0)) is None
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, kept=1)
+    assert physics_requests.made_before(home, wanted) is None, "the networks have changed since"
+
+
+def ended(job: JobDir, step: int) -> None:
+    """As a job ends that has made something."""
+    job.results.mkdir()
+    (job.results / CHOSEN_FILE).write_text("{}")
+    job.write_end(End(state="finished", reason="done", result={"step": step}))
