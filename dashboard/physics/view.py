@@ -166,12 +166,12 @@ def curves(store: Store, found: Shown) -> None:
 
 
 def judging_network(store: Store, found: Shown) -> None:
-    """What the discriminator reads from real and from generated showers, where it was asked."""
+    """What the judging network reads from real and from generated showers, where it was asked."""
     rows = _rows(store, found)
     drawn = [told for told in CURVES if told.judged and not rows.empty and (rows["curve"] == told.name).any()]
     if not drawn:
         return
-    st.header("What does the discriminator see?", anchor=False)
+    st.header("What does the judging network see?", anchor=False)
     st.caption(physics_words.JUDGED)
     _grid(rows, drawn, _colors(found), False, _place(found))
 

@@ -48,7 +48,7 @@ MAPS = {
     "Dashed: as asked. Of all energies.",
 }
 JUDGED = (
-    "The network that was trained against the generator, asked after the training about showers that it has not seen. It is no measure of "
+    "The network that judges, asked after the training about showers that it has not seen. It is no measure of "
     "physics: it says what training could still tell apart."
 )
 COLORS_OF_CELLS = (

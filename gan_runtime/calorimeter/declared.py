@@ -34,7 +34,7 @@ CURVES = (
     CurveWords("visible", "How much energy is visible?", "Visible energy (GeV)", _SHOWERS, "shares"),
     CurveWords("response", "How much does the seen share vary?", "Visible / incident energy", _SHOWERS, "shares"),
     CurveWords("angles", "Which angles are measured?", "Measured angle (rad)", _SHOWERS, "shares"),
-    CurveWords("belief", "Can the discriminator tell?", "Its output (1: real)", _SHOWERS, "shares", judged=True),
+    CurveWords("belief", "Can it tell real from generated?", "Output of the judging network (1: real)", _SHOWERS, "shares", judged=True),
     CurveWords("read_energy", "Which energy does it read?", "Incident energy (GeV)", "Read / incident energy", "curve", judged=True),
     CurveWords("read_error", "How far is what it reads off?", "Read / incident energy − 1", _SHOWERS, "shares", judged=True),
     CurveWords("angle_map", "Is the angle as asked?", "Asked angle (°)", "Measured angle (°)", "map"),
