@@ -50,3 +50,16 @@ def test_a_phase_has_a_bar_with_the_work_of_all_networks_in_it() -> None:
         ["Neither", "Input", 0.125],
     ]
     assert chart.to_dict()["encoding"]["y"]["sort"] == ["judge", "paint", "Neither"]
+
+
+def test_all_the_work_of_a_step_in_a_sentence() -> None:
+    shares = pd.DataFrame(
+        {
+            "category": ["backward", "forward", "backward", "idle", "unattributed"],
+            "share": [0.4, 0.37, 0.21, 0.0197, 0.0003],
+        }
+    )
+    assert (
+        step_charts.totals(shares).replace("\u2009", " ")
+        == "Forward 37.0 %, Backward 61.0 %, Input 0.0 %, Idle 2.0 %"
+    )

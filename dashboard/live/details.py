@@ -134,7 +134,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
         draw = partial(step_charts.by_phase, phases=phases)
     widgets.steady_chart(draw, profile, f"profile.{row.run_id}")
     st.caption(
-        f"Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
+        f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
         help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "
         "computes. A network's row holds the work of its own layers: where the gradient of one passes through another, that part "
         "stands with the other.",

@@ -19,7 +19,7 @@ from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 
-EXAMPLES = tuple(REPOSITORY / "examples" / name for name in ("paper.zip", "showers.zip"))
+PAPER, SHOWERS = (REPOSITORY / "examples" / name for name in ("paper.zip", "showers.zip"))
 MANIFEST = "bundle.json"
 FORMAT = 2  # raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
@@ -32,7 +32,7 @@ _MAX_BYTES_OF = {"manifest": 10_000, "spec": 100_000, "journal": 1_000_000_000, 
 
 def examples() -> list[Path]:
     """The bundles that come with the project; none where a copy of it lacks them."""
-    return [file for file in EXAMPLES if file.exists()]
+    return [file for file in (PAPER, SHOWERS) if file.exists()]
 
 
 def most_bytes(name: str) -> int | None:

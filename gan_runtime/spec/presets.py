@@ -98,7 +98,7 @@ PRESETS: dict[str, Preset] = {
             "replicas": 1,
             "latent_size": 16,  # with 254 random numbers the mean shower drowns in noise for the first thousand steps
             "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago
-            "batch_size_global": 8,  # as many showers a second as with 64, and eight times the updates
+            "batch_size_global": 8,  # nearly as many showers a second as with 64, and eight times the updates
             "epochs": 10,
             "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
             "restart_epochs": 10,

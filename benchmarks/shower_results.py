@@ -1,0 +1,139 @@
+"""What the example runs of showers reached, out of their bundle: the table and the picture of docs/3dgan.md.
+
+python -m benchmarks.shower_results                                     prints the table, in about a minute
+python -m benchmarks.shower_results --picture docs/screenshots/showers-example.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from benchmarks import markdown
+from gan_runtime import bundles, pictures
+from gan_runtime.bundles.layout import SHOWERS
+from gan_runtime.calorimeter.comparison import Sample, compared, sample
+from gan_runtime.calorimeter.fields import values_of
+from gan_runtime.calorimeter.simulation import TINY, simulate
+from gan_runtime.calorimeter.values import Value
+from gan_runtime.catalog.shower_scores import SCORES
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import EpochDone, Physics
+from gan_runtime.records.rundir import RunDir
+
+# Of all that is measured: the authors' first score, the mean profiles, and what the field compares by.
+SHOWN = ("sampling_fraction", "profile_x", "profile_y", "profile_z", "fpd", "auc_high", "ms_batch")
+REAL, NOISE_SEED = 1_000, 7
+ENERGIES_GEV, ANGLES = (100.0, 200.0), (60.0, 120.0)  # the data set's
+AT_ONCE = 50
+PAIRS = 9  # of the lower three of five bins of energy, and three of angle
+PIXELS = 2  # of the docs' picture for one of the program's
+Scores = Mapping[str, Value]
+
+
+def main() -> None:
+    """Prints the table; draws the picture where one is wanted."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    arguments.add_argument("--bundle", type=Path, default=SHOWERS)
+    arguments.add_argument("--picture", type=Path)
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).prepare()
+        runs = [home.run_dir(run_id) for run_id in sorted(bundles.unpack(given.bundle, home))]
+        if given.picture:
+            drawn(measurements(runs[0])[-1]).save(given.picture, optimize=True)
+        print(table(runs))
+
+
+def measurements(run: RunDir) -> list[Physics]:
+    """What was measured of a run, the first epoch first; of each epoch the newest."""
+    found = [record for record in journal.read_all(run.physics_journal) if isinstance(record, Physics)]
+    newest = {record.epoch: record for record in found}
+    return [newest[epoch] for epoch in sorted(newest)]
+
+
+def table(runs: list[RunDir]) -> str:
+    """A line for each run after its last epoch; then the mean of the untrained networks, noise, and real showers among themselves."""
+    titles = {score.name: score.title for score in SCORES}
+    lines = [*map(_of_run, runs), _untrained(runs), _line("noise", "", noise()), _floor(runs)]
+    return markdown.table(("", "Minutes", *(titles[name] for name in SHOWN)), lines)
+
+
+def noise() -> Scores:
+    """Real showers whose cells have changed places, beside other real ones: every energy is right, and nothing is where it belongs."""
+    random = np.random.default_rng(NOISE_SEED)
+    real, others = _simulated(random), _simulated(random)
+    cells = others.cells_gev.reshape(REAL, -1)
+    shuffled = random.permuted(cells, axis=1).reshape(others.cells_gev.shape)
+    return compared(real, sample(shuffled, others.features.energy_gev, others.asked_angle, ()))
+
+
+def drawn(measured: Physics) -> Image.Image:
+    """Real showers on the left, on the right generated ones of the same energies and angles."""
+    shown = measured.pictures[: 2 * PAIRS]
+    cells_gev = np.zeros((len(shown), math.prod(measured.grid)), np.float32)
+    for row, shower in zip(cells_gev, shown, strict=True):
+        row[shower.cells] = np.asarray(shower.mev) / 1e3
+    values = values_of(cells_gev.reshape(-1, *measured.grid))[..., np.newaxis]
+    picture = pictures.render("shower_projections", (values,), ())
+    return picture.resize((picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST)
+
+
+def _of_run(run: RunDir) -> list[str]:
+    last = measurements(run)[-1]
+    done = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, EpochDone)]
+    minutes = sum(record.seconds for record in done) / 60.0
+    scores = {score.name: Value(score.value, score.error) for score in last.scores}
+    return _line(f"seed {run.spec().seed}, epoch {last.epoch}", f"{minutes:.1f}", scores)
+
+
+def _untrained(runs: list[RunDir]) -> list[str]:
+    first = [{score.name: score.value for score in measurements(run)[0].scores} for run in runs]
+    means = {name: Value(float(np.mean([scores[name] for scores in first]))) for name in first[0]}
+    return _line("untrained, mean of them", "0", means)
+
+
+def _floor(runs: list[RunDir]) -> list[str]:
+    last = measurements(runs[0])[-1]
+    return _line(
+        "real showers among themselves",
+        "",
+        {score.name: Value(score.floor, score.floor_error) for score in last.scores},
+    )
+
+
+def _line(name: str, minutes: str, scores: Scores) -> list[str]:
+    known = {score.name: score for score in SCORES}
+    nothing = Value(math.nan)
+    values = (scores.get(shown, nothing) for shown in SHOWN)
+    return [
+        name,
+        minutes,
+        *(known[shown].words(*vars(value).values()) for shown, value in zip(SHOWN, values, strict=True)),
+    ]
+
+
+def _simulated(random: np.random.Generator) -> Sample:
+    parts = list(_parts(random))
+    cells, energies, angles = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return sample(cells, energies, angles, ())
+
+
+def _parts(random: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    for _ in range(REAL // AT_ONCE):
+        energies, angles = (
+            random.uniform(*ENERGIES_GEV, AT_ONCE),
+            np.radians(random.uniform(*ANGLES, AT_ONCE)),
+        )
+        yield simulate(energies, angles, random, TINY), energies, angles
+
+
+if __name__ == "__main__":
+    main()
