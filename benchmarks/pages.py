@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import large_home
+from benchmarks import large_home, measured_showers
 
 COMPARED = 4
 
@@ -25,6 +25,7 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
     """Writes the home, takes it in, visits every page twice."""
     with tempfile.TemporaryDirectory() as place:
         home = large_home.folder(Path(place), runs, rows)
+        measured_showers.write(home, compared(runs))
         os.environ["GAN_RUNTIME_HOME"] = str(home.path)
         from dashboard.frame import session
 
@@ -48,9 +49,14 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
     }
 
 
+def compared(runs: int) -> list[str]:
+    """The newest runs, which several pages are asked about."""
+    return [f"run-{number:04d}" for number in range(max(1, runs - COMPARED + 1), runs + 1)]
+
+
 def visits(runs: int) -> dict[str, dict[str, str]]:
     """Page → its address, each with as much on it as a person would look at."""
-    some = ",".join(f"run-{number:04d}" for number in range(runs - COMPARED + 1, runs + 1))
+    some = ",".join(compared(runs))
     one = f"run-{runs:04d}"
     return {
         "home": {},

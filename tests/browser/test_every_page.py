@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from tests.browser.dashboard_process import Dashboard, settled
+from tests.browser.physics_page import looked_through, with_measured_epochs
 from tests.browser.test_compare_clicks import stored
 from tests.measured_showers import measured
 from tests.pages.hostile import TEXTS
@@ -47,6 +48,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         stored(run, float(number))
         journal.append(run.supervisor_journal, 1, journal.Renamed(name=text))
     measured(RunDir(run.path), 2)
+    showers = with_measured_epochs(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     found = asked_of_others(page, dashboard.address)
     visited(page, lambda: page.goto(dashboard.address))
@@ -55,6 +57,8 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         visited(page, link.click)
     visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
     visited(page, lambda: page.goto(f"{dashboard.address}/live?run=quick-0005"))
+    looked_through(page, dashboard.address, showers)
+    assert page.get_by_test_id("stException").count() == 0
     assert found == []
 
     # A red field starts nothing.

@@ -1,0 +1,53 @@
+"""Measurements of showers as a job writes them, for the pages that draw them: simulated showers beside others of another seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gan_runtime.calorimeter import simulation
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.comparison import Sample, sample, with_reading
+from gan_runtime.calorimeter.values import Value
+from gan_runtime.catalog.shower_scores import SCORES
+from gan_runtime.home import Home
+from gan_runtime.jobs.physics_work import State, record_of
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.shower_fields import shower_fields
+
+SHOWERS, AT_ONCE = 300, 50
+EPOCHS = 12  # as many states of a run as a job measures
+
+
+def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
+    """Gives each run EPOCHS measurements on the tiny grid, all alike but for their scores."""
+    real, made = _sample(1), _sample(2)
+    fields = shower_fields((*simulation.TINY.shape, 1))
+    scores = {score.name: Value(1.0, 0.1) for score in SCORES}
+    record = record_of(State(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields)
+    for run_id in run_ids:
+        records = [
+            record.model_copy(
+                update={"epoch": epoch, "step": epoch * steps_per_epoch, "scores": _better(record, epoch)}
+            )
+            for epoch in range(1, EPOCHS + 1)
+        ]
+        journal.append(RunDir(home.runs / run_id).physics_journal, 1, *records)
+
+
+def _better(record: journal.Physics, epoch: int) -> list[journal.PhysicsScore]:
+    return [one.model_copy(update={"value": one.value / epoch}) for one in record.scores]
+
+
+def _sample(seed: int) -> Sample:
+    random = np.random.default_rng(seed)
+    energy = random.uniform(100.0, 200.0, SHOWERS)
+    angle = random.uniform(np.radians(60.0), np.radians(120.0), SHOWERS)
+    cells = np.concatenate(
+        [
+            simulation.simulate(energy[rows], angle[rows], random, simulation.TINY)
+            for rows in np.split(np.arange(SHOWERS), SHOWERS // AT_ONCE)
+        ]
+    )
+    found = sample(cells, energy, measured_angle(cells).astype(np.float64), ())
+    return with_reading(found, random.beta(5.0, 5.0, SHOWERS), energy * random.normal(1.0, 0.1, SHOWERS))

@@ -1,0 +1,47 @@
+"""What a person sees and does on the Physics page, on stored measurements; a part of the visit to every page."""
+
+from __future__ import annotations
+
+import numpy as np
+from playwright.sync_api import Page, expect
+
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.training import checkpoints, snapshots
+from tests.browser.dashboard_process import settled
+from tests.measured_showers import measured
+
+DRAWN = (
+    6 + 6 + 3 + 4 + 3
+)  # first curves, three views of two showers, what the network reads, two maps of two, epochs
+
+
+def with_measured_epochs(run: RunDir) -> RunDir:
+    """The run as after two epochs, the weights of which were kept and measured."""
+    done = journal.StatusChange(status="finished", reason="done")
+    journal.append(run.trainer_journal(), 1, journal.Plan(images=640, steps_per_epoch=10, epochs=2), done)
+    weights = {"net/weight": np.zeros(3, np.float32)}
+    checkpoints.save(run.checkpoints, weights, 20, wall_s=1.0, kept=1)
+    for epoch in (1, 2):
+        snapshots.save(run.snapshots, weights, epoch)
+    measured(run, 1, 2)
+    return run
+
+
+def looked_through(page: Page, address: str, run: RunDir) -> None:
+    """All is drawn and follows epoch and energy; another epoch becomes the best checkpoint."""
+    page.goto(f"{address}/physics?runs={run.run_id}")
+    settled(page)
+    expect(page.get_by_text("after epoch 2: 150 generated showers")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart").locator("canvas").first).to_be_attached()
+    charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")
+    expect(charts).to_have_count(DRAWN)
+    page.get_by_role("slider").first.press("Home")
+    expect(page.get_by_text("after epoch 1: 150 generated showers")).to_be_visible()
+    page.get_by_role("combobox", name="Energy", exact=True).click()
+    page.get_by_role("option").nth(1).click()
+    settled(page)
+    expect(charts).to_have_count(DRAWN)
+    page.get_by_role("button", name="Keep epoch 2 as the best").click()
+    expect(page.get_by_text(f"The best checkpoint of {run.run_id} is that of epoch 2 now.")).to_be_visible()
+    assert checkpoints.load(run.checkpoints, "best").step == 20
