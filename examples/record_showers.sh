@@ -16,5 +16,6 @@ for seed in 1 2 3; do
     [ -e "$home/runs/$(run_of "$seed")/journal-physics.jsonl" ] || gan physics "$(run_of "$seed")" --checkpoint every
 done
 
+.venv/bin/python examples/smaller_showers.py "$home"
 gan bundle "$(run_of 1)" "$(run_of 2)" "$(run_of 3)" --to examples/showers.zip --prefix example- --overwrite
 .venv/bin/python -m benchmarks.shower_results

@@ -96,7 +96,7 @@ PRESETS: dict[str, Preset] = {
             "dataset": "showers_tiny",
             "size": "tiny",
             "replicas": 1,
-            "latent_size": 16,  # with 254 random numbers the mean shower drowns in noise for the first thousand steps
+            "latent_size": 16,  # decision 42; with 254 random numbers the mean shower drowns in noise for a thousand steps
             "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago
             "batch_size_global": 8,  # nearly as many showers a second as with 64, and eight times the updates
             "epochs": 10,

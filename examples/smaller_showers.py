@@ -1,0 +1,50 @@
+"""Makes the runs of showers in a home small enough to come with the project: 64 colors in their pictures, measurements of every
+second epoch and of the last one, cells with three digits.
+
+python examples/smaller_showers.py HOME
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+COLORS, DIGITS, EVERY = 64, 3, 2
+
+
+def main() -> None:
+    """All runs of the home; done once more, nothing changes."""
+    for run in sorted(Path(sys.argv[1]).glob("runs/showers-*")):
+        for path in sorted(run.glob("samples/*.png")):
+            with Image.open(path) as picture:
+                few = picture.convert("RGB").quantize(
+                    COLORS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
+                )
+            few.save(path, optimize=True)
+        journal = run / "journal-physics.jsonl"
+        measured = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+        lines = [json.dumps(shortened(record), separators=(",", ":")) for record in kept(measured)]
+        journal.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def kept(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that the slider over the epochs is to have."""
+    last = max(record["epoch"] for record in measured)
+    return [record for record in measured if record["epoch"] == last or record["epoch"] % EVERY == 0]
+
+
+def shortened(record: dict[str, Any]) -> dict[str, Any]:
+    """With fewer digits in the energies of its showers' cells."""
+    pictures = [
+        {**shower, "mev": [float(f"{energy:.{DIGITS}g}") for energy in shower["mev"]]}
+        for shower in record["pictures"]
+    ]
+    return {**record, "pictures": pictures}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The table and the picture of the example showers, out of what a job has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks import shower_results
+from gan_runtime.calorimeter.values import Value
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from tests.measured_showers import measured
+
+
+@pytest.fixture
+def run(new_run: Callable[..., RunDir]) -> RunDir:
+    """A run of two epochs, half a minute each, measured before, after the first, and twice after the second."""
+    made = new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seed=3)
+    epochs = [
+        journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=30.0, images=80, images_per_s=2.7)
+        for epoch in (1, 2)
+    ]
+    journal.append(made.trainer_journal(), 1, *epochs)
+    measured(made, 0, 1, 2, fault=0.3)
+    measured(made, 2, fault=0.1)
+    return made
+
+
+def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networks_noise_and_real_showers(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shower_results, "noise", lambda: {"fpd": Value(7.0, 0.5)})
+    lines = [line.split(" | ") for line in shower_results.table([run]).splitlines()]
+    assert [line[0] for line in lines[2:]] == [
+        "| seed 3, epoch 2",
+        "| untrained, mean of them",
+        "| noise",
+        "| real showers among themselves",
+    ]
+    assert [line[1] for line in lines[2:4]] == ["1.0", "0"]
+    fraction = [line[2].replace("\u2009", "") for line in lines[2:]]
+    last, untrained = shower_results.measurements(run)[-1], shower_results.measurements(run)[0]
+    of_fraction = [record.scores[0] for record in (last, untrained)]
+    assert [score.name for score in of_fraction] == ["sampling_fraction"] * 2
+    assert fraction[0].startswith(f"{of_fraction[0].value:.2%}")
+    assert fraction[1] == f"{of_fraction[1].value:.2%}"
+    assert fraction[2] == "–"
+    assert "7.0 ± 0.5" in lines[4]
+
+
+def test_noise_has_every_energy_right_and_nothing_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shower_results, "REAL", 50)
+    noise = shower_results.noise()
+    assert noise["sampling_fraction"].value < 0.05
+    assert noise["profile_x"].value > 0.3
+
+
+def test_the_picture_has_real_showers_beside_generated_ones(run: RunDir) -> None:
+    picture = shower_results.drawn(shower_results.measurements(run)[-1])
+    assert picture.width > 400
+    assert picture.getcolors(1_000) is not None
+    assert len(picture.getcolors(1_000)) > 20
