@@ -96,7 +96,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
     for sentence in sentences:
         st.markdown(f"- {sentence}")
-    drawn = (study_words.TIME, _outcome(results))
+    drawn = (study_words.TIME, _outcome(results, study.question))
     for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=True):
         with column:
             study_points.show(results, measure, "study")
@@ -110,9 +110,9 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 
 
-def _outcome(results: pd.DataFrame) -> str:
+def _outcome(results: pd.DataFrame, question: str) -> str:
     """What the study is asked for beside time: any measure that one of its runs has."""
-    there = study_words.outcomes(results)
+    there = study_words.outcomes(results, QUESTIONS.get(question))
     if not there:
         return study_words.USUAL_OUTCOME
     picked = st.selectbox(

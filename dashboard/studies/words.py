@@ -14,6 +14,7 @@ from gan_runtime import catalog
 from gan_runtime.catalog import declared
 from gan_runtime.records.journal import ENDED
 from gan_runtime.studies.design import MAX_REPEATS
+from gan_runtime.studies.questions import Question
 from gan_runtime.studies.statistics import (
     LEVEL,
     Difference,
@@ -58,7 +59,7 @@ class Measure:
         return "Geometric mean" if self.by_factors else "Mean"
 
 
-TIME, USUAL_OUTCOME = "epoch_seconds", "spread_ratio"
+TIME, USUAL_OUTCOME, FASTER = "epoch_seconds", "spread_ratio", "speed_up"
 MEAN_HELP = "Mean over the last epoch that has it."
 OUTCOME_HELP = (
     "What the variants are compared in, beside time. Numbers that a job measures on checkpoints are offered once one of the runs has "
@@ -87,12 +88,21 @@ MEASURES = {
         by_factors=False,
     ),
 }
+# Drawn, and no column of the table, which has the ratio of times.
+SPEED_UP = Measure(
+    "Speed-up",
+    "first variant = 1",
+    ".2f",
+    help="Time per epoch of the first variant over that of this one, repeat by repeat.",
+)
 
 
 def measure_of(name: str) -> Measure:
     """The measure of a column of `queries.study_results`; a column that is none of ours is a number that a workload declares."""
     if name in MEASURES:
         return MEASURES[name]
+    if name == FASTER:
+        return SPEED_UP
     # A loss is called as beside those of its own workload.
     known, metric = next(
         (known, metric)
@@ -117,10 +127,13 @@ def measures(results: pd.DataFrame) -> dict[str, Measure]:
     return {name: measure_of(name) for name in [*first, *(name for name in results if name in names), last]}
 
 
-def outcomes(results: pd.DataFrame) -> list[str]:
-    """The measures that a run of this study has, by name, but the time that stands beside them; the spread of images first."""
-    there = [name for name in measures(results) if name != TIME and results[name].notna().any()]
-    return sorted(there, key=lambda name: name != USUAL_OUTCOME)
+def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:
+    """The measures that a run of this study has, by name, but the time that stands beside them: first the spread of images, or
+    the speed-up where the question is about speed."""
+    about_speed = question is not None and question.is_about_speed
+    names = [FASTER, *measures(results)] if about_speed else list(measures(results))
+    there = [name for name in names if name != TIME and results[name].notna().any()]
+    return sorted(there, key=lambda name: name != (FASTER if about_speed else USUAL_OUTCOME))
 
 
 def against_first(results: pd.DataFrame, measure: str, variant: str) -> Difference | None:
@@ -237,7 +250,7 @@ def missing(results: pd.DataFrame, measure: str) -> str:
     title = measure_of(measure).title
     if not set(results["status"]) <= set(ENDED):
         return f"{title}: not measured yet."
-    if measure in ("epoch_seconds", "images_per_s") and (results["epochs"] == 1).all():
+    if measure in (TIME, "images_per_s", FASTER) and (results["epochs"] == 1).all():
         return f"{title}: not measured, because {NO_LATER_EPOCH}."
     return f"{title}: not measured; no run of this study has recorded it."
 

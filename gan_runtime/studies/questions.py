@@ -13,7 +13,9 @@ RATES = ("learning rates",)
 @dataclass(frozen=True)
 class Question:
     """`options`: all of them take the value of the variant, or with `parts` each its own part of it, which a colon parts from the
-    next; RATES are the learning rates of all networks, whatever the workload calls them. `label`: a variant in words, each `{}` being the value of an option."""
+    next; RATES are the learning rates of all networks, whatever the workload calls them. `label`: a variant in words, each `{}` being the value of an option.
+    `is_about_speed`: variants are to learn the same, so their report begins with how much faster one is than the other.
+    """
 
     title: str
     asks: str
@@ -22,6 +24,7 @@ class Question:
     label: str
     source: str = ""
     parts: bool = False
+    is_about_speed: bool = False
 
     def varied(self, entry: WorkloadEntry | None) -> tuple[str, ...]:
         """The options that runs of a workload differ in; None, for a workload that is not known, has no rates."""
@@ -53,6 +56,7 @@ QUESTIONS: dict[str, Question] = {
         values=("off", "jit"),
         label="XLA {}",
         source="paper, Fig. 12",
+        is_about_speed=True,
     ),
     "precision": Question(
         title="Precision",
@@ -69,6 +73,7 @@ QUESTIONS: dict[str, Question] = {
         values=(1, 2, 4, 8),
         label="replicas {}",
         source="paper, Fig. 13; CERN's scaling tables",
+        is_about_speed=True,
     ),
     "workers": Question(
         title="Workers",
@@ -77,6 +82,16 @@ QUESTIONS: dict[str, Question] = {
         values=(1, 2),
         label="workers {}",
         source="CERN's multi-worker runs",
+        is_about_speed=True,
+    ),
+    "loop": Question(
+        title="Training loop",
+        asks="Which loop is faster: Keras' or our own?",
+        options=("loop",),
+        values=("keras", "custom"),
+        label="{} loop",
+        source="the two approaches of Cardoso et al. 2021; TensorFlow engine",
+        is_about_speed=True,
     ),
     "learning_rate": Question(
         title="Learning rate",
@@ -102,6 +117,7 @@ QUESTIONS: dict[str, Question] = {
         label="{} x{}",
         source="paper, Fig. 13",
         parts=True,
+        is_about_speed=True,
     ),
     "seed": Question(
         title="Seeds",

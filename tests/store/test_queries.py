@@ -759,6 +759,7 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     assert rate(precision="float32") is None
     assert rate(replicas=2) is None
     assert rate(xla="jit") is None
+    assert rate(loop="keras") is None
     assert rate(workload="mlp_gan") is None
     assert rate(accelerator="gpu") is None
 

@@ -71,7 +71,7 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             ["1", "2"],
             1,
             "question",
-            "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, learning_rate, schedule, devices, seed: pick one of them.",
+            "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers, loop, learning_rate, schedule, devices, seed: pick one of them.",
         ),
         (
             "batch_size",
@@ -118,6 +118,16 @@ def test_a_study_that_cannot_be_is_refused_in_a_sentence(
     with pytest.raises(SpecError) as refused:
         StudyDesign.parse(question, SMALL, values, repeats)
     assert refused.value.by_field() == {field: sentence}
+
+
+def test_keras_loop_against_ours_is_a_question_for_tensorflow() -> None:
+    design = StudyDesign.parse("loop", SMALL, repeats=2)
+    assert [(run.variant, run.spec.loop) for run in design.runs] == [
+        ("keras loop", "keras"),
+        ("custom loop", "custom"),
+    ] * 2
+    with pytest.raises(SpecError, match="is keras, but engine=jax runs its steps as one program of its own"):
+        StudyDesign.parse("loop", {**SMALL, "engine": "jax"})
 
 
 def test_compiled_against_uncompiled_is_no_question_for_jax() -> None:
