@@ -15,6 +15,8 @@ READING = {
     duckdb.StatementType.SELECT
 }  # not EXPLAIN: with ANALYZE it carries out the DELETE or COPY that it explains
 _READS = 'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
+# A thread that is within DuckDB while Python ends aborts the process, after the answer was printed.
+ENDING_SECONDS = 5.0
 # Of the whole store and for good: no file, no other database, no Python variable, and no way to change that.
 _SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
 
@@ -55,7 +57,8 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
     """
     found: Future[Answer] = Future()
     # A thread of its own: within DuckDB a process hears no Ctrl-C until the statement has ended.
-    threading.Thread(target=_work, args=(cursor, sql, limits.rows, found), daemon=True).start()
+    worker = threading.Thread(target=_work, args=(cursor, sql, limits.rows, found), daemon=True)
+    worker.start()
     try:
         return found.result(limits.seconds)
     except TimeoutError:
@@ -70,6 +73,8 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
         raise QueryError(
             f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
         ) from None
+    finally:
+        worker.join(ENDING_SECONDS)
 
 
 def _work(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, found: Future[Answer]) -> None:

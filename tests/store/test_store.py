@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -17,6 +19,7 @@ import pytest
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import REPOSITORY
+from gan_runtime.store import person
 from gan_runtime.store.person import Limits
 from gan_runtime.store.store import SCHEMA_VERSION, Store
 
@@ -335,3 +338,23 @@ def test_pictures_are_not_exported_as_csv(tmp_path: Path) -> None:
         QueryError, match="samples hold pictures, which do not fit into CSV: export them as Parquet"
     ):
         Store().copy_view("samples", ["a"], tmp_path / "samples.csv")
+
+
+def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> None:
+    """Else the process may end while a thread is within DuckDB, which aborts it."""
+
+    class SlowToClose:
+        def __init__(self) -> None:
+            self._cursor, self.closed = duckdb.connect().cursor(), False
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._cursor, name)
+
+        def close(self) -> None:
+            time.sleep(0.1)  # longer than the way back takes
+            self._cursor.close()
+            self.closed = True
+
+    cursor = SlowToClose()
+    found = person.answer(cursor, "SELECT 7 AS number", person.Limits())  # type: ignore[arg-type]
+    assert (found.rows, cursor.closed) == ([(7,)], True)
