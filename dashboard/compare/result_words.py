@@ -85,10 +85,15 @@ SPREAD_HELP = (
     "Far below 1 all images look the same; noise can have 1 as well."
 )
 SPEED_HELP = "Best: the fastest epoch. The first epoch of an attempt holds the compiling."
-BEST_CAPTION = (
-    "Losses have no best value in a GAN: a low loss of one network is often a high one of the other. Nothing here measures how "
-    "good the images are; look at the samples."
+LOSSES_CAPTION = (
+    "Losses have no best value in a GAN: a low loss of one network is often a high one of the other."
 )
+NO_QUALITY = "Nothing here measures how good the images are; look at the samples."
+
+
+def best_caption(known: Declared) -> str:
+    """Below the best epochs: what no number tells."""
+    return LOSSES_CAPTION if known.qualities else f"{LOSSES_CAPTION} {NO_QUALITY}"
 
 
 def text(name: str, value: float) -> str:

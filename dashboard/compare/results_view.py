@@ -53,7 +53,7 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
         config[f"at epoch ({title})"] = st.column_config.NumberColumn("at epoch", format="%d")
         config[f"{title}, last"] = st.column_config.NumberColumn("last", format=form)
     st.dataframe(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
-    st.caption(result_words.BEST_CAPTION)
+    st.caption(result_words.best_caption(known))
 
 
 def _judged(known: Declared) -> dict[str, tuple[str, str, str]]:

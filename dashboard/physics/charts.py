@@ -19,6 +19,7 @@ from gan_runtime.catalog.shower_scores import Score
 REAL = "Real showers"
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
+HALF = 0.51  # of a place in a map, to each side of its middle: without the overlap the ground shows between two of them
 MOST_STEPS = 6  # of a logarithmic axis
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
 
@@ -102,22 +103,34 @@ def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) 
     size = math.isqrt(len(own))
     rows, columns = np.divmod(np.arange(size * size), size)
     frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": own["value"].to_numpy(float)})
-    axis = alt.Axis(values=list(range(5, size + 1, 5)), labelAngle=0, grid=False)
-    scale = alt.Scale(domain=[-1, 1], scheme="purpleorange")
-    return (
-        alt.Chart(frame)
-        .mark_rect()
-        .encode(
-            x=alt.X("x:O", title=told.axis, axis=axis),
-            y=alt.Y("y:O", title=told.axis, axis=axis, sort="descending"),
-            color=alt.Color("value:Q", title=told.values, scale=scale, legend=alt.Legend(values=[-1, 0, 1])),
-            tooltip=[
-                alt.Tooltip("x:O", title=told.axis),
-                alt.Tooltip("y:O", title=told.axis),
-                alt.Tooltip("value:Q", title=told.values, format=".2f"),
-            ],
+    edges = {
+        f"{axis}_{end}": frame[axis] + side * HALF
+        for axis in "xy"
+        for end, side in (("low", -1), ("high", 1))
+    }
+    x, y = (
+        encoding(
+            f"{name}:Q",
+            title=told.axis,
+            scale=alt.Scale(domain=[0.5, size + 0.5], nice=False),
+            axis=alt.Axis(values=list(range(5, size + 1, 5)), grid=False, format="d"),
         )
-        .properties(title=heading(series), description=f"{told.title} {series}.", height=height)
+        for encoding, name in ((alt.X, "x_low"), (alt.Y, "y_low"))
+    )
+    color = alt.Color(
+        "value:Q",
+        title=told.values,
+        scale=alt.Scale(domain=[-1, 1], scheme="purpleorange"),
+        legend=alt.Legend(values=[-1, 0, 1]),
+    )
+    tooltip = [
+        alt.Tooltip("x:Q", title=told.axis),
+        alt.Tooltip("y:Q", title=told.axis),
+        alt.Tooltip("value:Q", title=told.values, format=".2f"),
+    ]
+    drawn = alt.Chart(frame.assign(**edges)).mark_rect(clip=True)
+    return drawn.encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q", color=color, tooltip=tooltip).properties(
+        title=heading(series), description=f"{told.title} {series}.", height=height
     )
 
 
@@ -125,7 +138,7 @@ def angle_map(own: pd.DataFrame, told: CurveWords, series: str, height: int = 30
     """Shares of showers by two angles, in degrees, and dashed where both are equal. `own`: the rows of `together` of one map and series;
     `x` and `y` are the middles of equal places, rad."""
     middles = np.unique(own["x"])
-    half = math.degrees(middles[1] - middles[0]) / 2.0
+    half = HALF * math.degrees(middles[1] - middles[0])
     filled = own[own["value"] > 0]
     frame = pd.DataFrame(
         {

@@ -118,7 +118,7 @@ def _made(look: JobLook, name: str, row: RunRow) -> None:
             for x, real, real_error, own, error in zip(one.x, one.real, one.real_error, one.generated, one.generated_error, strict=True)
         ]
     )  # fmt: skip
-    title = f"{beside.capitalize()} showers"
+    title = beside.capitalize()
     rows = physics_charts.together({name: frame}).replace({"series": {physics_charts.REAL: title}})
     colors = dict(zip((title, name), physics_charts.colors_of({name: row.color}).values(), strict=True))
     drawn = [told for told in CURVES if told.name in DRAWN]

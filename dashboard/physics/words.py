@@ -6,10 +6,9 @@ import math
 
 from dashboard import words
 from gan_runtime.calorimeter.published import CHALLENGE
-from gan_runtime.records.physics import ChosenShowers, Side
+from gan_runtime.records.physics import ChosenShowers
 
 Bounds = tuple[float, float]
-_SIDES: tuple[tuple[Side, str], ...] = (("real", "the ones beside"), ("generated", "the generated ones"))
 
 WHAT = (
     "Showers that a run's networks generate, beside real ones that they were not trained on: held-out showers of its data set. "
@@ -84,17 +83,12 @@ def kept(share: float) -> str:
 
 def chosen(made: ChosenShowers, name: str, beside: str) -> str:
     """What a job made of a chosen energy and angle, and how it compares."""
-    at = "" if made.angle is None else f" at {degrees(made.angle)}"
-    response = " and ".join(f"{made.response[side]:.2%} of it in {what}" for side, what in _SIDES)
-    leant = ""
-    if made.measured is not None:
-        leant = (
-            " Measured angle, mean: "
-            + ", ".join(f"{math.degrees(made.measured[side]):.1f}° of {what}" for side, what in _SIDES)
-            + "."
-        )
+    at = "" if made.angle is None else f", measured angle {math.degrees(made.angle):.4g}°"
     sentence = (
         f"**{made.energy_gev:.4g} GeV{at}**: {made.showers} showers by {words.plain(name)} (step {words.count(made.step)}) beside {made.showers} "
-        f"{beside} ones. Seen are {response}.{leant}"
+        f"{beside} ones. Visible of the energy: {made.response['generated']:.2%}, beside {made.response['real']:.2%}."
     )
+    if made.measured is not None:
+        generated, real = (math.degrees(made.measured[side]) for side in ("generated", "real"))
+        sentence += f" Mean measured angle: {generated:.1f}°, beside {real:.1f}°."
     return sentence.replace("%", "\u2009%")

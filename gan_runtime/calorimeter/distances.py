@@ -14,7 +14,9 @@ Array = NDArray[np.float64]
 
 POINTS, BATCHES = 5, 6  # sample sizes of the extrapolation, and draws of each
 SMALLEST = 0.4  # of them, as a share of the sample (jetnet: 20,000 of 50,000)
-KERNEL_DEGREE = 4  # of jetnet's KPD, with which the CaloChallenge was measured; the KID of images takes 3
+KERNEL_DEGREE = (
+    4  # jetnet, gen_metrics.py, _mmd_poly_quadratic_unbiased; the KID of images takes 3 (docs/metrics.md)
+)
 KERNEL_BATCHES, KERNEL_ROWS = 10, 1_000
 BINS = 50  # of a histogram for the separation power
 PERCENTILES = (16.275, 83.725)  # one standard deviation of a normal distribution to each side

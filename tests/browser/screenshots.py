@@ -26,7 +26,7 @@ from tests.own_pictures import zipped
 
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
-TALL = 6400
+TALL = 8600
 TRAINING_SECONDS = 400_000.0
 ASKER = "the photographer"
 OWN_PICTURES = {
@@ -102,11 +102,13 @@ def showers(home: Home, host: Host) -> str:
 
 
 def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
-    """Waits for the end of a run, has its showers measured after each epoch, and waits for that."""
+    """Waits for the end of a run, has its showers measured after each epoch and some made of one energy, and waits for that."""
     finished(browser, dashboard, run_id)
     commands.measure_physics(home, Wanted(run_id, "every", showers=300), asker=ASKER)
     page = open_page(browser, f"{dashboard.address}/physics?runs={run_id}")
     expect(page.get_by_text("What others reach")).to_be_visible(timeout=TRAINING_SECONDS)
+    page.get_by_role("button", name="Generate showers").click()
+    expect(page.get_by_text("100 showers by")).to_be_visible(timeout=TRAINING_SECONDS)
     page.close()
 
 

@@ -172,7 +172,10 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     assert not app.exception
     energy = next(one for one in app.number_input if one.key.startswith("physics.chosen.energy"))
     assert (energy.min, energy.max) == (21.0, 199.0), "as in the data"
-    assert "**120 GeV at 80°**: 150 showers by quick-0001 (step 20) beside 150 simulated ones." in texts(app)
+    assert (
+        "**120 GeV, measured angle 80°**: 150 showers by quick-0001 (step 20) beside 150 simulated ones."
+        in texts(app)
+    )
     assert charts(app).count("How deep does the energy go?") == 2
     assert "**Shower by quick-0001**" in texts(app)
     app = app.button(key="physics.chosen.start").click().run()
