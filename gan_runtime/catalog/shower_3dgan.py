@@ -108,6 +108,16 @@ class ShowerOptions(OptionRecord):
         source="recardoso/ISC_HPC_3DGAN, AngleArch3dGAN.py: 0.2",
         error="use 0, or about 0.2.",
     )
+    angle_gain: float = option(
+        0.0,
+        label="Gain of the angle",
+        ge=0,
+        le=1000,
+        help="0: the latent holds the angle in rad, as the authors have it. Else its distance from 90°, times this number: on the tiny grid angles "
+        "differ by 0.17 rad, which G learns to heed only slowly.",
+        source="recardoso/ISC_HPC_3DGAN: the angle in rad",
+        error="use 0, or about 6 on the tiny grid.",
+    )
     norm_momentum: float = option(
         0.99,
         label="Memory of batch norm",

@@ -7,6 +7,7 @@ Source: Khattak et al. 2022, doi:10.1140/epjc/s10052-022-10258-4; recardoso/ISC_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -82,18 +83,18 @@ class Shower3dgan:
 
     def show(
         self,
-        options: ShowerOptions,  # noqa: ARG002
+        options: ShowerOptions,
         networks: Networks,
         inputs: Batch,
         training: bool = False,
     ) -> Mapping[str, Tensor]:
         """{"showers": values (B, X, Y, Z, 1)}, and the energies and angles that were asked for."""
         conditions = {name: inputs[name] for name in CONDITIONS if name in inputs}
-        return {SHOWERS: generated(networks, inputs, training), **conditions}
+        return {SHOWERS: generated(options, networks, inputs, training), **conditions}
 
-    def judge(self, options: ShowerOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
+    def judge(self, options: ShowerOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
         """See `shower_scores`."""
-        fake = generated(networks, inputs, training=False)
+        fake = generated(options, networks, inputs, training=False)
         logits = [networks[DISCRIMINATOR](showers, training=False)[0] for showers in (rows[SHOWERS], fake)]
         return shower_scores.judged(rows, fake, *map(probability_real, logits))
 
@@ -111,7 +112,7 @@ def real_phase(options: ShowerOptions, networks: Networks, batch: Batch, noise: 
 
 def fake_phase(options: ShowerOptions, networks: Networks, batch: Batch, noise: Noise) -> Forward:
     """D on showers that G makes by its stored batch-norm statistics: the same with "generated"."""
-    fake = ops.stop_gradient(generated(networks, asked(options, batch, noise), training=False))
+    fake = ops.stop_gradient(generated(options, networks, asked(options, batch, noise), training=False))
     outputs = networks[DISCRIMINATOR](fake, training=True)
     return _of_discriminator(options, "fake", batch, outputs, flips(options, batch, noise))
 
@@ -123,7 +124,7 @@ def generator_phase(
 
     D is in training mode here too (dropout, batch norm over the batch), as the authors have it.
     """
-    fake = generated(networks, asked(options, batch, noise), training=True)  # (B, X, Y, Z, 1)
+    fake = generated(options, networks, asked(options, batch, noise), training=True)  # (B, X, Y, Z, 1)
     logits, energy = networks[DISCRIMINATOR](fake, training=True)  # (B, 1) each
     cells = shower_heads.energies(fake)  # (B, X, Y, Z), 20 MeV
     surely = bce(logits, 1.0)
@@ -149,10 +150,12 @@ def asked(options: ShowerOptions, rows: Batch, noise: Noise) -> Batch:
     return {LATENTS: latents, **conditions}
 
 
-def generated(networks: Networks, inputs: Batch, training: bool) -> Tensor:
+def generated(options: ShowerOptions, networks: Networks, inputs: Batch, training: bool) -> Tensor:
     """Values float32 (B, X, Y, Z, 1). A latent is energy, angle, noise: (B, 1), (B, 1), (B, 254) → (B, 256)."""
-    conditions = [ops.cast(inputs[name], "float32")[:, None] for name in CONDITIONS if name in inputs]
-    latents = ops.concatenate([*conditions, inputs[LATENTS]], axis=-1)
+    conditions = {name: ops.cast(inputs[name], "float32")[:, None] for name in CONDITIONS if name in inputs}
+    if ANGLE in conditions and options.angle_gain:
+        conditions[ANGLE] = options.angle_gain * (conditions[ANGLE] - math.pi / 2)
+    latents = ops.concatenate([*conditions.values(), inputs[LATENTS]], axis=-1)
     return ops.cast(networks[GENERATOR](latents, training=training), "float32")
 
 
