@@ -100,6 +100,14 @@ def block_of(
     return block.second, block.depth
 
 
+def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> list[np.ndarray]:
+    """On a CPU, float32: of both as bfloat16, and of the same numbers as float32."""
+    convolution = KERNELS["cpu"].convolution
+    narrow = [jnp.asarray(array, jnp.bfloat16) for array in (values, kernel)]
+    wide = [array.astype(jnp.float32) for array in narrow]
+    return [np.asarray(convolution(*both, (1, 1, 1), padding), np.float32) for both in (narrow, wide)]
+
+
 def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:
     """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no kernel covers."""
     keras.config.set_dtype_policy("float32")

@@ -141,6 +141,12 @@ def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: flo
     assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
 
 
+def assert_close_in_share(found: Numbers, expected: Numbers, share: float) -> None:
+    """The same names, and no number further from the expected one than this share of it; none of these is 0."""
+    ones = {name: np.ones_like(values) for name, values in expected.items()}
+    assert_close({name: values / expected[name] for name, values in found.items()}, ones, share)
+
+
 def assert_equal(found: Arrays, expected: Arrays) -> None:
     """The same names, and the same numbers to the last bit."""
     assert set(found) == set(expected)

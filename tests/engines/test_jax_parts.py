@@ -124,3 +124,14 @@ def test_a_volume_is_folded_so_that_units_are_full(
     jax: JaxProcess,
 ) -> None:
     assert jax("block_of", sizes, taps, channels) == block
+
+
+@pytest.mark.parametrize("padding", ["same", "valid", ((1, 0), (0, 2), (2, 1))])
+def test_a_volume_in_bfloat16_is_summed_in_float32_and_rounded_once(
+    padding: str | tuple[tuple[int, int], ...], jax: JaxProcess
+) -> None:
+    random = np.random.default_rng(1)
+    values, kernel = random.standard_normal((2, 5, 4, 7, 3)), random.standard_normal((3, 2, 4, 3, 2))
+    narrow, wide = jax("volumes_convolved", values, kernel, padding)
+    assert narrow.shape == wide.shape
+    assert (np.abs(narrow - wide) <= 2.0**-8 * np.abs(wide)).all()  # half a unit in the last of 8 bits

@@ -21,8 +21,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from gan_runtime.engines.bands import band
 from gan_runtime.engines.jax.kernels import Sizes, layout
 from gan_runtime.workloads.step_context import Padding
 
@@ -201,13 +201,7 @@ def _windows(values: jax.Array, zeros: tuple[int, int], width: int, stride: int)
 def _banded(kernel: jax.Array, block: Block) -> jax.Array:
     """(taps x, taps y, taps z, C, O) → (taps x, m + taps y - 1, n + taps z - 1, C, m, n, O). Sums with one term: exact."""
     along_second, along_depth = (
-        jnp.asarray(_band(taps, outcomes), kernel.dtype)
+        jnp.asarray(band(taps, outcomes), kernel.dtype)
         for taps, outcomes in zip(kernel.shape[1:3], (block.second, block.depth), strict=True)
     )
     return jnp.einsum("xyzio,yam,zbn->xabimno", kernel, along_second, along_depth)
-
-
-def _band(taps: int, outcomes: int) -> np.ndarray:
-    """1 where a tap leads from a cell to an outcome: (taps, outcomes + taps - 1, outcomes)."""
-    tap, cell, outcome = np.ogrid[:taps, : outcomes + taps - 1, :outcomes]
-    return (cell - outcome == tap).astype(np.float32)

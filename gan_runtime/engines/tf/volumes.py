@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
+
+from gan_runtime.engines.bands import band
 
 Sizes = tuple[int, ...]
 AXES = 3
@@ -63,9 +64,8 @@ def by_kernel(values: tf.Tensor, upstream: tf.Tensor, shape: Sizes) -> tf.Tensor
         padding="VALID",
     )
     pairs = tf.reshape(between, [taps_x, taps_y, cells, channels_in, outcomes, channels_out])
-    tap, cell, outcome = np.ogrid[:taps_z, :cells, :outcomes]
-    diagonals = tf.constant(cell - outcome == tap, tf.float32)  # (taps z, cells, outcomes)
-    return tf.cast(tf.einsum("xyziuo,tzu->xytio", tf.cast(pairs, tf.float32), diagonals), values.dtype)
+    diagonals = tf.einsum("xyziuo,tzu->xytio", tf.cast(pairs, tf.float32), band(taps_z, outcomes))
+    return tf.cast(diagonals, values.dtype)
 
 
 def _flat(values: tf.Tensor) -> tf.Tensor:
