@@ -91,6 +91,9 @@ def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run
     results = queries.study_results(memory.from_journals(home), "study-0001")
     first, second = results[FPD].tolist()
     assert second == pytest.approx(2 * first), "of epoch 2, though the training has come to epoch 3"
+    assert study_words.outcomes(results)[0] == "physics_sampling_fraction", (
+        "what measures quality comes first"
+    )
     assert FPD in study_words.outcomes(results)
     assert study_words.measures(results)[FPD].title == "FPD × 10³, measured"
     assert FPD not in study_words.measures(results.assign(**{FPD: None}))
