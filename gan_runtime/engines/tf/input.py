@@ -26,15 +26,14 @@ def distributed_batches(
     `first_step` (0-based); with Keras' loop in pairs with the number of their step."""
 
     def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        return _pipeline(spec, plan, data, first_step, context)
+        return _pipeline(spec, plan, data, first_step, context.num_input_pipelines, context.input_pipeline_id)
 
     return iter(strategy.distribute_datasets_from_function(pipeline))
 
 
 def _pipeline(
-    spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int, context: tf.distribute.InputContext
+    spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int, pipelines: int, pipeline_id: int
 ) -> tf.data.Dataset:
-    pipelines, pipeline_id = context.num_input_pipelines, context.input_pipeline_id
     steps = plan.steps_per_epoch
     per_replica = spec.batch_size_per_replica * plan.batches
     first_epoch, done = divmod(first_step, steps)
