@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dashboard import palette
 from dashboard.charts import heading, legend, scale_of
 from gan_runtime.calorimeter.declared import CurveWords
-from gan_runtime.calorimeter.views import VIEWS, View, seen
+from gan_runtime.calorimeter.views import View, seen
 from gan_runtime.catalog.shower_scores import Score
 
 REAL = "Real showers"
@@ -231,24 +231,19 @@ def _decades(rows: pd.DataFrame) -> list[float]:
     return [float(10.0**power) for power in np.arange(low, high + 1, 1 + (high - low) // 5)]
 
 
-def projections(cells_gev: NDArray[np.float32], title: str) -> list[alt.LayerChart]:
-    """A shower (X, Y, Z) in GeV from the front, the side and above, with fixed colors."""
-    return [projection(seen(cells_gev[np.newaxis], view)[0], view, title) for view in VIEWS]
-
-
-def projection(sums_gev: NDArray[np.float32], view: View, title: str, height: int = 250) -> alt.LayerChart:
-    """Sums (up, right) of the cells along an axis, in GeV, as an image; empty places show the ground."""
-    up, right = sums_gev.shape
+def projected(cells_gev: NDArray[np.float32], view: View) -> pd.DataFrame:
+    """The rows of `projection` for a shower (X, Y, Z) in GeV: the ends of each place that holds energy, and its sum."""
+    sums_gev = seen(cells_gev[np.newaxis], view)[0]
     rows, columns = np.nonzero(sums_gev)
-    frame = pd.DataFrame(
-        {
-            "left": columns,
-            "right": columns + 1,
-            "below": rows,
-            "above": rows + 1,
-            "gev": sums_gev[rows, columns],
-        }
-    )
+    ends = {"left": columns, "right": columns + 1, "below": rows, "above": rows + 1}
+    return pd.DataFrame({**ends, "gev": sums_gev[rows, columns]})
+
+
+def projection(
+    frame: pd.DataFrame, shape: tuple[int, ...], view: View, title: str, height: int = 250
+) -> alt.LayerChart:
+    """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the ground. `shape`: (X, Y, Z)."""
+    up, right = shape[view.up], shape[view.right]
     names = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
     ground = pd.DataFrame({"left": [0], "right": [right], "below": [0], "above": [up]})
     x = alt.X(

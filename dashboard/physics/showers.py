@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from dashboard import widgets, words
@@ -10,6 +12,7 @@ from dashboard.physics import space
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
 from dashboard.physics.words import Bounds
+from gan_runtime.calorimeter.views import VIEWS
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.store.store import Store
@@ -82,7 +85,8 @@ def from_three_sides(sides: dict[str, ShowerRow]) -> None:
         st.markdown(
             f"**{words.plain(title)}** – {physics_words.shower(row.energy_gev, row.angle)}. {physics_words.kept(row.share)}"
         )
-        drawn = physics_charts.projections(row.cells_gev, title)
-        for column, chart, place in zip(st.columns(3), drawn, range(3), strict=True):
+        for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
+            draw = partial(physics_charts.projection, shape=row.cells_gev.shape, view=view, title=title)
             with column:
-                widgets.chart(chart, key=f"physics.{title}.{place}")
+                frame = physics_charts.projected(row.cells_gev, view)
+                widgets.steady_chart(draw, frame, f"physics.{title}.{view.name}.{row.cells_gev.shape}")

@@ -26,6 +26,7 @@ FIGURES = ("sampling_fraction", "profile_z", "fpd", "auc_high", "ms_batch")  # s
 OVER_EPOCHS = ("sampling_fraction", "profile_z", "fpd")
 FIRST = 6  # curves that are seen at once
 ACROSS = 3
+MORE = "physics.more"
 MOST_RUNS = 4
 MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
 
@@ -161,8 +162,12 @@ def curves(store: Store, found: Shown) -> None:
     told = [one for one in CURVES if one.kind not in MAPS and not one.judged]
     drawn = [one for one in told if (rows["curve"] == one.name).any()]
     _grid(rows, drawn[:FIRST], _colors(found), found.is_log, _place(found))
-    with st.expander("More distributions", icon=":material/stacked_line_chart:"):
-        _grid(rows, drawn[FIRST:], _colors(found), found.is_log, _place(found))
+    more = st.expander(
+        "More distributions", key=MORE, icon=":material/stacked_line_chart:", on_change="rerun"
+    )
+    if more.open:  # charts are what the page costs
+        with more:
+            _grid(rows, drawn[FIRST:], _colors(found), found.is_log, _place(found))
 
 
 def judging_network(store: Store, found: Shown) -> None:
@@ -188,10 +193,9 @@ def maps(store: Store, found: Shown) -> None:
         by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
         for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
             with column:
-                drawn = (physics_charts.matrix if told.kind == "matrix" else physics_charts.angle_map)(
-                    values, told, series
-                )
-                widgets.chart(drawn, key=f"physics.{told.name}.{series}")
+                draw = physics_charts.matrix if told.kind == "matrix" else physics_charts.angle_map
+                key = f"physics.{told.name}.{series}"
+                widgets.steady_chart(partial(draw, told=told, series=series), values, key)
 
 
 def _rows(store: Store, found: Shown) -> pd.DataFrame:

@@ -61,12 +61,15 @@ def test_a_measured_run_shows_figures_curves_showers_and_scores_within_a_second(
     ]
     assert app.metric[0].value == "150.00\u2009%"
     assert app.metric[0].delta == "real ones: 15.00\u2009%"
+    plain = [curve.title for curve in CURVES if curve.kind not in ("matrix", "map") and not curve.judged]
     assert charts(app) == [
-        *(curve.title for curve in CURVES if curve.kind not in ("matrix", "map") and not curve.judged),
+        *plain[:6],
         *(["From the front", "From the side", "From above"] * 2),
         *(curve.title for curve in CURVES if curve.judged),
         *("Real showers", "quick-0001") * 2,
     ]
+    app.session_state["physics.more"] = True
+    assert charts(app.run())[: len(plain)] == plain, "the rest when it is asked for"
     assert "What does the judging network see?" in [header.value for header in app.header]
     angles = json.loads(app.get("vega_lite_chart")[-1].proto.spec)  # type: ignore[union-attr]
     assert "Measured angle (°) over asked angle (°), quick-0001" in angles["description"]
