@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -18,8 +19,8 @@ from gan_runtime.store.queries import RunRow
 HERE = "This study"
 PLACE = ["System", "Devices", "Batch each", "Images/s", "Speed-up"]
 WORDS = (
-    "Simulated CPU cores share one processor and cannot get faster. Beside the speed of this study stand its losses, and the "
-    "quality of what it generates where its workload measures one, over the last epoch: more devices are worth nothing where the batch that fills them learns worse."
+    "Simulated CPU cores share one processor and cannot get faster. Beside the speed of this study stand the quality of what "
+    "it generates, where its workload measures one, and its losses, means over the last epoch: more devices are worth nothing where the batch that fills them learns worse."
 )
 
 
@@ -30,7 +31,7 @@ def show(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
     if published is None or lines.empty:
         return
     st.header("Beside what its authors have published", anchor=False)
-    chart, beside = st.columns([2, 3], gap="medium")
+    chart, beside = st.columns(2, gap="medium")
     with chart:
         widgets.steady_chart(paper_charts.speed_up, lines, "study.published_speed_up")
     with beside:
@@ -70,14 +71,16 @@ def speed_ups(results: pd.DataFrame, runs: Sequence[RunRow], published: Publishe
 
 
 def table(results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds) -> pd.DataFrame:
-    """A row a variant of the study with its losses and its quality, and a row a published speed."""
+    """A row a variant of the study with its quality and its losses, and a row a published speed."""
     own = _rates(results, runs)
-    means = {row["Variant"]: row for row in study_words.table(results).to_dict("records")}
-    labels = [study_words.measure_of(name).label for name in _judging(runs)]
-    known = [label for label in labels if any(row.get(label, "–") != "–" for row in means.values())]
+    known = [name for name in _judging(runs) if name in results and results[name].notna().any()]
     fewest = float(own.sort_values("devices")["rate"].iloc[0])
     rows = [
-        [variant, *_place(devices, batch, rate, fewest), *(means[variant][label] for label in known)]
+        [
+            variant,
+            *_place(devices, batch, rate, fewest),
+            *(_mean(results[results["variant"] == variant], name) for name in known),
+        ]
         for variant, devices, batch, rate in own.itertuples(index=False)
     ]
     first = {one.system: one for one in reversed(published.speeds)}
@@ -85,13 +88,19 @@ def table(results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpe
         rate, of_first = published.images_per_s(one), published.images_per_s(first[one.system])
         cells = _place(one.devices, one.batch_size_per_replica, rate, of_first)
         rows.append([one.system, *cells, *["" for _ in known]])
-    return pd.DataFrame(rows, columns=[*PLACE, *known])
+    return pd.DataFrame(rows, columns=[*PLACE, *(study_words.measure_of(name).label for name in known)])
 
 
 def _judging(runs: Sequence[RunRow]) -> list[str]:
-    """The names of the losses, and of what may choose the best epoch."""
+    """The names of what may choose the best epoch, and of the losses."""
     known = declared.of(runs[0].workload)
-    return [metric.name for metric in (*known.losses, *known.qualities)]
+    return [metric.name for metric in (*known.qualities, *known.losses)]
+
+
+def _mean(rows: pd.DataFrame, name: str) -> str:
+    """Of the repeats of a variant; how sure it is stands in the table of the study."""
+    measure, mean = study_words.measure_of(name), float(rows[name].mean())
+    return "–" if math.isnan(mean) else f"{mean * measure.scale:{measure.form}}"
 
 
 def _place(devices: int, batch: int, rate: float, of_fewest: float) -> list[str]:
