@@ -100,9 +100,9 @@ PRESETS: dict[str, Preset] = {
             "angle_gain": 6.0,  # measured angles of the tiny grid differ by 0.17 rad, so now by 1
             "norm_momentum": 0.9,  # else D judges what G made a hundred updates ago
             "batch_size_global": 8,  # nearly as many showers a second as with 64, and eight times the updates
-            "epochs": 10,
+            "epochs": 6,
             "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
-            "restart_epochs": 10,
+            "restart_epochs": 6,
             "steps_per_loop": 25,
             "profile_steps": 5,
             "weight_snapshots": "yes",  # for the Physics page, epoch by epoch
