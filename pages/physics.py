@@ -7,6 +7,7 @@ from dashboard.physics import best as physics_best
 from dashboard.physics import chosen as physics_chosen
 from dashboard.physics import form as physics_form
 from dashboard.physics import showers as physics_showers
+from dashboard.physics import speed_view as physics_speed
 from dashboard.physics import view as physics_view
 from dashboard.physics import words as physics_words
 
@@ -35,6 +36,6 @@ physics_view.maps(store, chosen)
 physics_view.scores(store, chosen)
 physics_view.epochs(store, chosen)
 physics_best.choose(runtime, chosen)
-physics_view.scaling(store, chosen)
+physics_speed.scaling(store, chosen)
 st.header("Measure again", anchor=False)
 physics_form.measure(runtime, rows, is_first=False)
