@@ -3,22 +3,33 @@
 It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers; under a strategy Keras scales the losses and
 sums the gradients itself. The mathematics is that of workloads/shower_3dgan.py: a test gives both the same weights, batch and
 noise, and holds their losses together. Nothing of the project's kernels, noise and exchange is in it.
+
+As a side of the row `showers` its `train_step` is called again and again on random showers of the small grid, which stay where they are.
+
+python -m benchmarks.keras_showers --precision mixed_bfloat16 --batch 32 --steps 20       prints one JSON line
 """
 
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable
 from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["KERAS_BACKEND"] = "tensorflow"
 
 import keras
 import tensorflow as tf
 from keras import layers
 
-from gan_runtime.catalog.shower_plan import POOL, Convolved, Plan
+from benchmarks.step_timer import arguments, run_alone_or_serve
+from gan_runtime.catalog.shower_plan import POOL, Convolved, Plan, plan
 
 POWER, FLIPS = 0.85, 0.05
 REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1  # weights of the terms
 NORM = {"epsilon": 1e-6}
+SIZE, GRID, RATE = "tiny", (17, 17, 25), 1e-3
 Rows = dict[str, tf.Tensor]
 
 
@@ -164,3 +175,23 @@ def measured_angle(cells: tf.Tensor) -> tf.Tensor:
 
 def _divided(above: tf.Tensor, below: tf.Tensor) -> tf.Tensor:
     return tf.where(below > 1e-6, above / tf.where(below > 1e-6, below, 1.0), 0.0)
+
+
+def make_step(precision: str, batch: int) -> Callable[[], float]:
+    """A call that trains one step on `batch` showers, waits for it, and gives the generator's last loss."""
+    keras.config.set_dtype_policy(precision)
+    model = Keras3dgan(*networks(plan(SIZE, GRID), GRID))
+    model.compile(keras.optimizers.RMSprop(RATE), keras.optimizers.RMSprop(RATE))
+    rows = {
+        "showers": tf.random.uniform([batch, *GRID, 1]),
+        "energy": tf.random.uniform([batch], 0.1, 5.0),
+        "angle": tf.random.uniform([batch], 1.0, 2.0),
+        "deposit": tf.random.uniform([batch], 10.0, 500.0),
+    }
+    compiled = tf.function(model.train_step)
+    return lambda: float(compiled(rows)["loss_generator_2"])
+
+
+if __name__ == "__main__":
+    given = arguments("Times a plain Keras 3DGAN.").parse_args()
+    run_alone_or_serve(given, make_step(given.precision, given.batch))

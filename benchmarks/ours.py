@@ -5,7 +5,8 @@ results.duckdb, input pipeline, checkpoints and probes are all at work; the imag
 runs in host calls of `steps_per_loop` steps, and the steps of a call share its seconds evenly: the median step is the
 median call, weighted by its steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not in the step time.
 
-python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--set OPTION=VALUE …]    prints one JSON line
+python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--data mnist|showers_full|…] [--steps-per-epoch N]
+                          [--set OPTION=VALUE …]                                                       prints one JSON line
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import sys
 import time
 from typing import Any
 
-from benchmarks.run_options import random_rows, spec_of, trainer_arguments
+from benchmarks.run_options import add_data_argument, random_rows, spec_of, trainer_arguments
 from benchmarks.step_timer import WARM_UP_STEPS
 from benchmarks.trial import trial_home
+from gan_runtime.catalog import declared
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -28,17 +30,18 @@ DEADLINE_SECONDS = 900.0
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Images per second at the median step of one run, without its first steps. An epoch is 10 steps long."""
-    epochs = -(-(WARM_UP_STEPS + given.steps) // STEPS_PER_EPOCH)
-    spec = spec_of(given, epochs)
-    with trial_home() as home, random_rows(home, STEPS_PER_EPOCH * spec.images_per_step):
+    """Images per second at the median step of one run, without its first steps, and its trainer's memory at the most."""
+    epochs = -(-(WARM_UP_STEPS + given.steps) // given.steps_per_epoch)
+    spec = spec_of(given, epochs, given.data)
+    with trial_home() as home, random_rows(home, given.steps_per_epoch * spec.images_per_step, given.data):
         runtime = Runtime.open(home)
         try:
             begin = time.perf_counter()
             run_id = runtime.submit(spec).run_id
             wait_until_finished(runtime, run_id)
             elapsed_s = time.perf_counter() - begin
-            step_s = median_step_s(runtime.store, run_id)
+            step_s = median_step_s(runtime.store, run_id, declared.of(spec.workload).losses[0].name)
+            memory = queries.peak_memory(runtime.store, run_id)
             phases = queries.phases(runtime.store, run_id)
         finally:
             runtime.close()
@@ -47,7 +50,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         "batch": spec.batch_size_global,
         "images_per_s": round(spec.images_per_step / step_s, 1),
         "step_s": round(step_s, 4),
-        "steps": epochs * STEPS_PER_EPOCH,
+        "peak_mb": memory and memory.process_bytes // 1_000_000,
+        "steps": epochs * given.steps_per_epoch,
         "elapsed_s": round(
             elapsed_s, 1
         ),  # from the submit to the end, the look at the host and all starting included
@@ -67,12 +71,15 @@ def wait_until_finished(runtime: Runtime, run_id: str) -> None:
         )
 
 
-def median_step_s(store: Store, run_id: str) -> float:
+def median_step_s(store: Store, run_id: str, loss: str) -> float:
     """Seconds of the median step after the warm-up, from the training seconds that are stored with each step."""
-    curve = queries.curves(store, [run_id], ("loss_generator",), x="wall_s", max_points=1_000_000)
+    curve = queries.curves(store, [run_id], (loss,), x="wall_s", max_points=1_000_000)
     seconds = curve["x"].diff()[curve["step"] > WARM_UP_STEPS]
     return float(seconds[seconds > 0.0].median())  # profiled steps count in no time
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(trainer_arguments("Times a whole run of our trainer.").parse_args())))
+    parser = trainer_arguments("Times a whole run of our trainer.")
+    add_data_argument(parser)
+    parser.add_argument("--steps-per-epoch", type=int, default=STEPS_PER_EPOCH, help="how long an epoch is")
+    print(json.dumps(measure(parser.parse_args())))

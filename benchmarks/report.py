@@ -45,6 +45,9 @@ which at first lie on the disk alone, against one whose rows are in memory.
 
 "Preprocessing" reads showers of 51 × 51 × 25 cells, batch 64: a file that is converted anew in each epoch against rows that were
 converted once, both out of the system's cache; then it trains the small networks on either (benchmarks/rows/preprocessing.py).
+
+"3DGAN, small" is `shower_3dgan` with size=tiny on 17 × 17 × 25 cells, batch 32, streamed, against the same networks and step in plain
+Keras (benchmarks/keras_showers.py; a test compares their losses).
 """
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
+from benchmarks.turns import Turn
 
 PRECISION = "mixed_bfloat16"
 
@@ -16,6 +17,10 @@ def measure(report: Report, effort: Effort) -> None:
     }
     turns = effort.turns(commands, report.turn)
     report.rates(turns, effort.batch)
-    one, eight = turns["replicas 1"], turns["replicas 8"]
+    compare(report, turns["replicas 1"], turns["replicas 8"])
+
+
+def compare(report: Report, one: list[Turn], eight: list[Turn]) -> None:
+    """The figure that has a target."""
     totals = speed_ratio_of_totals(eight, one)
     report.spread("figure", "replicas_8_over_1", spread(speed_ratios(eight, one)), of_totals=totals)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import argparse
 import math
+from itertools import pairwise
 
 import pytest
 
 from benchmarks import bench, engine_side, pages
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import conditional, streaming
-from benchmarks.run_options import MNIST, PICTURES, STREAMED, random_rows, reading, spec_of
+from benchmarks.rows import conditional, showers, streaming
+from benchmarks.run_options import (
+    MNIST,
+    PICTURES,
+    SHOWERS,
+    SHOWERS_FULL,
+    STREAMED,
+    random_rows,
+    reading,
+    spec_of,
+)
 from benchmarks.targets import TARGETS
 from benchmarks.turns import Turn, child_sides
 from dashboard.frame import places
@@ -58,6 +68,30 @@ def test_the_conditional_row_trains_64_pixels_in_rgb_with_labels_on_both_sides()
     spec = spec_of(options(), epochs=1, data=PICTURES)
     assert (spec.workload, spec.value("labels"), spec.value("base_channels")) == ("dcgan", "used", 64)
     assert (spec.optimizer, spec.value("learning_rate_generator"), spec.adam_beta_1) == ("adam", 1e-4, 0.9)
+
+
+def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas_in_one_rotation() -> None:
+    sides = showers.commands(SMALL)
+    peers = ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
+    assert list(sides) == [*peers, "replicas 8"]
+    for name, command in sides.items():
+        module = "benchmarks.keras_showers" if name.startswith("keras") else "benchmarks.trainer_side"
+        precision = name.split()[1] if name in peers else "mixed_bfloat16"
+        assert command[:3] == ["-m", module, "--serve"]
+        assert command[command.index("--precision") + 1] == precision
+        assert name.startswith("keras") or command[command.index("--data") + 1] == SHOWERS
+    assert "replicas=8" in sides["replicas 8"]
+    spec = spec_of(options(), epochs=1, data=SHOWERS)
+    assert (spec.workload, spec.value("size"), spec.optimizer) == ("shower_3dgan", "tiny", "rmsprop")
+
+
+def test_the_row_of_showers_measures_a_run_of_the_authors_networks_one_shower_at_a_time() -> None:
+    command = showers.full_run()
+    assert command[:2] == ["-m", "benchmarks.ours"]
+    assert command[command.index("--data") + 1] == SHOWERS_FULL
+    chosen = [after for before, after in pairwise(command) if before == "--set"]
+    spec = spec_of(options(*chosen, "batch_size_global=8"), epochs=1, data=SHOWERS_FULL)
+    assert (spec.value("size"), spec.batch_size_global, spec.accumulation_steps) == ("full", 8, 8)
 
 
 def test_the_conditional_row_compares_each_precision_with_its_own_peer() -> None:
