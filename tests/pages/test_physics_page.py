@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -45,14 +44,9 @@ def test_without_a_run_that_makes_showers_the_page_says_what_to_do(show: Show, t
     assert not app.get("vega_lite_chart")
 
 
-def test_a_measured_run_shows_figures_curves_showers_and_scores_within_a_second(
-    show: Show, trained: Make
-) -> None:
+def test_a_measured_run_shows_figures_curves_showers_and_scores(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
-    show("physics")  # loads the libraries
-    begin = time.process_time()
     app = show("physics")
-    seconds = time.process_time() - begin  # of the processor: tests run beside others
     assert not app.exception
     assert [metric.label for metric in app.metric] == [
         score.title
@@ -82,9 +76,6 @@ def test_a_measured_run_shows_figures_curves_showers_and_scores_within_a_second(
     (speed,) = tables[2].to_dict("records")
     assert (speed["Showers/s in training"], speed["Replicas"], speed["Global batch"]) == ("120", 1, 32)
     assert tables[3]["Devices"].tolist() == [2, 4, 8, 16, 32, 64, 128, 8, 32, 8, 32]
-    assert seconds < 1.5, (
-        f"{seconds:.2f} s; a page answers within a second, and the test runner takes its part"
-    )
 
 
 def test_energy_and_angle_are_chosen_by_hand(show: Show, trained: Make) -> None:
