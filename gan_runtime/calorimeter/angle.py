@@ -33,12 +33,12 @@ def measured_angle(cells_gev: NDArray[Any]) -> NDArray[np.float32]:
     total = layers.sum(axis=1, keepdims=True)  # (N, 1)
     z = np.arange(layers.shape[1]) + 0.5  # (Z,)
     x_center, y_center, z_center = (
-        _divided((place * layers).sum(axis=1, keepdims=True), total) for place in (x, y, z)
+        divided((place * layers).sum(axis=1, keepdims=True), total) for place in (x, y, z)
     )  # (N, 1) each
     distance = np.sqrt(np.maximum((x - x_center) ** 2 + (z - z_center) ** 2, LEAST_SQUARE))
     slope = np.where(z < z_center, -1.0, 1.0) * (y - y_center) / distance  # m_z, (N, Z)
     weight = np.where(layers > LEAST_GEV, z, 0.0)
-    angles = _divided((weight * (np.pi / 2.0 - np.arctan(slope))).sum(axis=1), weight.sum(axis=1))
+    angles = divided((weight * (np.pi / 2.0 - np.arctan(slope))).sum(axis=1), weight.sum(axis=1))
     return np.where(total[:, 0] > LEAST_GEV, angles, OF_NOTHING).astype(np.float32)
 
 
@@ -49,10 +49,10 @@ def _without_channel(cells: NDArray[Any]) -> NDArray[Any]:
 def _barycentres(columns: NDArray[np.float64], layers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums along one lateral axis (N, X, Z) → the barycentre of each layer on the other, in cells (N, Z); 0 where it is empty."""
     places = np.arange(columns.shape[1]) + 0.5
-    return _divided(np.einsum("nxz,x->nz", columns, places), layers)
+    return divided(np.einsum("nxz,x->nz", columns, places), layers)
 
 
-def _divided(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+def divided(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
     """0 where there is nothing to divide by."""
     filled = below > 0.0
     return np.where(filled, above / np.where(filled, below, 1.0), 0.0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.angle import divided, measured_angle
 
 HIT_GEV = 2e-4  # a cell that counts as hit (authors: hits above 0.2 MeV)
 ORDERS = (1, 2, 3)  # of moments: mean, variance, third central moment
@@ -172,12 +172,6 @@ def _spectrum(cells: NDArray[np.floating]) -> Array:
     inside = number < bins
     counts = np.bincount(rows[inside] * bins + number[inside], minlength=len(cells) * bins)
     return counts.reshape(len(cells), bins).astype(np.float64)
-
-
-def divided(above: Array, below: Array) -> Array:
-    """0 where there is nothing to divide by."""
-    filled = below > 0.0
-    return np.where(filled, above / np.where(filled, below, 1.0), 0.0)
 
 
 def high_level(features: Features) -> Array:

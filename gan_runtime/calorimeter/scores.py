@@ -22,8 +22,9 @@ PAIRS = 60
 
 
 def edges(numbers: Array, count: int) -> Array:
-    """(count + 1,) from the least to the largest number, with equally many between two; fewer where numbers repeat."""
-    return np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, count + 1)))
+    """(count + 1,) from the least to the largest number, with equally many between two; fewer where numbers repeat, at least 2."""
+    different = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, count + 1)))
+    return different if len(different) > 1 else np.append(different, np.nextafter(different, np.inf))
 
 
 def binned(numbers: Array, bounds: Array) -> list[NDArray[np.int64]]:

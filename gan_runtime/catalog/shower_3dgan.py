@@ -40,7 +40,7 @@ class ShowerOptions(OptionRecord):
         ge=3,
         le=4096,
         help="Numbers that one shower is made from: its energy, its angle, and normal noise for the rest.",
-        source="Khattak et al. 2019: 256",
+        source="recardoso/ISC_HPC_3DGAN: 256",
         error="use a whole number from 3, such as 256.",
     )
     learning_rate_generator: float = option(
@@ -69,7 +69,7 @@ class ShowerOptions(OptionRecord):
         ge=0,
         le=1000,
         help="What the binary cross-entropy of D's belief that a shower is real counts in every loss.",
-        source="Khattak et al. 2019: 3",
+        source="recardoso/ISC_HPC_3DGAN: 3",
         error="use a number from 0, such as 3.",
     )
     weight_energy: float = option(
@@ -78,7 +78,7 @@ class ShowerOptions(OptionRecord):
         ge=0,
         le=1000,
         help="What a per cent of error in the energy that D reads from a shower counts in every loss.",
-        source="Khattak et al. 2019: 0.1",
+        source="recardoso/ISC_HPC_3DGAN: 0.1",
         error="use a number from 0, such as 0.1.",
     )
     weight_angle: float = option(
@@ -87,7 +87,7 @@ class ShowerOptions(OptionRecord):
         ge=0,
         le=1000,
         help="What an error of one rad in the angle that is measured on a shower counts in the generator's loss. Not read without angles.",
-        source="Khattak et al. 2019: 25",
+        source="recardoso/ISC_HPC_3DGAN: 25",
         error="use a number from 0, such as 25.",
     )
     weight_deposit: float = option(
@@ -96,7 +96,7 @@ class ShowerOptions(OptionRecord):
         ge=0,
         le=1000,
         help="What a per cent of error in the sum over all cells counts in the generator's loss.",
-        source="Khattak et al. 2019: 0.1",
+        source="recardoso/ISC_HPC_3DGAN: 0.1",
         error="use a number from 0, such as 0.1.",
     )
     dropout: float = option(

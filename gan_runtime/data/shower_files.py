@@ -68,10 +68,11 @@ def kept_rows(options: ShowerFileOptions, file: h5py.File, columns: Columns, beg
     """The events from `begin` to `end` with more than 10 units, as stored. Raises DatasetError."""
     read = {key: hdf5_files.read(file, numbers, begin, end) for key, numbers in columns.items()}
     cells, energies = read[CELLS], read[ENERGY].reshape(-1)
+    _check_energies(hdf5_files.name_of(file), energies)
+    if begin == 0:  # a last part may be a few events, all of them empty
+        _check_cells(hdf5_files.name_of(file), cells.sum(axis=(1, 2, 3)), energies)
     cells[cells < max(options.threshold, 0.0)] = 0.0
-    sums = cells.sum(axis=(1, 2, 3))
-    kept = sums > LEAST_SUM
-    _check_units(hdf5_files.name_of(file), sums, energies)
+    kept = cells.sum(axis=(1, 2, 3)) > LEAST_SUM
     merged = MERGED[options.grid]
     angles = _angles(file, read[ANGLE].reshape(-1)[kept]) if ANGLE in read and merged == 1 else None
     return rows_of(_merged(cells[kept], merged) / np.float32(CELL_UNITS), energies[kept], angles)
@@ -85,13 +86,17 @@ def _merged(cells: NDArray[Any], side: int) -> NDArray[Any]:
     return cells.reshape(count, x // side, side, y // side, side, layers).sum(axis=(2, 4))
 
 
-def _check_units(name: str, sums: NDArray[Any], energies: NDArray[Any]) -> None:
-    """Raises DatasetError for what cannot be GeV, or cells that are not in GeV · 50."""
+def _check_energies(name: str, energies: NDArray[Any]) -> None:
+    """Raises DatasetError for what cannot be GeV."""
     if energies.min() <= 0.0 or energies.max() > LARGEST_GEV:
         raise DatasetError(
             f"{name}: its energy is from {energies.min():g} to {energies.max():g}, "
             f"but GeV above 0 and up to {LARGEST_GEV:g} are needed: is it in MeV?"
         )
+
+
+def _check_cells(name: str, sums: NDArray[Any], energies: NDArray[Any]) -> None:
+    """Raises DatasetError for cells that are not in GeV · 50. `sums`: of each event's, before the threshold."""
     ratio = float(np.median(sums / energies))
     if not LEAST_RATIO < ratio < LARGEST_RATIO:
         raise DatasetError(

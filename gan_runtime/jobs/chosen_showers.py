@@ -63,7 +63,7 @@ def make(task: Task) -> dict[str, Any]:
 def beside(data: DataSet, wanted: Chosen) -> tuple[Values, bool]:
     """Showers of the wanted energy and angle, values by field, and whether they are simulated for it.
 
-    Where the grid is none of the simulator's, they are the held-out ones that come nearest, and only their energy is set to the wanted one.
+    Where the grid is none of the simulator's, they are the held-out ones that come nearest, each with its own energy and angle.
     """
     grid = next((grid for grid in GRIDS.values() if grid.shape == data.fields[SHOWERS].shape[:3]), None)
     if grid is not None and wanted.angle_deg is not None and ANGLE in data.fields:
@@ -107,8 +107,7 @@ def _nearest(values: Values, wanted: Chosen) -> Values:
     if ANGLE in values and wanted.angle_deg is not None:
         away = away + np.abs(values[ANGLE] - math.radians(wanted.angle_deg))
     places = np.argsort(away, kind="stable")[: wanted.showers]
-    found = {name: array[places] for name, array in values.items()}
-    return {**found, ENERGY: np.full_like(found[ENERGY], ENERGY_SCALE * wanted.energy_gev)}
+    return {name: array[places] for name, array in values.items()}
 
 
 def record_of(wanted: Chosen, step: int, simulated: bool, real: Sample, made: Sample) -> ChosenShowers:

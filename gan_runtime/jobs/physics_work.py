@@ -20,6 +20,7 @@ from gan_runtime.calorimeter.values import Value
 from gan_runtime.calorimeter.views import cells_in_gev
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.values import host_values
+from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
 from gan_runtime.jobs.network_reading import Reading
 from gan_runtime.jobs.physics_wanted import SUBMISSION_FILE, Wanted
@@ -32,6 +33,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.shower_fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 
 MOST_STATES = 12
+FEWEST_REAL = 20  # classifiers are tried five times on a fifth of the showers, with some of these put aside
 MOST_CELLS = 1_500  # of a shower that is kept to be looked at; a real one of 100 GeV hits about 800
 FAINTEST_GEV = 1e-5
 DIGITS, DIGITS_OF_ERRORS = 5, 3
@@ -115,11 +117,20 @@ def _states(run: RunDir, networks: Any, wanted: Wanted) -> Iterator[State]:
 
 
 def _real(data: DataSet, count: int) -> tuple[Sample, Sample]:
-    """Held-out showers, and as many that the run was trained on: how far two real samples are apart."""
-    held_out = data.read_held_out(count)
-    rows = len(held_out[SHOWERS])
+    """Held-out showers, and as many that the run was trained on: how far two real samples are apart.
+
+    Raises:
+        DatasetError: too few of either, or of both together where none are held out.
+    """
+    rows = min(count, data.held_out, data.rows) if data.held_out else min(count, data.rows // 2)
+    if rows < FEWEST_REAL:
+        raise DatasetError(
+            f"data set {data.name} has {data.rows:,} showers to train on and {data.held_out:,} held out, but scores need at least "
+            f"{FEWEST_REAL} of each, or {2 * FEWEST_REAL} with none held out: prepare more."
+        )
+    held_out = data.read_held_out(rows)
     begin = 0 if data.held_out else rows  # without held-out rows the first ones are taken for them
-    others = data.read(np.arange(begin, min(begin + rows, data.rows)))
+    others = data.read(np.arange(begin, begin + rows))
     return _of_rows(held_out, data.fields), _of_rows(others, data.fields)
 
 

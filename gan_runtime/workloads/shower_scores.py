@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from keras import ops
 
-from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.shower_fields import ANGLE, CELL_UNITS, DEPOSIT, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.workloads import shower_heads, step_context
 from gan_runtime.workloads.contract import Batch, Judged, Tensor
 from gan_runtime.workloads.losses import mean_absolute_error
@@ -19,7 +19,9 @@ from gan_runtime.workloads.pair import UNDECIDED, spread
 ENERGY_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
 EMPTY_SHARE = 0.01  # of the real deposit; below it a shower counts as empty
 AXES = {"x": (0, 2, 3), "y": (0, 1, 3), "z": (0, 1, 2)}  # what is summed over for the profile along each
-PERCENT_A_UNIT = 1 / 50.0  # deposit in 20 MeV over energy in 100 GeV, as a share in per cent
+PERCENT_A_UNIT = (
+    100 * ENERGY_SCALE / CELL_UNITS
+)  # deposit in 20 MeV over energy in 100 GeV, as a share in per cent
 
 
 def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) -> Judged:

@@ -118,6 +118,13 @@ def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() 
     assert scores.correlation_error(features, higher.features).value < 1e-3, "only the hits change"
 
 
+def test_showers_of_one_energy_are_one_bin() -> None:
+    energies = np.full(7, 50.0)
+    bins = scores.edges(energies, 5)
+    assert bins == pytest.approx([50.0, 50.0])
+    assert [rows.tolist() for rows in scores.binned(energies, bins)] == [list(range(7))]
+
+
 def test_the_frechet_distance_of_two_normal_distributions_is_the_formula() -> None:
     random = np.random.RandomState(0)
     first, second = random.standard_normal((2, 40_000, 2))

@@ -56,6 +56,15 @@ def test_the_authors_file_becomes_values_energies_and_measured_angles(home: Home
     assert rows[ANGLE] == pytest.approx(columns["mtheta"][:5])
 
 
+def test_a_last_part_of_empty_events_is_no_wrong_unit(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = authors_columns()
+    columns["ECAL"][-1] = 0.0
+    monkeypatch.setattr("gan_runtime.data.shower_files.AT_ONCE", len(columns["ECAL"]) - 1)
+    assert prepare(home, AUTHORS, written(tmp_path / "Ele.h5", columns)).rows >= 4
+
+
 def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path: Path) -> None:
     manifest = prepare(home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()))
     assert manifest.rows == 5

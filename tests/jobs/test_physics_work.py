@@ -118,6 +118,14 @@ def planned(run: RunDir) -> RunDir:
     return run
 
 
+def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
+    home: Home, new_run: NewRun, networks: Networks
+) -> None:
+    networks.data = ArraySet("few", networks.data.fields, rows_of(18, 2), "test", kept_back=rows_of(2, 1))
+    with pytest.raises(DatasetError, match=r"data set few has 18 showers to train on and 2 held out"):
+        done(home, planned(new_run("quick-0001")), "newest")
+
+
 @pytest.mark.usefixtures("networks")
 def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: NewRun) -> None:
     (record,) = done(home, planned(new_run("quick-0001")), "newest")

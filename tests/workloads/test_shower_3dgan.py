@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gan_runtime.calorimeter.fields import ANGLE, CELL_UNITS, DEPOSIT, ENERGY, SHOWERS, shower_fields
-from gan_runtime.catalog import shower_plan
 from gan_runtime.catalog.shower_3dgan import ENTRY, ShowerOptions, layers, reads
 from gan_runtime.catalog.shower_scores import METRICS as OF_A_JOB
 from gan_runtime.errors import DatasetError
@@ -363,6 +362,8 @@ def scores_of(made: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]
         judged = shower_scores.judged(rows, made, guess, guess)
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
     assert {np.asarray(values).shape for values in judged.values.values()} == {(len(made),)}
+    deposits_gev, energies_gev = rows[DEPOSIT] / CELL_UNITS, 100.0 * rows[ENERGY]
+    assert np.asarray(judged.values["sampled_real"]) == pytest.approx(100.0 * deposits_gev / energies_gev)
     of_an_epoch = {metric.name for metric in ENTRY.metrics if metric.per_epoch and metric not in OF_A_JOB}
     assert set(judged.scalars) == of_an_epoch
     return {name: float(value) for name, value in judged.scalars.items()}
@@ -435,5 +436,3 @@ def test_pictures_are_asked_for_with_the_energies_and_angles_of_held_out_showers
 
 def test_the_entry_names_the_module_of_the_workload_and_its_unit() -> None:
     assert importlib.import_module(ENTRY.module).WORKLOAD is shower_3dgan.WORKLOAD
-    assert pytest.approx(1.0 / CELL_UNITS) == shower_scores.PERCENT_A_UNIT
-    assert len(shower_plan.CHANNELS) == 2
