@@ -63,6 +63,10 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
     (run.snapshots / "epoch-00002.safetensors").write_bytes(b"torn")
     with pytest.raises(CheckpointError, match=r"epoch-00002.safetensors cannot be read .*take another epoch"):
         commands.keep_best(run, 2, "FPD", asker="a test")
+    with np.errstate(over="ignore"):
+        snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
+    with pytest.raises(CheckpointError, match="net/weight holds numbers too large for the half precision"):
+        commands.keep_best(run, 1, "FPD", asker="a test")
     assert checkpoints.load(run.checkpoints, "best").step == 30
     for other, sentence in (("ema", "has kept no weights"), ("live", "has kept no weights")):
         bare = new_run(f"{other}-0001", samples_from=other, ema_decay=0.9)

@@ -41,6 +41,7 @@ from gan_runtime.cli.arguments import (
     VersionOption,
 )
 from gan_runtime.cli.refusals import OneSentence
+from gan_runtime.errors import BundleError
 from gan_runtime.home import Home, command_line
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.surface_requests import SIZE
@@ -286,6 +287,10 @@ def import_(
 ) -> None:
     """Load the runs of a bundle; without FILE the example runs. An open dashboard shows them within a moment."""
     files = bundles.examples() if file is None else [file]
+    if not files:
+        raise BundleError(
+            "this copy of the project comes without the example runs: name a FILE made by `bundle`."
+        )
     new = [run for each in files for run in commands.import_bundle(Home.choose(home), each, asker=ASKER)]
     if as_json:
         return output.print_json({"runs": new})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,18 +70,26 @@ def _done(
         TargetError, ExportError: nothing may be written to `submission`; then nothing is asked for.
         JobError: the job has ended without a measurement. Others as `commands.measure_physics`.
     """
+    if submission:
+        with _blamed(submission):
+            targets.check([submission], overwrite)
+    job = commands.measure_physics(home, wanted, asker=ASKER)
+    result = progress_line.to_its_end(home, job)
+    if submission:
+        with _blamed(submission), targets.whole_file(submission, overwrite) as aside:
+            shutil.copyfile(job.results / SUBMISSION_FILE, aside)
+    return job, result
+
+
+@contextlib.contextmanager
+def _blamed(submission: Path) -> Iterator[None]:
+    """Raises ExportError for what the file system refuses."""
     try:
-        targets.check([submission] if submission else [], overwrite)
-        job = commands.measure_physics(home, wanted, asker=ASKER)
-        result = progress_line.to_its_end(home, job)
-        if submission:
-            with targets.whole_file(submission, overwrite) as aside:
-                shutil.copyfile(job.results / SUBMISSION_FILE, aside)
+        yield
     except OSError as error:
         raise ExportError(
             f"{submission} cannot be written ({error.strerror}): choose another place."
         ) from None
-    return job, result
 
 
 def _print(run: str, measured: Physics) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,17 +80,14 @@ def measure(task: Task) -> dict[str, Any]:
     read = reading(networks.workload, networks.spec.of_workload, networks.data.fields)
     records = []
     for number, state in enumerate(states, 2):
-
-        def told(sentence: str, number: int = number, state: State = state) -> None:
-            task.progress(number, stages, f"epoch {state.epoch}: {sentence}")
-
+        told = partial(_tell, task, number, stages, state)
         told("generating showers")
         networks.engine.load(state.arrays)
         made = _generated(networks, wanted, real)
-        found = compared(real, made, told) | times
+        scores = compared(real, made, told) | times
         told("asking the judging network")
-        mine, theirs = (_judged(side, state, read) for side in (real, made))
-        records.append(record_of(state, mine, theirs, found, floor, networks.data.fields))
+        of_real, of_made = (_judged(side, state, read) for side in (real, made))
+        records.append(record_of(state, of_real, of_made, scores, floor, networks.data.fields))
     if wanted.submission:
         calochallenge.write_submission(
             task.results / SUBMISSION_FILE, [(made.cells_gev, made.features.energy_gev)]
@@ -100,16 +98,21 @@ def measure(task: Task) -> dict[str, Any]:
     return {"epochs": [state.epoch for state in states], "warnings": list(networks.checkpoint.warnings)}
 
 
+def _tell(task: Task, number: int, stages: int, state: State, sentence: str) -> None:
+    task.progress(number, stages, f"epoch {state.epoch}: {sentence}")
+
+
 def _states(run: RunDir, networks: Any, wanted: Wanted) -> Iterator[State]:
     """What is to be measured, the earliest first."""
     from gan_runtime.training import snapshots
 
     checkpoint = networks.checkpoint
     per_epoch = steps_per_epoch(run)
-    kept = snapshots.load(run.snapshots) if wanted.checkpoint == "every" else {}
+    kept = snapshots.epochs(run.snapshots) if wanted.checkpoint == "every" else []
     places = np.unique(np.linspace(0, max(0, len(kept) - 1), min(MOST_STATES, len(kept))).astype(int))
-    for epoch in [list(kept)[place] for place in places]:
-        yield State(epoch, epoch * per_epoch, f"epoch {epoch}", {**checkpoint.arrays, **kept[epoch]})
+    for epoch in [kept[place] for place in places]:
+        arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, epoch)}
+        yield State(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
     newest = round(checkpoint.step / per_epoch)
     if newest not in kept:
         name = "newest" if wanted.checkpoint == "every" else wanted.checkpoint

@@ -8,6 +8,7 @@ from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.run_state import latest_status, steps_per_epoch
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints, snapshots
+from gan_runtime.training.finite import first_not_finite
 
 
 def keep_best(run: RunDir, epoch: int, reason: str, *, asker: str) -> None:
@@ -31,6 +32,11 @@ def keep_best(run: RunDir, epoch: int, reason: str, *, asker: str) -> None:
         raise CheckpointError(_not_kept(run, epoch, kept))
     newest = checkpoints.load(run.checkpoints, "newest")
     arrays = {**newest.arrays, **snapshots.load_one(run.snapshots, epoch)}
+    if broken := first_not_finite(arrays):
+        raise CheckpointError(
+            f"the weights of epoch {epoch} cannot be used: {broken} holds numbers too large for the half precision that they are "
+            "kept in: take another epoch."
+        )
     checkpoints.keep_as_best(run.checkpoints, arrays, epoch * steps_per_epoch(run), newest.wall_s)
     message = f"The best checkpoint is that of epoch {epoch} now, by {reason}, as the {asker} asked."
     journal.append(
