@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import altair as alt
 import numpy as np
@@ -19,8 +19,8 @@ from gan_runtime.catalog.shower_scores import Score
 REAL = "Real showers"
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
-HALF = 0.51  # of a place in a map, to each side of its middle: without the overlap the ground shows between two of them
 MOST_STEPS = 6  # of a logarithmic axis
+PLACES = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
 
 
@@ -98,101 +98,14 @@ def _least(rows: pd.DataFrame) -> float:
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
 
 
-def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) -> alt.Chart:
-    """(N, N) from -1 to 1, layer by layer. `own`: the rows of `together` of one matrix and series."""
-    size = math.isqrt(len(own))
-    rows, columns = np.divmod(np.arange(size * size), size)
-    frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": own["value"].to_numpy(float)})
-    edges = {
-        f"{axis}_{end}": frame[axis] + side * HALF
-        for axis in "xy"
-        for end, side in (("low", -1), ("high", 1))
-    }
-    x, y = (
-        encoding(
-            f"{name}:Q",
-            title=told.axis,
-            scale=alt.Scale(domain=[0.5, size + 0.5], nice=False),
-            axis=alt.Axis(values=list(range(5, size + 1, 5)), grid=False, format="d"),
-        )
-        for encoding, name in ((alt.X, "x_low"), (alt.Y, "y_low"))
-    )
-    color = alt.Color(
-        "value:Q",
-        title=told.values,
-        scale=alt.Scale(domain=[-1, 1], scheme="purpleorange"),
-        legend=alt.Legend(values=[-1, 0, 1]),
-    )
-    tooltip = [
-        alt.Tooltip("x:Q", title=told.axis),
-        alt.Tooltip("y:Q", title=told.axis),
-        alt.Tooltip("value:Q", title=told.values, format=".2f"),
-    ]
-    drawn = alt.Chart(frame.assign(**edges)).mark_rect(clip=True)
-    return drawn.encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q", color=color, tooltip=tooltip).properties(
-        title=heading(series), description=f"{told.title} {series}.", height=height
-    )
-
-
-def angle_map(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) -> alt.LayerChart:
-    """Shares of showers by two angles, in degrees, and dashed where both are equal. `own`: the rows of `together` of one map and series;
-    `x` and `y` are the middles of equal places, rad."""
-    middles = np.unique(own["x"])
-    half = HALF * math.degrees(middles[1] - middles[0])
-    filled = own[own["value"] > 0]
-    frame = pd.DataFrame(
-        {
-            f"{axis}_{end}": np.degrees(filled[axis]) + side * half
-            for axis in "xy"
-            for end, side in (("low", -1), ("high", 1))
-        }
-    ).assign(share=filled["value"])
-    ends = [math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half]
-    x, y = (
-        encoding(
-            f"{name}:Q",
-            title=title,
-            scale=alt.Scale(domain=ends, nice=False),
-            axis=alt.Axis(grid=True, tickCount=5, format="d"),
-        )
-        for encoding, name, title in ((alt.X, "x_low", told.axis), (alt.Y, "y_low", told.values))
-    )
-    share = alt.Color(
-        "share:Q",
-        title="Showers",
-        scale=alt.Scale(scheme="viridis", domainMin=0),
-        legend=alt.Legend(format="%"),
-    )
-    places = (
-        alt.Chart(frame)
-        .mark_rect()
-        .encode(
-            x=x,
-            x2="x_high:Q",
-            y=y,
-            y2="y_high:Q",
-            color=share,
-            tooltip=[
-                alt.Tooltip("x_low:Q", title=f"{told.axis} from", format=".0f"),
-                alt.Tooltip("y_low:Q", title=f"{told.values} from", format=".0f"),
-                alt.Tooltip("share:Q", title="Share of the showers", format=".2%"),
-            ],
-        )
-    )
-    asked = pd.DataFrame({"x_low": ends, "y_low": ends})
-    line = alt.Chart(asked).mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True).encode(x=x, y=y)
-    layers = cast(alt.LayerChart, alt.layer(places, line))
-    what = f"{told.title} {told.values} over {told.axis.lower()}, {series}."
-    return layers.properties(title=heading(series), description=what, height=height)
-
-
 def over_epochs(
     frame: pd.DataFrame, score: Score, colors: dict[str, str], height: int = 240
 ) -> alt.LayerChart:
     """A score of each run over the epochs that were measured, with its error, and dashed the floor of real showers. `frame`: series,
     epoch, value, low, high, floor."""
     x = alt.X("epoch:Q", title="Epoch", axis=alt.Axis(grid=False, format="d", tickMinStep=1))
-    is_log = bool((frame["value"] > 0).all())
+    known = pd.concat([frame["value"], frame["floor"]]).dropna()
+    is_log = bool(len(known)) and bool((known > 0).all())  # floors of FPD and KPD may be negative
     scale = alt.Scale(type="log" if is_log else "linear", nice=False)
     form = ".3~%" if score.is_share else ".3~g"
     axis = alt.Axis(format=form, values=_steps(frame)) if is_log else alt.Axis(format=form, tickCount=5)
@@ -244,21 +157,20 @@ def projection(
 ) -> alt.LayerChart:
     """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the ground. `shape`: (X, Y, Z)."""
     up, right = shape[view.up], shape[view.right]
-    names = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
+    x = alt.X("left:Q", title=PLACES[view.across], **_cells(right))
+    y = alt.Y("below:Q", title=PLACES[view.upwards], **_cells(up))
     ground = pd.DataFrame({"left": [0], "right": [right], "below": [0], "above": [up]})
-    x = alt.X(
-        "left:Q",
-        title=names[view.across],
-        scale=alt.Scale(domain=[0, right], nice=False),
-        axis=alt.Axis(grid=False, tickCount=4),
-    )
-    y = alt.Y("below:Q", title=names[view.upwards], scale=alt.Scale(domain=[0, up], nice=False), axis=alt.Axis(grid=False, tickCount=4))  # fmt: skip
     scale = alt.Scale(
         type="log",
         domain=list(ENERGIES),
         scheme=alt.SchemeParams(name="inferno", extent=[0.16, 1.0]),
         clamp=True,
     )
+    tooltip = [
+        alt.Tooltip("left:Q", title=PLACES[view.across]),
+        alt.Tooltip("below:Q", title=PLACES[view.upwards]),
+        alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
+    ]
     drawn = (
         alt.Chart(frame)
         .mark_rect(strokeWidth=0.7)  # of the same color: without it the ground shows between two cells
@@ -269,17 +181,18 @@ def projection(
             y2="above:Q",
             color=alt.Color("gev:Q", scale=scale, legend=None),
             stroke=alt.Stroke("gev:Q", scale=scale, legend=None),
-            tooltip=[
-                alt.Tooltip("left:Q", title=names[view.across]),
-                alt.Tooltip("below:Q", title=names[view.upwards]),
-                alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
-            ],
+            tooltip=tooltip,
         )
     )
     behind = alt.Chart(ground).mark_rect(color=DARK).encode(x=x, x2="right:Q", y=y, y2="above:Q")
     what = f"{title}, {view.title}: energy along {view.across} and {view.upwards}."
     layers = cast(alt.LayerChart, alt.layer(behind, drawn))
     return layers.properties(title=heading(view.title.capitalize()), description=what, height=height)
+
+
+def _cells(count: int) -> dict[str, Any]:
+    """Scale and axis of one side of a grid, from 0 to its end."""
+    return {"scale": alt.Scale(domain=[0, count], nice=False), "axis": alt.Axis(grid=False, tickCount=4)}
 
 
 def colors_of(runs: dict[str, int]) -> dict[str, str]:

@@ -44,9 +44,11 @@ def show(runtime: Runtime, found: Shown) -> None:
         return
     st.caption(physics_words.CHOSEN)
     wanted, pressed = _form(runtime, found, names)
-    look = physics_requests.newest_made(runtime.home, wanted.run_id)
-    if pressed:
-        look = _asked(runtime, wanted) or look
+    newest = physics_requests.newest_made(runtime.home, wanted.run_id)
+    before = physics_requests.made_before(runtime.home, wanted)
+    if pressed and before is None:
+        _ask(runtime, wanted)
+    look = newest if newest is not None and newest.is_live else before or newest
     if look is None:
         return
     if look.is_live:
@@ -84,19 +86,16 @@ def _form(runtime: Runtime, found: Shown, names: dict[str, str]) -> tuple[Chosen
 
 
 def _limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
-    """Whole numbers within the data, and within what may be asked for."""
+    """Whole numbers within the data, and within what may be asked for: low < high always."""
     low, high = (math.ceil(min(ends)), math.floor(max(ends))) if ends else allowed
-    return float(max(low, allowed[0])), float(min(max(high, low + 1), allowed[1]))
+    low = min(max(low, allowed[0]), allowed[1] - 1)  # data may lie beyond all that may be asked for
+    return float(low), float(min(max(high, low + 1), allowed[1]))
 
 
-def _asked(runtime: Runtime, wanted: Chosen) -> JobLook | None:
-    """What was made before for the same wish, at once; else a new job, and the page once more."""
-    before = physics_requests.made_before(runtime.home, wanted)
-    if before is not None:
-        return before
+def _ask(runtime: Runtime, wanted: Chosen) -> None:
+    """A new job, and the page once more."""
     if actions.attempt(lambda: commands.make_showers(runtime.home, wanted, asker=ASKER)) is not None:
         st.rerun()
-    return None
 
 
 def _told(name: str, look: JobLook) -> str:

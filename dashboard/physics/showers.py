@@ -51,7 +51,9 @@ def _pair(found: Shown, real: list[ShowerRow], energies: list[Bounds]) -> Shower
     for row in real:
         by_energy.setdefault(_bin_of(row.energy_gev, energies), []).append(row)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        titles = {place: physics_words.energy(energies[place]) for place in sorted(by_energy)}
+        titles = {
+            place: physics_words.energy(energies[place] if energies else None) for place in sorted(by_energy)
+        }
         energy = _slider("Energy of the particle", "energy", list(titles.values()), found.energy)
         own = sorted(by_energy[list(titles)[energy]], key=lambda row: row.angle or 0.0)
         angles = [physics_words.degrees(row.angle) for row in own]
@@ -59,7 +61,10 @@ def _pair(found: Shown, real: list[ShowerRow], energies: list[Bounds]) -> Shower
 
 
 def _bin_of(energy_gev: float, energies: list[Bounds]) -> int:
-    return max(place for place, (low, _) in enumerate(energies) if place == 0 or low <= energy_gev)
+    """Its number; 0 where there are no bins, as in data of one energy."""
+    return max(
+        (place for place, (low, _) in enumerate(energies) if place == 0 or low <= energy_gev), default=0
+    )
 
 
 def _slider(label: str, key: str, titles: list[str], wanted: int | None) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import html
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,31 +23,52 @@ def shower(cells_gev: NDArray[np.float32], title: str, height: int = 400) -> go.
     from the left."""
     import plotly.graph_objects as go  # 0.3 s, for those who look at a shower
 
+    look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
+    ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
+    return go.Figure(go.Scatter3d(_points(cells_gev))).update_layout(
+        title={
+            "text": html.escape(title),
+            "font": {"size": 14},
+        },  # Plotly reads tags, and a run is called as people like
+        height=height,
+        margin={"l": 0, "r": 0, "t": 30, "b": 0},
+        scene={**_axes(cells_gev.shape), "aspectmode": "manual", "aspectratio": ratio, "camera": look},
+        uirevision="showers",  # a turned shower stays as it is when the page is drawn anew
+    )
+
+
+def _points(cells_gev: NDArray[np.float32]) -> dict[str, Any]:
+    """What `Scatter3d` takes: the layer to the right, x into the depth, y upwards."""
     places = np.argsort(cells_gev, axis=None)[::-1][:MOST_POINTS]
     places = places[cells_gev.reshape(-1)[places] > 10 ** DECADES[0]]
     x, y, z = np.unravel_index(places, cells_gev.shape)
     gev = cells_gev[x, y, z]
     share = np.clip((np.log10(gev) - DECADES[0]) / (DECADES[1] - DECADES[0]), 0.0, 1.0)
-    points = go.Scatter3d(
-        x=z + 1,
-        y=x,
-        z=y,
-        mode="markers",
-        marker={
-            "size": SMALLEST + (LARGEST - SMALLEST) * share,
-            "color": np.log10(gev),
-            "colorscale": COLORS,
-            "cmin": DECADES[0],
-            "cmax": DECADES[1],
-            "line": {"width": 0},
-            "opacity": 0.85,
-        },
-        customdata=gev * 1e3,
-        hovertemplate="layer %{x}<br>x %{y}, y %{z}<br>%{customdata:.3g} MeV<extra></extra>",
-    )
-    sizes = dict(zip(("yaxis", "zaxis", "xaxis"), cells_gev.shape, strict=True))
+    marker = {
+        "size": SMALLEST + (LARGEST - SMALLEST) * share,
+        "color": np.log10(gev),
+        "colorscale": COLORS,
+        "cmin": DECADES[0],
+        "cmax": DECADES[1],
+        "line": {"width": 0},
+        "opacity": 0.85,
+    }
+    return {
+        "x": z + 1,
+        "y": x,
+        "z": y,
+        "mode": "markers",
+        "marker": marker,
+        "customdata": gev * 1e3,
+        "hovertemplate": "layer %{x}<br>x %{y}, y %{z}<br>%{customdata:.3g} MeV<extra></extra>",
+    }
+
+
+def _axes(shape: tuple[int, ...]) -> dict[str, dict[str, Any]]:
+    """The axes of the scene for a grid of (X, Y, Z) cells."""
+    sizes = dict(zip(("yaxis", "zaxis", "xaxis"), shape, strict=True))
     titles = {"xaxis": "layer", "yaxis": "x", "zaxis": "y"}
-    axes = {
+    return {
         axis: {
             "title": {"text": titles[axis]},
             "range": [0, size],
@@ -57,12 +79,3 @@ def shower(cells_gev: NDArray[np.float32], title: str, height: int = 400) -> go.
         }
         for axis, size in sizes.items()
     }
-    look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
-    ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
-    return go.Figure(points).update_layout(
-        title={"text": title, "font": {"size": 14}},
-        height=height,
-        margin={"l": 0, "r": 0, "t": 30, "b": 0},
-        scene={**axes, "aspectmode": "manual", "aspectratio": ratio, "camera": look},
-        uirevision="showers",  # a turned shower stays as it is when the page is drawn anew
-    )

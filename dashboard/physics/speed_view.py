@@ -19,9 +19,9 @@ def scaling(store: Store, found: Shown) -> None:
     st.dataframe(
         tables.speed(
             frame,
-            {row.run_id: row for row in found.rows.values()},
+            found.rows,
             found.epochs,
-            {row.run_id: _losses(store, row, found.epochs[name]) for name, row in found.rows.items()},
+            {name: _losses(store, row, found.epochs[name]) for name, row in found.rows.items()},
         ),
         hide_index=True,
         key="physics.speed",

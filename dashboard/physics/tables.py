@@ -85,22 +85,23 @@ def _ms(milliseconds: float | None) -> str:
 def speed(
     frame: pd.DataFrame, rows: dict[str, RunRow], epochs: dict[str, int], losses: dict[str, str]
 ) -> pd.DataFrame:
-    """Training speed of each run, and its losses and its first score at the epoch that is looked at. `losses`: run → in words."""
+    """Training speed of each run, and its losses and its first score at the epoch that is looked at. `rows`, `epochs`, `losses` (in
+    words): by the name of a run."""
     score = next(one for one in SCORES if one.name == BEST)
     found = []
-    for run_id, row in rows.items():
-        name = next(name for name in epochs if name in (row.name, f"{row.name} ({run_id})"))
-        at = measured(frame, run_id, epochs[name])[BEST]
+    for name, row in rows.items():
+        own = measured(frame, row.run_id, epochs[name])
+        at = next(iter(own.values()), {})  # the speed is the same beside every score
         found.append(
             (
                 name,
                 row.accelerator.upper(),
                 row.replicas,
-                int(at["batch_size_global"]),
-                "–" if pd.isna(at["images_per_s"]) else words.count(at["images_per_s"]),
+                row.batch_size_global,
+                "–" if pd.isna(at.get("images_per_s")) else words.count(at["images_per_s"]),
                 epochs[name],
-                losses[run_id],
-                score.words(at["value"], at["error"]),
+                losses[name],
+                _words(score, own, "value", "error"),
             )
         )
     columns = (

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import widgets, words
 from dashboard.frame import places
 from dashboard.physics import charts as physics_charts
+from dashboard.physics import maps as physics_maps
 from dashboard.physics import tables
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
@@ -39,7 +40,8 @@ def runs(runtime: Runtime) -> list[RunRow]:
         st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
         st.stop()
     known = {row.run_id: row for row in rows}
-    asked = [run_id for run_id in st.query_params.get("runs", "").split(",") if run_id in known]
+    named = st.query_params.get("runs", "").split(",")
+    asked = [run_id for run_id in dict.fromkeys(named) if run_id in known][:MOST_RUNS]
     usual = asked or measured_ids[:1] or [rows[0].run_id]
     picked = st.multiselect(
         "Runs",
@@ -192,7 +194,7 @@ def maps(store: Store, found: Shown) -> None:
         by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
         for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
             with column:
-                draw = physics_charts.matrix if told.kind == "matrix" else physics_charts.angle_map
+                draw = physics_maps.matrix if told.kind == "matrix" else physics_maps.angle_map
                 key = f"physics.{told.name}.{series}"
                 widgets.steady_chart(partial(draw, told=told, series=series), values, key)
 
@@ -259,7 +261,9 @@ def epochs(store: Store, found: Shown) -> None:
         with column:
             own = rows[rows["score"] == name]
             widgets.chart(physics_charts.over_epochs(own, known[name], colors), key=f"physics.epochs.{name}")
-    errors = rows[rows["score"] == tables.BEST]
+    errors = rows[rows["score"] == tables.BEST].dropna(subset=["value"])
+    if errors.empty:
+        return
     best = errors.loc[errors.groupby("series")["value"].idxmin()].to_dict("records")
     told = ", ".join(
         f"epoch {row['epoch']} of {words.plain(row['series'])} ({known[tables.BEST].words(row['value'])})"

@@ -38,7 +38,7 @@ CHOSEN = (
 )
 BEST_HELP = (
     "The networks with the weights of that epoch become the run's best checkpoint, which images, showers and measurements can be asked "
-    "of. A run that goes on chooses its best checkpoint anew as it trains."
+    "of. They are of half precision, as snapshots keep them. A run that goes on chooses its best checkpoint anew as it trains."
 )
 MAPS = {
     "layers": "Correlation of the energies in two layers, each over the incident energy, from shower to shower: a shower that begins early "

@@ -13,6 +13,7 @@ from dashboard import actions, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
+from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
@@ -96,7 +97,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
     for sentence in sentences:
         st.markdown(f"- {sentence}")
-    drawn = (study_words.TIME, _outcome(results, study.question))
+    drawn = (study_measures.TIME, _outcome(results, study.question))
     for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=True):
         with column:
             study_points.show(results, measure, "study")
@@ -112,16 +113,16 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
 
 def _outcome(results: pd.DataFrame, question: str) -> str:
     """What the study is asked for beside time: any measure that one of its runs has."""
-    there = study_words.outcomes(results, QUESTIONS.get(question))
+    there = study_measures.outcomes(results, QUESTIONS.get(question))
     if not there:
-        return study_words.USUAL_OUTCOME
+        return study_measures.USUAL_OUTCOME
     picked = st.selectbox(
         "Outcome",
         there,
-        format_func=lambda name: study_words.measure_of(name).title,
+        format_func=lambda name: study_measures.measure_of(name).title,
         key="study.outcome",
         bind="query-params",
-        help=study_words.OUTCOME_HELP,
+        help=study_measures.OUTCOME_HELP,
         width=320,
     )
     return str(picked)
@@ -130,5 +131,5 @@ def _outcome(results: pd.DataFrame, question: str) -> str:
 def _help(results: pd.DataFrame) -> dict[str, Any]:
     return {
         one.label: st.column_config.TextColumn(help=one.help or None)
-        for one in study_words.measures(results).values()
+        for one in study_measures.measures(results).values()
     }

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import widgets
+from dashboard.physics import charts as physics_charts
+from dashboard.physics import chosen as physics_chosen
+from dashboard.physics import showers as physics_showers
+from dashboard.physics import space
+from dashboard.physics import tables as physics_tables
+from dashboard.physics.shown import Shown
 from gan_runtime.calorimeter.declared import CURVES
 from gan_runtime.catalog.shower_scores import SCORES
 from gan_runtime.home import Home
@@ -17,6 +27,8 @@ from gan_runtime.jobs.chosen_showers import record_of
 from gan_runtime.jobs.folder import Asked, End, JobDir
 from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen, Wanted
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import memory, queries
+from gan_runtime.store.queries import ShowerRow
 from gan_runtime.training import checkpoints
 from tests.measured_showers import measured, showers
 from tests.pages.test_pages import texts
@@ -174,3 +186,98 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     assert "**Shower by quick-0001**" in texts(app)
     app = app.button(key="physics.chosen.start").click().run()
     assert "makes no showers: its data set digits has no field showers" in texts(app)
+
+
+def test_showers_that_were_made_before_stay_while_their_wish_stands(
+    show: Show, home: Home, trained: Make
+) -> None:
+    run = trained("quick-0001")
+    measured(run, 2)
+    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    for number, energy_gev in enumerate((120.0, 60.0), start=1):
+        wanted = Chosen("quick-0001", energy_gev, None)
+        job = JobDir(home.jobs / f"make-showers-000{number}")
+        job.results.mkdir(parents=True)
+        job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
+        record = record_of(wanted, 20, True, showers(0), showers(1, 1.5))
+        (job.results / CHOSEN_FILE).write_text(record.model_dump_json())
+        job.write_end(End(state="finished", reason="done", result={"step": 20}))
+    app = show("physics")
+    assert "**60 GeV" in texts(app), "the newest, as nothing was made of this wish"
+    energy = next(one for one in app.number_input if one.key.startswith("physics.chosen.energy"))
+    app = energy.set_value(120.0).run()
+    assert "**120 GeV" in texts(app)
+    app = app.button(key="physics.chosen.start").click().run()
+    app = app.run()
+    assert not app.exception
+    assert "**120 GeV" in texts(app)
+    assert "**60 GeV" not in texts(app)
+
+
+def test_an_address_with_more_runs_than_can_be_picked_shows_the_first_of_them(
+    show: Show, trained: Make
+) -> None:
+    ids = [f"quick-000{number}" for number in range(1, 6)]
+    for seconds, run_id in enumerate(ids):
+        measured(trained(run_id, seconds=10 * seconds), 2)
+    app = show("physics", runs=",".join(["quick-0005", "quick-0005", "gone", *ids]))
+    assert not app.exception
+    assert app.multiselect(key="physics.runs").value == ["quick-0005", *ids[:3]]
+
+
+def test_a_name_with_tags_is_text_in_space() -> None:
+    name = '<a href="x">run</a> & <b>'
+    figure = space.shower(np.ones((2, 2, 2), np.float32), name)
+    assert figure.layout.title.text == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"
+
+
+@pytest.mark.parametrize("ends", [[1_500.0, 2_500.0], [1_000.0], [0.1, 0.4], [999.5, 1_000.5], []])
+def test_an_energy_can_be_chosen_whatever_the_energies_of_the_data_are(ends: list[float]) -> None:
+    low, high = physics_chosen._limits(ends, (1.0, 1_000.0))
+    assert 1.0 <= low < high <= 1_000.0
+
+
+def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
+    cells = np.ones((2, 2, 2), np.float32)
+    row = ShowerRow(0, "real", 50.0, None, cells, 1.0)
+    assert physics_showers._pair(Shown({}, {}), [row], []) is row
+
+
+@pytest.mark.parametrize(
+    ("values", "floors", "scale"),
+    [
+        ([3.0, 2.0], [0.1, 0.2], "log"),
+        ([3.0, 2.0], [0.1, -0.2], "linear"),
+        ([3.0, -2.0], [math.nan, math.nan], "linear"),
+        ([3.0, 2.0], [math.nan, math.nan], "log"),
+        ([math.nan], [math.nan], "linear"),
+        ([], [], "linear"),
+    ],
+)
+def test_scores_over_epochs_are_on_a_logarithmic_axis_where_floors_are_positive_too(
+    values: list[float], floors: list[float], scale: str
+) -> None:
+    frame = pd.DataFrame({"series": "a", "epoch": range(len(values)), "value": values, "floor": floors})
+    drawn = physics_charts.over_epochs(frame, SCORES[0], {"a": "#000000"}).to_dict()
+    assert {layer["encoding"]["y"]["scale"]["type"] for layer in drawn["layer"]} == {scale}
+
+
+def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_called(
+    home: Home, trained: Make
+) -> None:
+    measured(trained("quick-0001"), 1)
+    measured(trained("quick-0002", seconds=10, name="quick-0001"), 2)
+    store = memory.from_journals(home)
+    rows = {widgets.title(row): row for row in reversed(queries.runs(store))}
+    assert list(rows) == ["quick-0001", "quick-0001 (quick-0002)"]
+    scores = queries.physics_scores(store, ["quick-0001", "quick-0002"])
+    shown = physics_tables.speed(scores, rows, dict(zip(rows, (1, 2), strict=True)), dict.fromkeys(rows, "–"))
+    assert shown["Run"].tolist() == list(rows)
+    assert shown["Epoch"].tolist() == [1, 2]
+    assert shown.iloc[:, -1].tolist() == ["300.00\u2009% ± 30.00\u2009%", "150.00\u2009% ± 15.00\u2009%"]
+    without = scores[scores["score"] != physics_tables.BEST]
+    shown = physics_tables.speed(
+        without, rows, dict(zip(rows, (1, 2), strict=True)), dict.fromkeys(rows, "–")
+    )
+    assert shown.iloc[:, -1].tolist() == ["–", "–"]
+    assert shown["Showers/s in training"].tolist() == ["120", "120"], "it is known without that score"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dashboard.studies import words as study_words
+from dashboard.studies import measures as study_measures
 from gan_runtime import bundles
 from gan_runtime.calorimeter.declared import CURVES
 from gan_runtime.catalog.shower_scores import SCORES
@@ -91,12 +91,12 @@ def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run
     results = queries.study_results(memory.from_journals(home), "study-0001")
     first, second = results[FPD].tolist()
     assert second == pytest.approx(2 * first), "of epoch 2, though the training has come to epoch 3"
-    assert study_words.outcomes(results)[0] == "physics_sampling_fraction", (
+    assert study_measures.outcomes(results)[0] == "physics_sampling_fraction", (
         "what measures quality comes first"
     )
-    assert FPD in study_words.outcomes(results)
-    assert study_words.measures(results)[FPD].title == "FPD × 10³, measured"
-    assert FPD not in study_words.measures(results.assign(**{FPD: None}))
+    assert FPD in study_measures.outcomes(results)
+    assert study_measures.measures(results)[FPD].title == "FPD × 10³, measured"
+    assert FPD not in study_measures.measures(results.assign(**{FPD: None}))
 
 
 def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run: NewRun) -> None:

@@ -1,0 +1,115 @@
+"""The measures of a study: what its variants are compared in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gan_runtime import catalog
+from gan_runtime.catalog import declared
+from gan_runtime.studies.questions import Question
+
+THREE_DIGITS = ".3g"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of `queries.study_results`. `scale`: what turns its unit there into `unit`; `form`: a Python format.
+
+    `by_factors`: a positive quantity whose repeats differ by factors, so that its mean is the geometric one.
+    """
+
+    title: str
+    unit: str
+    form: str = THREE_DIGITS
+    scale: float = 1.0
+    help: str = ""
+    by_factors: bool = True
+
+    @property
+    def label(self) -> str:
+        """Title and unit, as a table names it."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def mean_word(self) -> str:
+        """Which mean it is."""
+        return "Geometric mean" if self.by_factors else "Mean"
+
+
+TIME, USUAL_OUTCOME, FASTER = "epoch_seconds", "spread_ratio", "speed_up"
+MEAN_HELP = "Mean over the last epoch that has it."
+OUTCOME_HELP = (
+    "What the variants are compared in, beside time. Numbers that a job measures on checkpoints, such as those of the Physics page, are "
+    "offered once one of the runs has been measured."
+)
+LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."
+MEASURES = {
+    "epoch_seconds": Measure(
+        "Time per epoch", "s", help="Median of a run's epochs after the first, which holds the compiling."
+    ),
+    "steady_step": Measure(
+        "Steady step", "ms", scale=1000.0, help="Median time of a training step, compiling left out."
+    ),
+    "images_per_s": Measure("Images/s", "", ",.0f", help="Steady rate, all replicas together."),
+    "compile": Measure(
+        "Compile", "s", help="What the first step took beyond a steady one.", by_factors=False
+    ),
+    "memory_bytes": Measure(
+        "Memory, peak", "GB", ".2f", 1e-9, "Highest resident memory of the trainer's process."
+    ),
+    "spread_ratio": Measure(
+        "Spread of images",
+        "real ones = 1",
+        ".2f",
+        help="How much the generated images differ, over how much the real ones do. Near 0: they are all alike.",
+        by_factors=False,
+    ),
+}
+# Drawn, and no column of the table, which has the ratio of times.
+SPEED_UP = Measure(
+    "Speed-up",
+    "first variant = 1",
+    ".2f",
+    help="Time per epoch of the first variant over that of this one, repeat by repeat.",
+)
+
+
+def measure_of(name: str) -> Measure:
+    """The measure of a column of `queries.study_results`; a column that is none of ours is a number that a workload declares."""
+    if name in MEASURES:
+        return MEASURES[name]
+    if name == FASTER:
+        return SPEED_UP
+    # A loss is called as beside those of its own workload.
+    known, metric = next(
+        (known, metric)
+        for known in map(declared.of, catalog.WORKLOADS)
+        for metric in known.compared
+        if metric.name == name
+    )
+    if metric.role == "loss":
+        return Measure(known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False)
+    return Measure(metric.title, metric.unit, help=MEAN_HELP, by_factors=False)
+
+
+def measures(results: pd.DataFrame) -> dict[str, Measure]:
+    """What these results can tell: what the workloads declare stands before the last measure. A number that a job measures on a
+    checkpoint is left out where it has not."""
+    names = {
+        metric.name
+        for metric in declared.together(catalog.WORKLOADS).compared
+        if metric.role == "loss" or (metric.name in results and results[metric.name].notna().any())
+    }
+    *first, last = MEASURES
+    return {name: measure_of(name) for name in [*first, *(name for name in results if name in names), last]}
+
+
+def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:
+    """The measures that a run of this study has, by name, but the time that stands beside them: first the spread of images, or
+    the speed-up where the question is about speed."""
+    about_speed = question is not None and question.is_about_speed
+    names = [FASTER, *measures(results)] if about_speed else list(measures(results))
+    there = [name for name in names if name != TIME and results[name].notna().any()]
+    return sorted(there, key=lambda name: name != (FASTER if about_speed else USUAL_OUTCOME))
