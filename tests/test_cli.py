@@ -65,6 +65,7 @@ WRONG = {
     "tpu_address": "a b",
     "precision": "float16",
     "xla": "on",
+    "loop": "estimator",
     "batch_size_global": "65537",
     "epochs": "-1",
     "steps_per_loop": "2.5",
