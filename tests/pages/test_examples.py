@@ -45,6 +45,18 @@ def test_the_bundles_are_small_and_hold_what_the_paper_varies(examples: list[str
 
 
 @pytest.mark.usefixtures("examples")
+def test_the_showers_of_three_seeds_are_measured_through_their_epochs(home: Home) -> None:
+    store = Store()
+    Ingestor(home, store).catch_up()
+    seeds = store.rows("SELECT seed FROM runs WHERE workload = 'shower_3dgan' ORDER BY 1")
+    assert seeds == [(1,), (2,), (3,)]
+    told = "SELECT epoch, max(value), count(*) FROM physics WHERE score = 'sampling_fraction' GROUP BY 1 ORDER BY 1"
+    epochs = store.rows(told)
+    assert [(epoch, runs) for epoch, _, runs in epochs] == [(0, 3), (2, 3), (4, 3), (6, 3)]
+    assert epochs[-1][1] < 0.05 < 0.5 < epochs[0][1]
+
+
+@pytest.mark.usefixtures("examples")
 def test_none_of_them_raised_an_alarm(home: Home) -> None:
     store = Store()
     Ingestor(home, store).catch_up()
