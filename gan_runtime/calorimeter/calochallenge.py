@@ -15,8 +15,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.calorimeter.longitudinal import MEV_PER_GEV
+
 ENERGIES, SHOWERS = "incident_energies", "showers"
-MEV_PER_GEV = 1_000.0
 ALPHA_AXIS = 0  # of a shower
 
 

@@ -19,9 +19,13 @@ def rows_of(
     `angles`: (N,), rad, where they are known already; else they are measured on the cells.
     """
     measured = measured_angle(cells_gev) if angles is None else angles
+    return {**rows_without_angle(cells_gev, energies_gev), ANGLE: measured.astype(np.float32)}
+
+
+def rows_without_angle(cells_gev: NDArray[Any], energies_gev: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """As `rows_of`, of showers that all come in at one angle."""
     return {
         SHOWERS: values_of(cells_gev)[..., None].astype(np.float16),
         ENERGY: energies_gev.astype(np.float32),
         DEPOSIT: CELL_UNITS * cells_gev.sum(axis=(1, 2, 3), dtype=np.float32),
-        ANGLE: measured.astype(np.float32),
     }

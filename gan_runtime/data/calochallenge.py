@@ -15,12 +15,12 @@ from gan_runtime.calorimeter.calochallenge import (
     ALPHA_AXIS,
     ENERGIES,
     GEOMETRIES,
-    MEV_PER_GEV,
     SHOWERS,
     Geometry,
     cells_gev_of,
 )
-from gan_runtime.calorimeter.rows import rows_of
+from gan_runtime.calorimeter.longitudinal import MEV_PER_GEV
+from gan_runtime.calorimeter.rows import rows_without_angle
 from gan_runtime.data import hdf5_files, shower_conversion
 from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.prepared import Stored
@@ -28,7 +28,7 @@ from gan_runtime.data.shower_conversion import Columns, Kind
 from gan_runtime.data.shower_options import CaloChallengeOptions
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
-from gan_runtime.shower_fields import ANGLE, shower_fields
+from gan_runtime.shower_fields import shower_fields
 
 AT_ONCE = 256
 LEAST_MEV, LARGEST_MEV = 500.0, 2e6  # of an electron: the challenge has 1 GeV to 1 TeV
@@ -67,8 +67,8 @@ def rows(file: h5py.File, columns: Columns, begin: int, end: int) -> Arrays:
     _check_energies(hdf5_files.name_of(file), energies)
     if begin == 0:  # a last part may be a few showers, all of them faint
         _check_showers(hdf5_files.name_of(file), showers, energies)
-    made = rows_of(cells_gev_of(np.maximum(showers, 0.0), _geometry(columns)), energies / MEV_PER_GEV)
-    return {name: array for name, array in made.items() if name != ANGLE}
+    cells_gev = cells_gev_of(np.maximum(showers, 0.0), _geometry(columns))
+    return rows_without_angle(cells_gev, energies / MEV_PER_GEV)
 
 
 def _geometry(columns: Columns) -> Geometry:

@@ -79,7 +79,8 @@ _CALLS = re.compile(
 )
 
 _WAITS = re.compile(_EXCHANGES)
-_PHASE = re.compile(r"/phase_(\d+)(?:_\d+)*/")
+PHASE_SCOPE = "phase_{}"  # what both engines call the operations of a phase, by its place in the step
+_PHASE = re.compile("/" + PHASE_SCOPE.format(r"(\d+)") + r"(?:_\d+)*/")
 
 
 class Classifier:

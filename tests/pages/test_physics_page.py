@@ -156,6 +156,16 @@ def test_a_run_with_a_checkpoint_can_be_measured_and_a_failed_job_says_why(
     assert "makes no showers: its data set digits has no field showers" in texts(app)
 
 
+def made_of(home: Home, number: int, wanted: Chosen) -> None:
+    """A job of that number has made the wanted showers."""
+    job = JobDir(home.jobs / f"make-showers-000{number}")
+    job.results.mkdir(parents=True)
+    job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
+    record = record_of(wanted, 20, True, showers(0), showers(1, 1.5))
+    (job.results / CHOSEN_FILE).write_text(record.model_dump_json())
+    job.write_end(End(state="finished", reason="done", result={"step": 20}))
+
+
 def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made(
     show: Show, home: Home, trained: Make
 ) -> None:
@@ -167,13 +177,7 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
         "there is no checkpoint"
     )
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
-    wanted = Chosen("quick-0001", 120.0, 80.0)
-    job = JobDir(home.jobs / "make-showers-0001")
-    job.results.mkdir(parents=True)
-    job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
-    record = record_of(wanted, 20, True, showers(0), showers(1, 1.5))
-    (job.results / CHOSEN_FILE).write_text(record.model_dump_json())
-    job.write_end(End(state="finished", reason="done", result={"step": 20}))
+    made_of(home, 1, Chosen("quick-0001", 120.0, 80.0))
     app = show("physics")
     assert not app.exception
     energy = next(one for one in app.number_input if one.key.startswith("physics.chosen.energy"))
@@ -195,13 +199,7 @@ def test_showers_that_were_made_before_stay_while_their_wish_stands(
     measured(run, 2)
     checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
     for number, energy_gev in enumerate((120.0, 60.0), start=1):
-        wanted = Chosen("quick-0001", energy_gev, None)
-        job = JobDir(home.jobs / f"make-showers-000{number}")
-        job.results.mkdir(parents=True)
-        job.write_asked(Asked(kind="make_showers", options=asdict(wanted), asker="a test"))
-        record = record_of(wanted, 20, True, showers(0), showers(1, 1.5))
-        (job.results / CHOSEN_FILE).write_text(record.model_dump_json())
-        job.write_end(End(state="finished", reason="done", result={"step": 20}))
+        made_of(home, number, Chosen("quick-0001", energy_gev, None))
     app = show("physics")
     assert "**60 GeV" in texts(app), "the newest, as nothing was made of this wish"
     energy = next(one for one in app.number_input if one.key.startswith("physics.chosen.energy"))

@@ -20,13 +20,13 @@ from gan_runtime.engines.jax.model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.rows import Rows
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.values import host_values
 from gan_runtime.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
 
-PHASE_SCOPE = "phase_{}"  # by which profiles tell what an operation is for
 Numbers = dict[str, jax.Array]
 Function = Callable[[jax.Array], jax.Array]
 

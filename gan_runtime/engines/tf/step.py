@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
 from gan_runtime.engines.tf.noise import StepNoise
@@ -24,7 +25,7 @@ from gan_runtime.workloads.contract import Noise, Phase
 from gan_runtime.workloads.step_context import Kernels, StepContext, step_scope
 
 # Profiles tell by them what an operation is for (step_profile.py).
-PHASE_SCOPE, FORWARD_SCOPE, GRADIENT_SCOPE = "phase_{}", "forward", "gradients"
+FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"
 Gradients = dict[str, list[tf.Tensor]]
 Numbers = dict[str, tf.Tensor]
 
