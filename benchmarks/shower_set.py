@@ -22,7 +22,7 @@ from gan_runtime.data.contract import Array, DataSet, Indices
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.shower_options import ShowerFileOptions
 from gan_runtime.home import Home
-from gan_runtime.shower_fields import CELL_UNITS
+from gan_runtime.shower_fields import AUTHORS_GRID, CELL_UNITS
 
 NAME = "showers"
 FILE = "showers.h5"
@@ -42,8 +42,7 @@ def write_file(path: Path, showers: int) -> None:
     random = np.random.default_rng(0)
     energies = random.uniform(100.0, 200.0, showers)
     with h5py.File(path, "w") as file:
-        shape = (showers, shower_files.SIDE, shower_files.SIDE, shower_files.LAYERS)
-        cells = file.create_dataset(shower_files.CELLS, shape, "f4")
+        cells = file.create_dataset(shower_files.CELLS, (showers, *AUTHORS_GRID), "f4")
         file[shower_files.ENERGY] = energies
         for begin in range(0, showers, AT_ONCE):
             part = energies[begin : begin + AT_ONCE]

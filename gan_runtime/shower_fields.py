@@ -16,9 +16,20 @@ ANGLE = "angle"  # measured on the image (angle.py); missing where a data set ha
 DEPOSIT = "deposit"  # sum of the cells, before the power
 BELIEF = "belief"  # of a judging network that a shower is real, 0 to 1; no field, but what it is asked for beside the energy
 
+AUTHORS_GRID = (51, 51, 25)  # cells along x, y, z
+MERGED = {
+    "full": 1,
+    "tiny": 3,
+}  # by the name of a grid: so many of the authors' cells a side are summed into one
 CELL_UNITS = 50.0  # of a cell, per GeV
 POWER = 0.85
 ENERGY_SCALE = 0.01  # of the incident energy, per GeV
+
+
+def cells_along(grid: str) -> tuple[int, int, int]:
+    """x, y, z of a grid by its name: 51, 51, 25 of the full one, 17, 17, 25 of the tiny one."""
+    x, y, z = AUTHORS_GRID
+    return x // MERGED[grid], y // MERGED[grid], z
 
 
 def shower_fields(

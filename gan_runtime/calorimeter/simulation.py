@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gan_runtime.calorimeter.detector import CLIC, Detector, Numbers
 from gan_runtime.calorimeter.longitudinal import drawn_profiles, mean_profiles
 from gan_runtime.calorimeter.radial import Widths, shower_ages, widths
+from gan_runtime.shower_fields import MERGED
 
 # Of the energy that a thin layer holds: the mean of all showers is then CERN's own fit, 2.0 % of 100 GeV and 1.8 % of 500 GeV.
 SAMPLING_FRACTION = 0.0250
@@ -43,7 +44,7 @@ class Grid:
 
 
 FULL = Grid()
-TINY = Grid(merged=3)
+TINY = Grid(merged=MERGED["tiny"])
 
 
 @dataclass(frozen=True)

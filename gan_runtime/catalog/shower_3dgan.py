@@ -11,11 +11,11 @@ from gan_runtime.catalog.shower_plan import Plan, plan
 from gan_runtime.catalog.shower_published import PUBLISHED
 from gan_runtime.fields import Fields, needed
 from gan_runtime.options import OptionRecord, option
-from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.shower_fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
 
 NetworkSize = Literal["full", "tiny"]
 # Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge (alpha, r, layer).
-FULL_GRIDS = ((51, 51, 25), (16, 9, 45), (50, 18, 45))
+FULL_GRIDS = (AUTHORS_GRID, (16, 9, 45), (50, 18, 45))
 SHORTEST = 2  # cells of an axis, which the discriminator's pooling halves
 OF_THE_AUTHORS = "recardoso/ISC_HPC_3DGAN: 0.001"
 ADVICE = "use data set showers_tiny, or another one of showers"

@@ -23,12 +23,10 @@ from gan_runtime.data.shower_conversion import Columns, Kind
 from gan_runtime.data.shower_options import ShowerFileOptions
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
-from gan_runtime.shower_fields import CELL_UNITS, shower_fields
+from gan_runtime.shower_fields import AUTHORS_GRID, CELL_UNITS, MERGED, cells_along, shower_fields
 
 CELLS, ENERGY, ANGLE = "ECAL", "energy", "mtheta"
-SIDE, LAYERS = 51, 25
 LEAST_SUM = 10.0  # GeV · 50, of an event: 0.2 GeV seen, about 10 GeV of the electron
-MERGED = {"full": 1, "tiny": 3}
 AT_ONCE = 32
 # The sum of the cells is about the energy. In another unit it is far from it: 1/50 in GeV, 20 in MeV.
 LEAST_RATIO, LARGEST_RATIO = 0.2, 5.0
@@ -51,14 +49,13 @@ def prepare(source: Path, options: ShowerFileOptions, folder: Path, progress: Pr
 
 def fields(options: ShowerFileOptions) -> Fields:
     """Of the rows that become of a file."""
-    side = SIDE // MERGED[options.grid]
-    return shower_fields((side, side, LAYERS, 1))
+    return shower_fields((*cells_along(options.grid), 1))
 
 
 def columns(file: h5py.File) -> Columns:
     """What is needed of a file. Raises DatasetError."""
     needed = {
-        CELLS: hdf5_files.column(file, CELLS, (SIDE, SIDE, LAYERS)),
+        CELLS: hdf5_files.column(file, CELLS, AUTHORS_GRID),
         ENERGY: hdf5_files.column(file, ENERGY, ()),
     }
     return {**needed, ANGLE: hdf5_files.column(file, ANGLE, ())} if ANGLE in file else needed

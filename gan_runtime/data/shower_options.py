@@ -7,10 +7,9 @@ from typing import Any, Literal, get_args
 from gan_runtime.data.contract import Promised
 from gan_runtime.errors import FieldError
 from gan_runtime.options import OptionRecord, option
-from gan_runtime.shower_fields import shower_fields
+from gan_runtime.shower_fields import cells_along, shower_fields
 
 Grid = Literal["full", "tiny"]
-SHAPES = {"full": (51, 51, 25), "tiny": (17, 17, 25)}  # cells along x, y, z
 GROUP = "Model and data"
 
 
@@ -155,7 +154,7 @@ def held_out(options: ShowerOptions) -> int:
 
 def promised(options: ShowerOptions) -> Promised:
     """What a simulation with these options will give."""
-    return Promised(shower_fields((*SHAPES[options.grid], 1)), options.events - held_out(options))
+    return Promised(shower_fields((*cells_along(options.grid), 1)), options.events - held_out(options))
 
 
 def energies_in_order(options: ShowerOptions) -> FieldError | None:

@@ -14,8 +14,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from gan_runtime.engines.jax.tpu_volumes import flat, is_volume
+
 STREAMS_PER_PHASE = 1000  # more than any phase opens
-VOLUME = 5  # axes: (B, x, y, z, C)
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random bits that floats would take
 
 
@@ -44,8 +45,8 @@ class StepNoise:
         if kept_levels == LEVELS:  # which no byte can hold: it would wrap to 0 and drop everything
             return values
         words = jax.random.bits(jax.random.fold_in(self._step_key(), self._share), (4,), jnp.uint32)
-        # Volumes as they lie between a TPU's convolutions (tpu_volumes.py): bytes of another shape would be laid out anew.
-        lying = values.reshape(*values.shape[:3], -1) if values.ndim == VOLUME else values
+        # Volumes as they lie between a TPU's convolutions: bytes of another shape would be laid out anew.
+        lying = flat(values) if is_volume(values) else values
         _, levels = jax.lax.rng_bit_generator(words, lying.shape, jnp.uint8)
         return _thinned(lying, jax.lax.optimization_barrier(levels), kept_levels).reshape(values.shape)
 

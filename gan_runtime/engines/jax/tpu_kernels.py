@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
-from gan_runtime.engines.jax.tpu_volumes import flat, is_few, volume_convolution
+from gan_runtime.engines.jax.tpu_volumes import flat, is_few, is_volume, volume_convolution
 from gan_runtime.workloads.step_context import Padding
 
-VOLUME = 5  # axes: (B, x, y, z, C)
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
 # Strides, padding and kernel without its last axis, the channels of the smaller images.
 ONE_CHANNEL = ((BLOCK_STRIDE, BLOCK_STRIDE), "same", (BLOCK_KERNEL, BLOCK_KERNEL, 1))
@@ -48,7 +47,7 @@ class TpuKernels(JaxKernels):
 
     def add_bias(self, values: jax.Array, bias: jax.Array) -> jax.Array:
         """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""
-        if values.ndim != VOLUME:
+        if not is_volume(values):
             return super().add_bias(values, bias)
         return (flat(values) + jnp.tile(bias, values.shape[-2])).reshape(values.shape)
 
@@ -56,7 +55,7 @@ class TpuKernels(JaxKernels):
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""
-        if values.ndim != VOLUME:
+        if not is_volume(values):
             return super().batch_norm(values, gamma, beta, epsilon)
         outputs, mean, variance = self._normed(flat(values), gamma, beta, epsilon, values.shape[-2])
         return outputs.reshape(values.shape), mean, variance

@@ -186,6 +186,11 @@ def folded(values: jax.Array, kernel: jax.Array, around: Around, block: Block) -
     return whole[:, :, :second].reshape(-1, first, second, third, sides.channels_out)
 
 
+def is_volume(values: jax.Array) -> bool:
+    """Whether these are (B, x, y, z, C)."""
+    return values.ndim == AXES + 2
+
+
 def flat(values: jax.Array) -> jax.Array:
     """(B, x, y, z, C) → (B, x, y, z · C), as convolutions read and write volumes here."""
     return values.reshape(*values.shape[:AXES], -1)
