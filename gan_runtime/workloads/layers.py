@@ -8,6 +8,8 @@ is made: channels that are not last, and regularizers, since a step follows the 
 
 from __future__ import annotations
 
+from operator import add
+
 import keras
 from keras import ops
 
@@ -61,8 +63,13 @@ class _OfTheEngine(keras.layers.Layer):
     def _finished(self, values: Tensor, kernels: step_context.Kernels) -> Tensor:
         """With bias and activation."""
         if self.use_bias:
-            values = kernels.add_bias(values, ops.convert_to_tensor(self.bias))
-        return values if self.activation is None else self.activation(values)
+            values = kernels.elementwise(add, values, ops.convert_to_tensor(self.bias))
+        return values if self.activation is None else self._activated(values, kernels)
+
+    def _activated(self, values: Tensor, kernels: step_context.Kernels) -> Tensor:
+        """ReLU is as it is for numbers that lie otherwise; others, such as a softmax, may look at all channels of a cell."""
+        alone = self.activation is keras.activations.relu
+        return kernels.elementwise(self.activation, values) if alone else self.activation(values)
 
 
 class _Convolution(_OfTheEngine):
@@ -170,18 +177,23 @@ class BatchNorm(keras.layers.BatchNormalization):
             ValueError: a mask in a step.
         """
         kernels = step_context.kernels()
-        if not training or not self.trainable or kernels is None:
+        if kernels is None:
             return super().call(inputs, training=training, mask=mask)
-        if mask is not None:
-            raise ValueError(
-                f"{self.name}: a mask is given, but engines norm all values: take it off before."
-            )
         gamma = ops.ones(inputs.shape[-1]) if self.gamma is None else self.gamma
         beta = ops.zeros(inputs.shape[-1]) if self.beta is None else self.beta
+        if not training or not self.trainable:
+            scale = gamma * ops.rsqrt(self.moving_variance + self.epsilon)
+            return kernels.elementwise(_scaled, inputs, scale, beta - self.moving_mean * scale)
+        if mask is not None:
+            raise ValueError(f"{self.name}: a mask is given, but engines norm all values: take it off.")
         outputs, mean, variance = kernels.batch_norm(inputs, gamma, beta, self.epsilon)
         for stored, fresh in ((self.moving_mean, mean), (self.moving_variance, variance)):
             stored.assign(stored * self.momentum + fresh * (1.0 - self.momentum))
         return outputs
+
+
+def _scaled(values: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
+    return ops.cast(ops.cast(values, "float32") * scale + offset, values.dtype)
 
 
 @keras.saving.register_keras_serializable("gan_runtime")

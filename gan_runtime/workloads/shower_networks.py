@@ -17,6 +17,7 @@ from gan_runtime.catalog.shower_3dgan import layers as layers_of
 from gan_runtime.catalog.shower_plan import POOL, Around, Convolved, Plan
 from gan_runtime.fields import Fields
 from gan_runtime.shower_fields import SHOWERS
+from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Tensor
 from gan_runtime.workloads.enlarged import EnlargedConvolution3D
 from gan_runtime.workloads.layers import BatchNorm, Convolution3D, ReplicaDropout, Shape
@@ -76,7 +77,7 @@ def _discriminator(
     values = showers
     for number, layer in enumerate(plan.discriminator, start=1):  # 51 × 51 × 25 × 16 … 39 × 36 × 14 × 8
         values = _convolved(values, layer, periodic, number)
-        values = layers.LeakyReLU(LEAK, name=f"leaky_{number}")(values)
+        values = LeakyReLU(LEAK, name=f"leaky_{number}")(values)
         if number > 1:
             values = _normed(values, number, options)
         values = ReplicaDropout(options.dropout, name=f"dropout_{number}")(values)
@@ -104,6 +105,16 @@ def _convolved(
 
 def _around(values: Tensor, around: Around, periodic: tuple[int, ...], name: str) -> Tensor:
     return Surrounded(around, periodic, name=name)(values) if any(map(any, around)) else values
+
+
+@keras.saving.register_keras_serializable("gan_runtime")
+class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
+    """Keras' layer, told to the engine: it may have laid volumes out otherwise."""
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """max(x, slope · x): same shape and dtype as `inputs`."""
+        kernels = step_context.kernels()
+        return super().call(inputs) if kernels is None else kernels.elementwise(super().call, inputs)
 
 
 @keras.saving.register_keras_serializable("gan_runtime")

@@ -36,8 +36,9 @@ class Kernels(Protocol):
         """Along each axis size · stride, "valid" with kernel - stride more if that is positive. `kernel`: (…, channels out, in)."""
         ...
 
-    def add_bias(self, values: Tensor, bias: Tensor) -> Tensor:
-        """`bias`: (channels,)."""
+    def elementwise(self, function: Callable[..., Tensor], values: Tensor, *of_channels: Tensor) -> Tensor:
+        """`function(values, *of_channels)`, where each outcome follows from the same place of the values and of each of
+        `of_channels`, (channels,), alone. An engine may lay both out otherwise: the function sees (B, …, n), all of one n."""
         ...
 
     def enlarged_convolution(self, values: Tensor, kernel: Tensor, factors: tuple[int, ...]) -> Tensor:

@@ -88,7 +88,7 @@ def of_volumes() -> dict[str, dict[str, float]]:
             ours = partial(folded, around=zeros, block=block)
             found[f"{name}, same, {kind}"] = differences(ours, plainly, inputs)
     _, values, of_channels = arrays((1,), (3, *VOLUME, 2), (2,))  # others than the weights of the outcome
-    for name, function in (("bias", _biased), ("batch norm", _normed)):
+    for name, function in (("bias", _biased), ("scale and offset", _scaled), ("batch norm", _normed)):
         ours, others = (partial(function, of) for of in (tpu, plain))
         found[name] = differences(ours, others, [values, of_channels])
     return found
@@ -99,7 +99,14 @@ def _volumes(convolution: Function, padding: Padding, volumes: jax.Array, kernel
 
 
 def _biased(kernels: JaxKernels, values: jax.Array, bias: jax.Array) -> jax.Array:
-    return jnp.square(kernels.add_bias(values, bias))  # so that there is a second derivative
+    return jnp.square(kernels.elementwise(jnp.add, values, bias))  # so that there is a second derivative
+
+
+def _scaled(kernels: JaxKernels, values: jax.Array, scale: jax.Array) -> jax.Array:
+    def leaky(values: jax.Array, scale: jax.Array, offset: jax.Array) -> jax.Array:
+        return jax.nn.leaky_relu(values * scale + offset, 0.3) ** 2
+
+    return kernels.elementwise(leaky, values, scale, jnp.square(scale))
 
 
 def _normed(kernels: JaxKernels, values: jax.Array, gamma: jax.Array) -> jax.Array:

@@ -46,8 +46,10 @@ def test_volumes_in_blocks_of_two_axes_are_those_of_the_plain_convolution(
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
-@pytest.mark.parametrize("what", ["bias", "batch norm"])
-def test_volumes_are_normed_as_they_lie(differences: dict[str, dict[str, float]], what: str) -> None:
+@pytest.mark.parametrize("what", ["bias", "scale and offset", "batch norm"])
+def test_passes_over_volumes_as_they_lie_are_those_over_their_cells(
+    differences: dict[str, dict[str, float]], what: str
+) -> None:
     assert_same(differences[what])
 
 

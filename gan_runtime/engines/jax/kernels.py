@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,9 +34,11 @@ class JaxKernels:
         """See `step_context.Kernels`."""
         return _transposed(values, kernel, strides, padding)
 
-    def add_bias(self, values: jax.Array, bias: jax.Array) -> jax.Array:
+    def elementwise(
+        self, function: Callable[..., jax.Array], values: jax.Array, *of_channels: jax.Array
+    ) -> jax.Array:
         """See `step_context.Kernels`."""
-        return values + bias
+        return function(values, *of_channels)
 
     def enlarged_convolution(self, values: jax.Array, kernel: jax.Array, factors: Sizes) -> jax.Array:
         """See `step_context.Kernels`."""
@@ -45,24 +48,16 @@ class JaxKernels:
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """See `step_context.Kernels`. Moments in float32; those of equal shares add up to those of the whole batch."""
-        return self._normed(values, gamma, beta, epsilon, repeats=1)
-
-    def _normed(
-        self, values: jax.Array, gamma: Any, beta: Any, epsilon: float, repeats: int
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """`repeats`: how many cells the last axis holds, each with all channels: (B, …, repeats · C)."""
         wide = values.astype(jnp.float32)
         axes = tuple(range(values.ndim - 1))
         moments = jnp.stack([wide.mean(axes), jnp.square(wide).mean(axes)])
-        moments = moments.reshape(2, repeats, -1).mean(1)
         if self._axis is not None:
             with jax.named_scope("all_reduce_batch_norm"):
                 moments = jax.lax.pmean(moments, self._axis)
         mean, mean_square = moments
         variance = jnp.maximum(mean_square - jnp.square(mean), 0.0)
         scale = jnp.asarray(gamma) * jax.lax.rsqrt(variance + epsilon)
-        around, scales, offsets = (jnp.tile(each, repeats) for each in (mean, scale, jnp.asarray(beta)))
-        outputs = (wide - around) * scales + offsets
+        outputs = (wide - mean) * scale + jnp.asarray(beta)
         return outputs.astype(values.dtype), jax.lax.stop_gradient(mean), jax.lax.stop_gradient(variance)
 
 

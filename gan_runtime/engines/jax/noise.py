@@ -14,7 +14,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.jax.tpu_volumes import flat, is_volume
+from gan_runtime.engines.jax.tpu_passes import flat
+from gan_runtime.engines.jax.tpu_volumes import is_volume
 
 STREAMS_PER_PHASE = 1000  # more than any phase opens
 LEVELS = 256  # an 8-bit number decides over each unit: a quarter of the random bits that floats would take

@@ -9,6 +9,7 @@ A TPU multiplies blocks of 128 numbers, and pads what is narrower. By the compil
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
+from gan_runtime.engines.jax import tpu_passes
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
-from gan_runtime.engines.jax.tpu_volumes import flat, is_few, is_volume, volume_convolution
+from gan_runtime.engines.jax.tpu_volumes import is_few, is_volume, volume_convolution
 from gan_runtime.workloads.step_context import Padding
 
 BLOCK_KERNEL, BLOCK_STRIDE = 5, 2  # for which the blocks of one channel are written out
@@ -45,20 +47,21 @@ class TpuKernels(JaxKernels):
         taps that follow it, and fills its units badly."""
         return enlarged_convolution(values, kernel, factors, settled=jax.lax.optimization_barrier)
 
-    def add_bias(self, values: jax.Array, bias: jax.Array) -> jax.Array:
-        """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""
+    def elementwise(
+        self, function: Callable[..., jax.Array], values: jax.Array, *of_channels: jax.Array
+    ) -> jax.Array:
+        """See `step_context.Kernels`. Of volumes as they lie between convolutions."""
         if not is_volume(values):
-            return super().add_bias(values, bias)
-        return (flat(values) + jnp.tile(bias, values.shape[-2])).reshape(values.shape)
+            return super().elementwise(function, values, *of_channels)
+        return tpu_passes.elementwise(function, values, *of_channels)
 
     def batch_norm(
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """See `step_context.Kernels`. Of volumes as they lie between convolutions: (B, x, y, z · C)."""
+        """See `step_context.Kernels`. Of volumes as they lie between convolutions."""
         if not is_volume(values):
             return super().batch_norm(values, gamma, beta, epsilon)
-        outputs, mean, variance = self._normed(flat(values), gamma, beta, epsilon, values.shape[-2])
-        return outputs.reshape(values.shape), mean, variance
+        return tpu_passes.normed(values, gamma, beta, epsilon, self._axis)
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str

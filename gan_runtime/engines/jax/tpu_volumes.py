@@ -24,6 +24,7 @@ import jax.numpy as jnp
 
 from gan_runtime.engines.bands import band
 from gan_runtime.engines.jax.kernels import Sizes, layout
+from gan_runtime.engines.jax.tpu_passes import flat
 from gan_runtime.workloads.step_context import Padding
 
 AXES = 3
@@ -189,11 +190,6 @@ def folded(values: jax.Array, kernel: jax.Array, around: Around, block: Block) -
 def is_volume(values: jax.Array) -> bool:
     """Whether these are (B, x, y, z, C)."""
     return values.ndim == AXES + 2
-
-
-def flat(values: jax.Array) -> jax.Array:
-    """(B, x, y, z, C) → (B, x, y, z · C), as convolutions read and write volumes here."""
-    return values.reshape(*values.shape[:AXES], -1)
 
 
 def _windows(values: jax.Array, zeros: tuple[int, int], width: int, stride: int) -> jax.Array:

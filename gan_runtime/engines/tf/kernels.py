@@ -56,9 +56,11 @@ class PlainKernels:
         sizes = _transposed_sizes(values, kernel, strides, padding)
         return _input_gradient(values, kernel, strides, padding, sizes)
 
-    def add_bias(self, values: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    def elementwise(
+        self, function: Callable[..., tf.Tensor], values: tf.Tensor, *of_channels: tf.Tensor
+    ) -> tf.Tensor:
         """See `step_context.Kernels`."""
-        return values + bias
+        return function(values, *of_channels)
 
     def enlarged_convolution(self, values: tf.Tensor, kernel: tf.Tensor, factors: Sizes) -> tf.Tensor:
         """See `step_context.Kernels`."""
