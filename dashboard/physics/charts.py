@@ -155,12 +155,11 @@ def projected(cells_gev: NDArray[np.float32], view: View) -> pd.DataFrame:
 
 def projection(
     frame: pd.DataFrame, shape: tuple[int, ...], view: View, title: str, height: int = 250
-) -> alt.LayerChart:
+) -> alt.Chart:
     """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the ground. `shape`: (X, Y, Z)."""
     up, right = shape[view.up], shape[view.right]
     x = alt.X("left:Q", title=PLACES[view.across], **_cells(right))
     y = alt.Y("below:Q", title=PLACES[view.upwards], **_cells(up))
-    ground = pd.DataFrame({"left": [0], "right": [right], "below": [0], "above": [up]})
     scale = alt.Scale(
         type="log",
         domain=list(ENERGIES),
@@ -172,8 +171,9 @@ def projection(
         alt.Tooltip("below:Q", title=PLACES[view.upwards]),
         alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
     ]
-    drawn = (
-        alt.Chart(frame)
+    what = f"{title}, {view.title}: energy along {view.across} and {view.upwards}."
+    return (
+        alt.Chart(frame, view=alt.ViewBackground(fill=DARK))
         .mark_rect(strokeWidth=0.7)  # of the same color: without it the ground shows between two cells
         .encode(
             x=x,
@@ -184,11 +184,8 @@ def projection(
             stroke=alt.Stroke("gev:Q", scale=scale, legend=None),
             tooltip=tooltip,
         )
+        .properties(title=heading(view.title.capitalize()), description=what, height=height)
     )
-    behind = alt.Chart(ground).mark_rect(color=DARK).encode(x=x, x2="right:Q", y=y, y2="above:Q")
-    what = f"{title}, {view.title}: energy along {view.across} and {view.upwards}."
-    layers = cast(alt.LayerChart, alt.layer(behind, drawn))
-    return layers.properties(title=heading(view.title.capitalize()), description=what, height=height)
 
 
 def _cells(count: int) -> dict[str, Any]:
