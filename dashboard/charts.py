@@ -17,6 +17,7 @@ from dashboard.panels import Group
 from gan_runtime.metrics import Panel
 
 SMOOTHED_BUCKETS = 9
+SOLID, DASHED = [1, 0], [5, 3]
 ZOOM, WHOLE = (
     "zoom",
     "whole",
@@ -25,8 +26,14 @@ Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under wh
 
 
 def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
-    """Numbers of one run over its steps: raw faint, smoothed bold, one color each. `rows` as `queries.curves` gives them."""
-    series, panel = alt.Color("series:N", title=None, legend=legend(), scale=_scale(group)), group.panel
+    """Numbers of one run over its steps: raw faint, smoothed bold, one color each; dashed where a line before has that color.
+
+    `rows` as `queries.curves` gives them.
+    """
+    has_dashes, panel = bool(palette.repeated(group.colors)), group.panel
+    above = legend(has_dashes=has_dashes)
+    series = alt.Color("series:N", title=None, legend=above, scale=_scale(group))
+    dash = {"strokeDash": dash_of("series", group.colors, above)} if has_dashes else {}
     axis = alt.Axis(tickMinStep=1, grid=False)
     labels = json.dumps(group.labels)
     base = (
@@ -51,7 +58,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     ]
     band = base.mark_area(opacity=0.12, line=False).encode(y=of("low"), y2="high:Q")
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
-    bold = smooth.mark_line(strokeWidth=2.5).encode(y=of("smoothed"))
+    bold = smooth.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
     layers = cast(alt.LayerChart, alt.layer(ground(), band, raw, bold, reader.add_params(drag())))
     what = (
@@ -219,6 +226,14 @@ def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt
         symbolStrokeWidth=3,
         **symbol,
     )
+
+
+def dash_of(field: str, colors: dict[str, str], above: alt.Legend | None = None) -> alt.StrokeDash:
+    """Name → dash: lines whose color one before them has are dashed. `above`: the legend of their colors, which tells it too."""
+    again = palette.repeated(colors)
+    dashes = [DASHED if name in again else SOLID for name in colors]
+    scale = alt.Scale(domain=list(colors), range=dashes)
+    return alt.StrokeDash(f"{field}:N", title=None, legend=above, scale=scale)
 
 
 def _scale(group: Group) -> alt.Scale:

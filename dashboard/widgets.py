@@ -15,7 +15,8 @@ from pandas.io.formats.style import Styler
 from dashboard import chart_style, words
 from dashboard.frame import places
 from gan_runtime.catalog import declared
-from gan_runtime.metrics import LOSSES
+from gan_runtime.catalog.declared import Declared
+from gan_runtime.metrics import LOSSES, Metric
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
@@ -25,6 +26,7 @@ SHOWN = "live.shown"  # the run on the Live page, until another page is opened
 MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 MOST_ROWS_IN_WORDS = 500
+MOST_IN_FIGURE = 2  # losses beside each other
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
     "synchronous training."
@@ -183,13 +185,21 @@ def figures(progress: Progress, row: RunRow, memory: PeakMemory | None = None) -
 
 
 def _losses(progress: Progress, row: RunRow) -> list[tuple[str, str, str]]:
-    """The newest losses as one figure; none where the workload names no loss."""
+    """The newest losses: one figure where there are at most two, else one of each network; none where the workload names no loss."""
     known = declared.of(row.workload)
-    if not known.losses:
-        return []
-    names = [known.loss_name(loss) for loss in known.losses]
-    values = [words.loss(progress.newest.get(loss.name)) for loss in known.losses]
-    return [(f"Loss {' / '.join(names)}", " / ".join(values), known.panel(LOSSES).help)]
+    together: dict[str, list[Metric]] = {}
+    for loss in known.losses:
+        place = "" if len(known.losses) <= MOST_IN_FIGURE else loss.network or loss.name
+        together.setdefault(place, []).append(loss)
+    return [_loss_figure(known, losses, progress) for losses in together.values()]
+
+
+def _loss_figure(known: Declared, losses: list[Metric], progress: Progress) -> tuple[str, str, str]:
+    """Label, value and help. The help says which is which where a network has several."""
+    names = dict.fromkeys(known.network(one.network).short if one.network else one.title for one in losses)
+    which = f"{' / '.join(one.legend for one in losses)}. " if len(names) < len(losses) else ""
+    values = " / ".join(words.loss(progress.newest.get(one.name)) for one in losses)
+    return f"Loss {' / '.join(names)}", values, f"{which}{known.panel(LOSSES).help}"
 
 
 def progress_bar(progress: Progress) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import altair as alt
 import pandas as pd
 import pytest
 
@@ -181,3 +182,22 @@ def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) 
     ]
     assert [both.loss_title(loss) for loss in both.losses] == ["Loss G", "Loss D", "Loss C"]
     assert stranger.of_role("judged_real") is None
+
+
+def test_a_second_loss_of_a_network_is_dashed_and_the_legend_tells_it() -> None:
+    losses = panels.of_panel(declared.of("shower_3dgan"), LOSSES)[0]
+    layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
+    dashes = [
+        layer["encoding"]["strokeDash"] for layer in layers if "strokeDash" in layer.get("encoding", {})
+    ]
+    assert [dash["scale"]["range"] for dash in dashes] == [
+        [charts.SOLID, charts.DASHED, charts.SOLID, charts.DASHED]
+    ]
+    assert dashes[0]["scale"]["domain"] == list(losses.colors)
+    assert dashes[0]["legend"]["symbolType"] == "stroke"
+
+
+def test_lines_of_colors_of_their_own_are_not_dashed() -> None:
+    losses = panels.of_panel(PAIR, LOSSES)[0]
+    spec = charts.step_curves(alt.NamedData("rows"), losses).to_dict()
+    assert all("strokeDash" not in layer.get("encoding", {}) for layer in spec["layer"])

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import altair as alt
 import pandas as pd
 
-from dashboard import charts, palette
+from dashboard import charts
 from dashboard.panels import Group
 from gan_runtime.metrics import Metric
 
@@ -27,7 +27,6 @@ Smoothing = Literal["none", "light", "strong"]
 YScale = Literal["auto", "linear", "log"]
 SMOOTHED_SHARES: dict[Smoothing, float] = {"none": 0.0, "light": 0.02, "strong": 0.1}  # of a curve's points
 FADED = 0.15  # what is not picked
-SOLID, DASHED = [1, 0], [5, 3]
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def _overlaid(
         y=y("mean"), opacity=_unless_picked(pick, 0.35 if window > 1 else 0.0)
     )
     bold = smooth.mark_line(strokeWidth=2.5).encode(
-        y=y("smoothed"), opacity=_unless_picked(pick, 1.0), strokeDash=dash_of("run", colors)
+        y=y("smoothed"), opacity=_unless_picked(pick, 1.0), strokeDash=charts.dash_of("run", colors)
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
@@ -171,13 +170,6 @@ def color_of(field: str, colors: dict[str, str]) -> alt.Color:
     return alt.Color(
         f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values()))
     )
-
-
-def dash_of(field: str, colors: dict[str, str]) -> alt.StrokeDash:
-    """Name → dash: lines whose colour another one has are dashed."""
-    again = palette.repeated(colors)
-    dashes = [DASHED if name in again else SOLID for name in colors]
-    return alt.StrokeDash(f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=dashes))
 
 
 def _x_axis(x: str) -> alt.Axis:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from dashboard import chart_style, palette
+from dashboard import chart_style, charts, palette
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import parallel as parallel_rows
 from dashboard.compare.charts import PICK
@@ -80,7 +80,7 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
         x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N"
     )
     faded = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.12))
-    dash = compare_charts.dash_of("series", colors)
+    dash = charts.dash_of("series", colors)
     down = alt.Order("row:Q")
     lines = base.mark_line(strokeWidth=2.5).encode(
         opacity=faded, strokeDash=dash, order=down, tooltip=alt.Tooltip("run:N", title="Run")

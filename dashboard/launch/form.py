@@ -45,7 +45,7 @@ def pick_preset() -> str:
     if f"{PREFIX}workload" not in st.session_state:
         fields.fill(next(iter(PRESETS)))
     name = str(
-        st.segmented_control(
+        st.pills(
             "Preset",
             list(PRESETS),
             format_func=lambda preset: PRESETS[preset].title,

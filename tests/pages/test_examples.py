@@ -57,6 +57,16 @@ def test_the_showers_of_three_seeds_are_measured_through_their_epochs(home: Home
 
 
 @pytest.mark.usefixtures("examples")
+def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(show: Show, home: Home) -> None:
+    run = next(run for run in home.run_dirs() if run.spec().workload == "shower_3dgan")
+    figures = {metric.label: (metric.value, metric.help) for metric in show("live", run=run.run_id).metric}
+    assert {"Loss G", "Loss D"} <= set(figures)
+    value, meaning = figures["Loss G"]
+    assert value.count(" / ") == 1
+    assert meaning.startswith("G, first / G, second. ")
+
+
+@pytest.mark.usefixtures("examples")
 def test_none_of_them_raised_an_alarm(home: Home) -> None:
     store = Store()
     Ingestor(home, store).catch_up()

@@ -504,7 +504,7 @@ def start_button(app: AppTest) -> Button:
 
 def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_the_repair(show: Show) -> None:
     app = show("launch")
-    app.segmented_control(key="spec.preset").set_value("paper").run()
+    app.pills(key="spec.preset").set_value("paper").run()
     assert [warning.value for warning in app.warning] == []
     app.button(key="suggest.batch_size_global.512").click().run()
     assert "showed strokes and no digits" in app.warning[0].value
