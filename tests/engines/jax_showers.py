@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,10 +11,12 @@ import numpy as np
 
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.workloads import shower_heads
-from tests.engines import jax_side
+from tests.engines import jax_side, three_ways
 from tests.engines.jax_parts import QUICK_TO_COMPILE
 from tests.engines.jax_side import Numbers
+from tests.engines.three_ways import TakenUp
 
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -28,11 +31,21 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return np.asarray(found[0]), np.asarray(found[1]), np.asarray(slopes)
 
 
-def stepped(data: DataSet, options: dict[str, Any], state: Arrays, quickly: bool) -> tuple[Numbers, Arrays]:
-    """Numbers of one step from a state, with the tests' own noise, and the state after it. `quickly`: compiled, not run."""
+def stepped(data: DataSet, options: dict[str, Any], state: Arrays) -> tuple[Numbers, Arrays]:
+    """Numbers of one step from a state, with the tests' own noise, and the state after it."""
+    engine = _engine(data, options, state)
+    return engine.run(1).values, engine.state()
+
+
+def taken_up(data: DataSet, options: dict[str, Any], state: Arrays, folder: str) -> TakenUp:
+    """As `three_ways.taken_up`, from a state and with the tests' own noise."""
+    return three_ways.taken_up(*(_engine(data, options, state) for _ in range(2)), Path(folder))
+
+
+def _engine(data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:
+    """Ready to run."""
     engine = jax_side._engine("shower_3dgan", data, "same", **options)
     engine.load(state)
     engine.trace()
-    if quickly:
-        engine._compiled = engine._lowered.compile(compiler_options=QUICK_TO_COMPILE)
-    return engine.run(1).values, engine.state()
+    engine._compiled = engine._lowered.compile(compiler_options=QUICK_TO_COMPILE)
+    return engine

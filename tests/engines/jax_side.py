@@ -51,6 +51,8 @@ class SameNoise:
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:
         self._stream += 1
+        if rate == 0.0:  # a table of ones for each unit of a large network would take longer than its step
+            return values
         kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[
             self._step, self._share
         ]

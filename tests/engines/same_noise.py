@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-STEPS = 12  # that a test may take
+STEPS = 8  # that a test may take
 MOST_ROWS = 64  # of a global batch
-SHARES = 8  # replicas times accumulation steps
+SHARES = 4  # replicas times accumulation steps
 
 
 def normal(seed: int, stream: int, shape: tuple[int, ...]) -> np.ndarray:

@@ -83,6 +83,16 @@ CASES: dict[str, Case] = {
 }
 
 
+@dataclass(frozen=True)
+class TakenUp:
+    """`first`: a step from the beginning. `straight`: the steps of the same engine after it; `resumed`: those of a fresh engine that
+    took up its checkpoint."""
+
+    first: Trained
+    straight: Trained
+    resumed: Trained
+
+
 def three_ways(new_engine: Callable[[int], Engine], folder: Path) -> ThreeWays:
     """`new_engine`: makes one on so many replicas, ready to run. `folder`: for the checkpoint of the run that is stopped."""
     alone, shared, fresh = (new_engine(replicas) for replicas in (1, 2, 2))
@@ -90,11 +100,23 @@ def three_ways(new_engine: Callable[[int], Engine], folder: Path) -> ThreeWays:
     of_one, of_two = (_trained(engine, BEFORE, AFTER) for engine in (alone, shared))
     shared.load(begin)
     _trained(shared, BEFORE)
-    checkpoints.save(folder, shared.state(), BEFORE, 0.0, kept=1)
+    _hand_over(shared, fresh, folder)
+    return ThreeWays(begin, of_one, of_two, _trained(fresh, AFTER))
+
+
+def taken_up(engine: Engine, fresh: Engine, folder: Path) -> TakenUp:
+    """Of two engines that are ready to run; `folder`: for the checkpoint."""
+    first = _trained(engine, 1)
+    _hand_over(engine, fresh, folder)
+    return TakenUp(first, _trained(engine, 2), _trained(fresh, 2))
+
+
+def _hand_over(engine: Engine, fresh: Engine, folder: Path) -> None:
+    state = engine.state()
+    checkpoints.save(folder, state, int(state["step"]), 0.0, kept=1)
     saved = checkpoints.load_newest(folder)
     assert saved is not None
     fresh.load(saved.arrays)
-    return ThreeWays(begin, of_one, of_two, _trained(fresh, AFTER))
 
 
 def _trained(engine: Engine, *calls: int) -> Trained:
