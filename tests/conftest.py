@@ -35,6 +35,8 @@ LONGEST = (
     *("test_main_job.py", "test_jax_parity.py"),
     *("test_workers.py", "test_jax_spmd.py"),
     *("test_supervisor.py", "test_check.py"),
+    *("test_every_page.py", "test_showers_on_engines.py"),
+    *("test_adding_a_workload.py", "test_three_workloads.py"),
     *("test_jax_runs.py", "test_tf_compiled.py"),
     *("test_own_pictures.py", "test_tpu_kernels.py"),
     *("test_cli.py", "test_tf_objectives.py"),
