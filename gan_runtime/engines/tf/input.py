@@ -47,8 +47,9 @@ def _pipeline(
         own = tf.transpose(rows[begin:, :, pipeline_id], [0, 2, 1, 3])
         return tf.data.Dataset.from_tensor_slices(tf.reshape(own, [-1, per_replica]))
 
-    epochs = tf.data.Dataset.counter(start=first_epoch)
-    batches = epochs.flat_map(epoch_rows).map(_reader(data, per_replica))
+    # Nothing in them depends on a tensor's value: AutoGraph would rewrite their code in vain.
+    rows_of, read = map(tf.autograph.experimental.do_not_convert, (epoch_rows, _reader(data, per_replica)))
+    batches = tf.data.Dataset.counter(start=first_epoch).flat_map(rows_of).map(read)
     if spec.loop == "keras":
         batches = _numbered(batches, first_step, spec.replicas)
     batches = batches.prefetch(2 * spec.replicas)

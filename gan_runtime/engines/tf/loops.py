@@ -65,9 +65,8 @@ class OwnLoop:
     ) -> None:
         self._strategy, self._whole_step, self._state = strategy, step, state
         self._workers, self._clock, self._sync_every_steps = workers, clock, spec.sync_every_steps
-        # Nothing in a step depends on a tensor's value: AutoGraph would rewrite its code in vain, which takes seconds.
-        self._replica_call = tf.autograph.experimental.do_not_convert(self._replica_step)
-        self._call = tf.function(self._train_call, reduce_retracing=True)
+        # What depends on a tensor's value is written out: AutoGraph would rewrite all other code in vain, which takes seconds.
+        self._call = tf.function(self._train_call, reduce_retracing=True, autograph=False)
 
     def traced(self, batches: Any, first_step: int) -> Any:
         """The graph of the training call."""
@@ -87,22 +86,28 @@ class OwnLoop:
         self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, word: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the words of all workers."""
-        rows = tf.TensorArray(tf.float32, size=steps)
-        stamps = tf.TensorArray(tf.float64, size=steps)
         heard = self._workers.sum(word, self._clock)
-        for index in tf.range(steps):
-            numbers, own_stamps = self._strategy.run(
-                self._replica_call, args=(next(iterator), first_step + index)
-            )
-            local = self._workers.local_mean(numbers)
-            rows = rows.write(index, local)
-            if self._sync_every_steps > 1:
-                self._average_when_due(first_step + index + 1, local)
-            stamps = stamps.write(
-                index, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0)
-            )
+
+        def one_step(
+            index: tf.Tensor, rows: tf.TensorArray, stamps: tf.TensorArray
+        ) -> tuple[tf.Tensor, tf.TensorArray, tf.TensorArray]:
+            numbers, own_stamps = self._step_everywhere(iterator, first_step + index)
+            return index + 1, rows.write(index, numbers), stamps.write(index, own_stamps)
+
+        tables = tf.TensorArray(tf.float32, size=steps), tf.TensorArray(tf.float64, size=steps)
+        _, rows, stamps = tf.while_loop(
+            lambda index, *_: index < steps, one_step, (tf.constant(0), *tables), maximum_iterations=steps
+        )
         mean = self._workers.mean(rows.stack(), self._clock)
         return mean, tf.concat([tf.reshape(stamps.stack(), [-1, 2]), self._clock.take()], axis=0), heard
+
+    def _step_everywhere(self, iterator: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """float32 (metrics,), the mean over this worker's replicas; stamps of its first replica and of what follows, (collectives, 2)."""
+        numbers, own_stamps = self._strategy.run(self._replica_step, args=(iterator.get_next(), step))
+        local = self._workers.local_mean(numbers)
+        if self._sync_every_steps > 1:
+            self._average_when_due(step + 1, local)
+        return local, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0)
 
     def _replica_step(self, rows: Rows, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """float32 (metrics,), and the stamps of the step's collectives."""

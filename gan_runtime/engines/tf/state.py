@@ -39,7 +39,7 @@ class NetworkState:
         self._average, self._rate_factor, self._local_steps = average, rate_factor, local_steps
         self._replicas = strategy.num_replicas_in_sync
         self._marked: dict[str, list[tf.Tensor]] = {}
-        self._settle_call = tf.function(self._settle_replica)
+        self._settle_call = tf.function(self._settle_replica, autograph=False)
 
     def arrays(self) -> Arrays:
         """Every variable by name, as the first replica holds it."""

@@ -172,7 +172,11 @@ class ReplicaStep:
         ) -> Any:
             return self.gradients(place, rows, step, replica, part, scales)
 
-        return tf.function(gradients, jit_compile=True) if self._spec.xla == "jit" else gradients
+        return (
+            tf.function(gradients, jit_compile=True, autograph=False)
+            if self._spec.xla == "jit"
+            else gradients
+        )
 
     def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
         if self._task.is_loss_scaled:

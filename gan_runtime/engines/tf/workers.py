@@ -107,7 +107,7 @@ class Workers:
             return number, number
         told = np.zeros(self._spec.workers, np.float64)
         told[self._rank] = number
-        heard = np.rint(tf.function(lambda: self.sum(tf.constant(told), NO_CLOCK))().numpy())
+        heard = np.rint(tf.function(lambda: self.sum(tf.constant(told), NO_CLOCK), autograph=False)().numpy())
         return int(heard.min()), int(heard.max())
 
     def local(self, value: Any) -> tuple[tf.Tensor, ...]:
