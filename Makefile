@@ -44,7 +44,7 @@ check: setup-dev
 # Without the file that `check` has run.
 test: check
 	@scripts/browser.sh $(PYTHON)
-	@$(PYTHON) -m pytest --durations=10 -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_architecture.py
+	@$(PYTHON) -m pytest --durations=30 -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_architecture.py
 
 format: setup-dev
 	@$(VENV)/bin/ruff format .
