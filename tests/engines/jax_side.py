@@ -160,10 +160,10 @@ def resumed(
     workload: str, data: Data, options: dict[str, Any], before: int, after: int
 ) -> tuple[Arrays, Arrays]:
     """States of a run of `before` + `after` steps, and of one that another engine takes up between them."""
-    straight, first, second = (_engine(workload, data, "own", **options) for _ in range(3))
-    _trained(straight, before, after)
-    _trained(first, before)
-    second.load(first.state())
+    straight, second = (_engine(workload, data, "own", **options) for _ in range(2))
+    _trained(straight, before)
+    second.load(straight.state())
+    straight.run(after)
     _trained(second, after)
     return straight.state(), second.state()
 
