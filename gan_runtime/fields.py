@@ -19,7 +19,9 @@ class Field:
     shift is 0 stays as it is stored, unless that is float16. `shape`: of one row, such as (28, 28, 1), or ()
     for a label or an energy. `dtype`: as stored and sent. `unit`: of the value. `classes`: of a label, what
     its numbers 0, 1, 2, … are called; empty for everything else. `periodic`: the axes of a row that close on
-    themselves, such as an azimuth: the last index lies beside the first.
+    themselves, such as an azimuth: the last index lies beside the first. `odd_channels`: places along the last
+    axis of what changes its sign when a picture is turned upside down, such as a velocity upwards; a field that
+    has some has a direction from left to right, and its pictures may be turned in no other way.
     """
 
     shape: tuple[int, ...]
@@ -29,6 +31,7 @@ class Field:
     unit: str = ""
     classes: tuple[str, ...] = ()
     periodic: tuple[int, ...] = ()
+    odd_channels: tuple[int, ...] = ()
 
     @property
     def is_as_stored(self) -> bool:

@@ -152,6 +152,7 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
         "gan_runtime.workloads",
         "gan_runtime.fields",
         "gan_runtime.shower_fields",
+        "gan_runtime.frame_fields",
         "gan_runtime.catalog",
     )
     own = {module for module in modules if module.startswith("gan_runtime") and not module.startswith(known)}

@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
             "options",
             "fields",
             "shower_fields",
+            "frame_fields",
             "metrics",
             "catalog",
             "spec",

@@ -40,6 +40,7 @@ class FieldRecord(BaseModel):
     unit: str = ""
     classes: tuple[str, ...] = ()
     periodic: tuple[Annotated[int, Bounds(ge=0)], ...] = ()
+    odd_channels: tuple[Annotated[int, Bounds(ge=0)], ...] = ()
 
     @classmethod
     def of(cls, field: Field) -> FieldRecord:

@@ -17,9 +17,11 @@ from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, ShardedSet
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Field, labels
+from gan_runtime.frame_fields import flow_fields
 from gan_runtime.home import Home
 from gan_runtime.records.entry import now
 from gan_runtime.runtime import leftovers
+from gan_runtime.shower_fields import shower_fields
 
 ENERGY = Field((3,), "float32", unit="GeV")
 KIND = labels(("a", "b"))
@@ -117,6 +119,12 @@ def test_of_a_set_larger_than_any_memory_only_the_rows_asked_for_are_read(tmp_pa
 
 
 # ---- prepared sets of a home --------------------------------------------------------------------------------------------------
+
+
+def test_a_manifest_keeps_all_that_is_said_of_a_field() -> None:
+    for fields in (flow_fields(8, 16, later=2), shower_fields((4, 4, 4, 1), periodic=(0,)), {"kind": KIND}):
+        for field in fields.values():
+            assert FieldRecord.model_validate_json(FieldRecord.of(field).model_dump_json()).field == field
 
 
 def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> None:
