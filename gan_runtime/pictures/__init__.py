@@ -50,7 +50,7 @@ def render(
     """A picture of the arrays. `classes`: what the numbers 0, 1, 2, … of labels are called; `room`: how large it may become.
 
     Images are float32 (N, height, width, 1 or 3), sequences (N, frames, height, width, 1 or 3), labels whole numbers (N,), showers
-    (N, x, y, z, 1).
+    (N, x, y, z, 1), frames of a flow (N, height, width, 3, or 4 with the obstacle).
 
     Raises:
         ValueError: no such renderer, or arrays that it does not draw.

@@ -1,4 +1,4 @@
-"""Input, output and target beside each other, for networks that turn one image into another."""
+"""Input, output and target beside each other, for networks that turn one image into another; frames of a flow by their vorticity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime.pictures import sheet
+from gan_runtime.pictures import sheet, vorticity
 from gan_runtime.pictures.sheet import GAP, LINE, Room
 
 TITLES = ("input", "output", "target")
@@ -18,14 +18,16 @@ ACROSS = 2  # triplets at most, so that their titles can be read on a phone
 def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: Room) -> Image.Image:
     """Three arrays (N, height, width, 1 or 3) of as many rows; two triplets stand beside each other where there is room.
 
+    Where an input has four channels, all three are frames of a flow, and the fourth is the obstacle of its row.
+
     Raises:
         ValueError: their numbers of images differ.
     """
-    parts = [sheet.pixels(array) for array in arrays]
-    counts = [len(part) for part in parts]
+    counts = [len(array) for array in arrays]
     if len(set(counts)) > 1:
         given = " and ".join(f"{count} {title}s" for count, title in zip(counts, TITLES, strict=True))
         raise ValueError(f"triplets was given {given}: give as many of each.")
+    parts = _parts(arrays)
     channels = max(part.shape[-1] for part in parts)
     height = max(part.shape[1] for part in parts)
     lefts, width = _columns(parts)
@@ -40,6 +42,14 @@ def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: 
         for part, left in zip(parts, lefts, strict=True):
             picture.paste(_as(part[index], channels), (index % across * (width + BETWEEN) + left, top))
     return picture
+
+
+def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
+    """Of each the pixels, (N, height, width, 1 or 3)."""
+    if arrays[0].shape[-1] <= vorticity.OBSTACLE:
+        return [sheet.pixels(array) for array in arrays]
+    obstacle = arrays[0][..., vorticity.OBSTACLE]
+    return [vorticity.drawn(array, obstacle) for array in arrays]
 
 
 def _columns(parts: list[NDArray[np.uint8]]) -> tuple[list[int], int]:

@@ -1,0 +1,48 @@
+"""Frames of a flow as pictures: fixed colors on both sides of white, a grey obstacle, and black where something is no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime import pictures
+from gan_runtime.pictures import sheet, vorticity
+
+STONE, WHITE, REDDEST, BLUEST = (75, 80, 88), (247, 247, 247), (103, 0, 31), (5, 48, 97)
+
+
+def frames(*turning: float, obstacle: bool = False) -> np.ndarray:
+    """8 × 8 pixels that turn alike; the upper left quarter is the obstacle where there is one."""
+    values = np.zeros((len(turning), 8, 8, 4), np.float16)
+    values[..., vorticity.VORTICITY] = np.asarray(turning)[:, None, None]
+    values[:, :4, :4, vorticity.OBSTACLE] = 1.0
+    return values if obstacle else values[..., :3]
+
+
+def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_both_sides() -> None:
+    colors = vorticity.drawn(frames(-1.0, 0.0, 1.0, 7.0))
+    assert colors.shape == (4, 8, 8, 3)
+    assert [tuple(frame[0, 0].tolist()) for frame in colors] == [BLUEST, WHITE, REDDEST, REDDEST]
+
+
+def test_an_obstacle_is_grey_and_what_is_no_number_is_black() -> None:
+    values = frames(0.5, obstacle=True)
+    values[0, 7, 7, vorticity.VORTICITY] = np.nan
+    (colors,) = vorticity.drawn(values)
+    assert tuple(colors[0, 0].tolist()) == STONE
+    assert tuple(colors[7, 7].tolist()) == (0, 0, 0)
+    assert colors[7, 0, 0] > colors[7, 0, 2], "against the clock's hands: red"
+
+
+def test_a_triplet_of_a_flow_shows_the_obstacle_of_its_source_in_all_three() -> None:
+    picture = pictures.render("triplets", (frames(0.0, obstacle=True), frames(1.0), frames(-1.0)))
+    widths = [max(8, sheet.length(title) + 4) for title in ("input", "output", "target")]
+    lefts = [0, widths[0] + 2, widths[0] + widths[1] + 4]
+    corners = [[picture.getpixel((left + x, sheet.LINE + x)) for x in (1, 6)] for left in lefts]
+    assert corners == [[STONE, WHITE], [STONE, REDDEST], [STONE, BLUEST]]
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8, 2), (0, 8, 8, 3), ()])
+def test_frames_of_other_channels_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"cannot be drawn: give \(…, 3\), or \(…, 4\) with the obstacle\."):
+        vorticity.drawn(np.zeros(shape, np.float32))
