@@ -128,7 +128,7 @@ class JournalError(GanRuntimeError):
 
 
 class PictureError(GanRuntimeError):
-    """A file is no sample grid of its run; the message is the end of a sentence: "it is no PNG picture"."""
+    """A file holds no pictures of its run; of a sample grid the message is the end of a sentence: "it is no PNG picture"."""
 
 
 class TargetError(GanRuntimeError):

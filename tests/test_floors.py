@@ -31,6 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
             "records",
             "home",
             "numbering",
+            "tiling",
         ),
         *("processes", "patience", "disk", "targets", "cluster", "kept_out", "tpu_advice", "break_even"),
     ),

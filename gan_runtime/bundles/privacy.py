@@ -14,7 +14,12 @@ from gan_runtime.records.rundir import RunDir
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
 _FOLDERS = re.compile(r"(?:file://|(?<![\w:/]))/(?=\S)(?:[^/\n:;,]+/)+")
 _HOST_OF_URL = re.compile(r"(\w+://)[^/\s:\"']+")
-_NUMBERS_ONLY = (b'"kind":"scalars"', b'"kind":"histogram"', b'"kind":"physics"')  # most of the bytes
+_NUMBERS_ONLY = (
+    b'"kind":"scalars"',
+    b'"kind":"histogram"',
+    b'"kind":"physics"',
+    b'"kind":"flow"',
+)  # most of the bytes
 _PRIVATE_FACTS = ("hostname",)
 _WORDS_NOBODY_OWNS = ("", "localhost")
 

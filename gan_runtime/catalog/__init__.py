@@ -97,6 +97,7 @@ ENGINES: dict[str, EngineEntry] = {
         summary="One custom training loop on OneDevice, Mirrored or TPU strategy.",
         module="gan_runtime.engines.tf.distribute",
         flags="gan_runtime.engines.tf.flags",
+        tiles="gan_runtime.engines.tf.tiles",
         cluster="gan_runtime.engines.tf.cluster",
     ),
     "jax": EngineEntry(
@@ -104,6 +105,7 @@ ENGINES: dict[str, EngineEntry] = {
         summary="One program over all devices, compiled by XLA as a whole: TPUs, GPUs, simulated CPU cores.",
         module="gan_runtime.engines.jax.spmd",
         flags="gan_runtime.engines.jax.flags",
+        tiles="gan_runtime.engines.jax.tiles",
         cluster="gan_runtime.engines.jax.cluster",
     ),
 }

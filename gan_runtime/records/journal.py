@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from gan_runtime.errors import HomeError, JournalError
 from gan_runtime.records.entry import now
+from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
     Changed,
     Created,
@@ -57,6 +58,10 @@ __all__ = [
     "EpochDone",
     "EpochScores",
     "Event",
+    "Flow",
+    "FlowScore",
+    "FlowSeries",
+    "FlowStage",
     "Histogram",
     "HostFacts",
     "JournalWriter",
@@ -258,7 +263,7 @@ def _reason(error: ValidationError) -> str:
 # comes after every worker, those after the first one, and all after the launcher, which has heard them out.
 _SUPERVISOR, _LAUNCHER = "journal-supervisor.jsonl", "journal-launcher.jsonl"
 _FIRST_WORKER = 10_000_000
-_NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|[0-9]{1,6})\.jsonl")
+_NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|flow|[0-9]{1,6})\.jsonl")
 
 
 def is_journal(name: str) -> bool:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from gan_runtime.records.columns import Count, Kind, Name, Options, Rank
 from gan_runtime.records.entry import Entry
+from gan_runtime.records.flow import Flow
 from gan_runtime.records.measured import (
     AttemptStart,
     EpochDone,
@@ -122,5 +123,6 @@ Record = (
     | Kernels
     | Surface
     | Physics
+    | Flow
     | Event
 )

@@ -8,6 +8,7 @@ process.json               pid and start time of the trainer, or of the launcher
 STOP                       a request to stop, and whose it is; anyone may write it
 journal-surface.jsonl      its loss surfaces, computed by a job
 journal-physics.jsonl      its showers, measured by a job
+journal-flow.jsonl         its model iterated, measured by a job; the frames lie in flow/
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -91,6 +92,16 @@ class RunDir(TaskFolder):
     def physics_journal(self) -> Path:
         """Its showers beside real ones, measured on its checkpoints."""
         return self.path / "journal-physics.jsonl"
+
+    @property
+    def flow_journal(self) -> Path:
+        """Its model fed with its own pictures, measured on its checkpoints."""
+        return self.path / "journal-flow.jsonl"
+
+    @property
+    def flow(self) -> Path:
+        """The frames of these, one file an iteration and way (records/flow_frames.py)."""
+        return self.path / "flow"
 
     def trainer_journal(self, rank: int = 0) -> Path:
         """What worker `rank` measured."""

@@ -34,6 +34,10 @@ VIEWS = (
     "physics",
     "physics_curves",
     "physics_showers",
+    "flow",
+    "flow_scores",
+    "flow_steps",
+    "flow_stages",
     "events",
 )
 Format = Literal["csv", "parquet"]

@@ -38,6 +38,10 @@ _ALL = (
         "physics",
         "physics_curves",
         "physics_showers",
+        "flow",
+        "flow_scores",
+        "flow_steps",
+        "flow_stages",
     ),
     *STEPPED,
 )

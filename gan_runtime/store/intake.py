@@ -141,6 +141,10 @@ class Intake:
                 for table, found in rows.physics(run_id, record, place).items():
                     self.rows.setdefault(table, []).extend(found)
                 return ""
+            case journal.Flow():
+                for table, found in rows.flow(run_id, record, place).items():
+                    self.rows.setdefault(table, []).extend(found)
+                return ""
             case journal.Scalars() | journal.EpochScores() | journal.Sample():
                 return _ONLY_FIRST_WORKER if worker != 0 else self._take_measured(record)
             case journal.EpochDone() | journal.Histogram() | journal.Profile() | journal.Memory():

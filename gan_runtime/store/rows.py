@@ -128,6 +128,40 @@ def physics(run_id: str, record: journal.Physics, place: int) -> dict[str, list[
     }
 
 
+def flow(run_id: str, record: journal.Flow, place: int) -> dict[str, list[Row]]:
+    """Of the flow tables. `place`: of the line in its journal; of equal iterations the last one counts."""
+    key = (run_id, record.iteration, record.way)
+    model = (record.at, record.epoch, record.step, record.checkpoint, record.engine)
+    division = (
+        record.cores,
+        list(record.tile),
+        record.overlap,
+        record.blend,
+        record.tiles,
+        list(record.grid),
+    )
+    begin = (
+        record.reynolds,
+        record.trajectory,
+        record.start,
+        record.steps,
+        record.solver_steps,
+        record.frames,
+    )
+    return {
+        "flow": [(*key, *model, *division, *begin, place)],
+        "flow_scores": [(*key, one.name, one.value, one.reference, place) for one in record.scores],
+        "flow_steps": [
+            (*key, one.name, one.first, one.values, one.persistence, one.truth, place)
+            for one in record.by_step
+        ],
+        "flow_stages": [
+            (*key, one.name, number, one.seconds, one.times, one.median_s, place)
+            for number, one in enumerate(record.stages)
+        ],
+    }
+
+
 def sample(run_id: str, grid: journal.Sample, png: bytes | None) -> Row:
     """Of samples."""
     return (run_id, grid.attempt, grid.step, grid.epoch, grid.sample_kind, png, json.dumps(grid.meta))

@@ -62,6 +62,21 @@ CREATE TABLE IF NOT EXISTS ingest.physics_showers (
     run_id VARCHAR, epoch BIGINT, step BIGINT, pair BIGINT, side VARCHAR, energy_gev DOUBLE, angle DOUBLE, grid BIGINT[],
     cells BIGINT[], mev DOUBLE[], share DOUBLE, place BIGINT
 );
+CREATE TABLE IF NOT EXISTS ingest.flow (
+    run_id VARCHAR, iteration VARCHAR, way VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, engine VARCHAR,
+    cores INTEGER, tile BIGINT[], overlap BIGINT, blend VARCHAR, tiles BIGINT, grid BIGINT[], reynolds DOUBLE, trajectory BIGINT, start BIGINT,
+    steps BIGINT, solver_steps BIGINT, frames VARCHAR, place BIGINT
+);
+CREATE TABLE IF NOT EXISTS ingest.flow_scores (
+    run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, value DOUBLE, reference DOUBLE, place BIGINT
+);
+CREATE TABLE IF NOT EXISTS ingest.flow_steps (
+    run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, first BIGINT, value DOUBLE[], persistence DOUBLE[], truth DOUBLE[],
+    place BIGINT
+);
+CREATE TABLE IF NOT EXISTS ingest.flow_stages (
+    run_id VARCHAR, iteration VARCHAR, way VARCHAR, stage VARCHAR, number BIGINT, seconds DOUBLE, times BIGINT, median_s DOUBLE, place BIGINT
+);
 CREATE TABLE IF NOT EXISTS ingest.events (
     run_id VARCHAR, attempt INTEGER, logged_at TIMESTAMPTZ, level VARCHAR, kind VARCHAR, message VARCHAR
 );
@@ -155,15 +170,36 @@ CREATE OR REPLACE VIEW surfaces AS
 -- Of each epoch that was measured, what was measured last; a run that was stopped in one has two checkpoints of it.
 CREATE OR REPLACE VIEW physics AS
     SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
--- What is known of a run along its steps: what it has recorded, and the scores of its checkpoints that a job has measured since, under
--- names of their own (catalog/shower_scores.py). Training seconds of a checkpoint: of the epochs until then.
+-- Of the iterations of a checkpoint that begin in the same frame and divide it in the same way, the one that was measured last.
+CREATE OR REPLACE VIEW ingest.newest_flow AS
+    SELECT * FROM ingest.flow
+    QUALIFY row_number() OVER (PARTITION BY run_id, epoch, way, cores, overlap, blend, trajectory, start ORDER BY place DESC) = 1;
+CREATE OR REPLACE VIEW flow AS SELECT * EXCLUDE (place) FROM ingest.newest_flow;
+CREATE OR REPLACE VIEW flow_scores AS
+    SELECT * EXCLUDE (place) FROM ingest.flow_scores SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
+CREATE OR REPLACE VIEW flow_steps AS
+    SELECT run_id, iteration, way, score, first + unnest(range(len(value))) AS step, unnest(value) AS value,
+           unnest(persistence) AS persistence, unnest(truth) AS truth
+    FROM ingest.flow_steps SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
+CREATE OR REPLACE VIEW flow_stages AS
+    SELECT * EXCLUDE (place) FROM ingest.flow_stages SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
+-- What is known of a run along its steps: what it has recorded, and the scores of its checkpoints that jobs have measured since, under
+-- names of their own (catalog/shower_scores.py, catalog/flow_scores.py); of an epoch that was iterated several times those of the newest
+-- iteration, of one in tiles if there is one. Training seconds of a checkpoint: of the epochs until then.
 CREATE OR REPLACE VIEW numbers AS
+    WITH measured AS (
+        SELECT run_id, step, epoch, 'physics_' || score AS metric, value, CASE WHEN isfinite(error) THEN error END AS error FROM physics
+        UNION ALL
+        SELECT run_id, arg_max(step, (way <> 'whole', f.place)), epoch, 'flow_' || score,
+               arg_max(value, (way <> 'whole', f.place)), CAST(NULL AS DOUBLE)
+        FROM ingest.newest_flow f JOIN ingest.flow_scores USING (run_id, iteration, way, place) GROUP BY run_id, epoch, score
+    )
     SELECT run_id, step, epoch, metric, value, CAST(NULL AS DOUBLE) AS error, wall_s FROM ingest.scalars
     UNION ALL
-    SELECT p.run_id, p.step, p.epoch, 'physics_' || score, value, CASE WHEN isfinite(error) THEN error END, coalesce(wall_s, 0.0)
-    FROM physics p ASOF LEFT JOIN (
+    SELECT m.run_id, m.step, m.epoch, metric, value, error, coalesce(wall_s, 0.0)
+    FROM measured m ASOF LEFT JOIN (
         SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s FROM ingest.epochs
-    ) e ON p.run_id = e.run_id AND p.step >= e.step
+    ) e ON m.run_id = e.run_id AND m.step >= e.step
     WHERE isfinite(value);
 CREATE OR REPLACE VIEW physics_curves AS
     SELECT * EXCLUDE (place) FROM ingest.physics_curves QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);

@@ -25,7 +25,7 @@ from gan_runtime.home import command_line
 from gan_runtime.store import metric_table, person
 from gan_runtime.store.person import Answer, Limits
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",

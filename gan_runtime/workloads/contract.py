@@ -200,3 +200,22 @@ class Reads(Protocol):
     def read(self, options: Options, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:
         """What it makes of each row, in inference mode: named arrays (rows,)."""
         ...
+
+
+@runtime_checkable
+class Translates(Protocol):
+    """A workload whose network makes a picture of a picture, tile by tile, beside `Workload`. For jobs after the training."""
+
+    def networks(self, options: Options, fields: Fields) -> dict[str, Any]:
+        """As `Workload.networks`; the one that the entry calls `averaged` is the one that is asked."""
+        ...
+
+    def tile(self, options: Options, fields: Fields) -> int:
+        """Side of the square tiles in pixels."""
+        ...
+
+    def translate(self, options: Options, networks: Networks, source: Tensor) -> Tensor:
+        """Values (B, height, width, channels in) → float32 (B, height, width, channels out), in inference mode: stored statistics, nothing
+        drawn, so that what becomes of a picture depends on nothing beside it. Sides: the tile's, or a multiple of it where the network is
+        made for any."""
+        ...

@@ -40,6 +40,7 @@ from gan_runtime.records.journal import (
 from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
+from tests import measured_flows
 from tests.small_pictures import png
 
 NewRun = Callable[..., RunDir]
@@ -50,6 +51,10 @@ TABLES = (
     "created",
     "epochs",
     "events",
+    "flow",
+    "flow_scores",
+    "flow_stages",
+    "flow_steps",
     "histograms",
     "hosts",
     "kernels",
@@ -152,6 +157,7 @@ def write_everything(run: RunDir) -> None:
     journal.append(path, 2, StatusChange(status="finished", reason="done"))
     journal.append(run.surface_journal, 1, surface([0, 1, 2]))
     journal.append(run.physics_journal, 1, physics())
+    journal.append(run.flow_journal, 1, measured_flows.iteration(steps=2))
     journal.append(
         run.trainer_journal(1), 1, AttemptStart(resume_step=0), worker_times(1, 4), worker_times(1, 6)
     )
@@ -225,12 +231,16 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "created": 1,
         "epochs": 2,
         "events": 2,
+        "flow": 1,
+        "flow_scores": 7,
+        "flow_stages": 7,
+        "flow_steps": 3,
         "histograms": 2,
         "hosts": 1,
         "kernels": 1,
         "memory": 2,
         "names": 1,
-        "offsets": 5,
+        "offsets": 6,
         "phases": 2,
         "physics": 1,
         "physics_curves": 1,
@@ -255,6 +265,20 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         ("hits", 20.0, None, [2.0])
     ]
     assert store.rows("SELECT side, cells, mev FROM physics_showers") == [("real", [0, 5], [1.0, 2.0])]
+    assert store.rows("SELECT iteration, way, cores, tile, reynolds, steps FROM flow") == [
+        ("iterate-0001", "map_reduce", 2, [16, 16], 110.0, 2)
+    ]
+    assert store.rows(
+        "SELECT step, value, persistence, truth FROM flow_steps WHERE score = 'probe' ORDER BY 1"
+    ) == [
+        (0, 0.0, None, 0.0),
+        (1, 0.5, None, 0.25),
+        (2, 1.0, None, 0.5),
+    ]
+    assert store.rows("SELECT stage, times FROM flow_stages WHERE number IN (2, 4) ORDER BY number") == [
+        ("trace", 1),
+        ("execute", 2),
+    ]
     assert store.rows("SELECT rank, step, attempt FROM worker_times ORDER BY ALL") == [
         (0, 4, 1),
         (0, 8, 2),

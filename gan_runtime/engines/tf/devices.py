@@ -42,8 +42,13 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
         return _mirrored(
             [f"GPU:{index}" for index in range(_gpus(spec.replicas))], tf.distribute.MirroredStrategy
         )
-    _simulate_cpu_cores(spec.replicas)
-    return _mirrored([f"CPU:{index}" for index in range(spec.replicas)], SharedMemoryMirroredStrategy)
+    return simulated(spec.replicas)
+
+
+def simulated(cores: int) -> tf.distribute.Strategy:
+    """A replica on each of so many simulated CPU cores. Raises AcceleratorError when the process began with fewer."""
+    _simulate_cpu_cores(cores)
+    return _mirrored([f"CPU:{index}" for index in range(cores)], SharedMemoryMirroredStrategy)
 
 
 def fullest(devices: Sequence[str]) -> DeviceMemory | None:

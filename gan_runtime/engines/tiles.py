@@ -1,0 +1,131 @@
+"""A network on the tiles of pictures, in one of several ways; the programs that do it are the engines' own (…/tiles.py).
+
+What becomes of a tile depends on that tile alone, to the last bit: not on how many there are, not on their grouping, and not on the number of
+cores. The networks are asked in inference mode, and a program takes the tiles of a core one at a time, in a loop whose body is compiled for
+one tile: a batch of another size could be computed by other kernels, whose sums round otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.fields import Fields
+from gan_runtime.spec import RunSpec
+from gan_runtime.tiling.division import Division, Sides, divided
+from gan_runtime.tiling.grouping import grouped, share, ungrouped
+from gan_runtime.tiling.merging import Merging
+from gan_runtime.tiling.stopwatch import Stopwatch
+from gan_runtime.tiling.ways import MERGE, PREPARATION, Blend, Way
+from gan_runtime.workloads.contract import Options, Tensor, Translates
+
+Picture = NDArray[np.float32]  # (height, width, channels)
+Shape = tuple[int, ...]
+AVERAGE = "average"  # owner of the moving average's arrays in a checkpoint
+
+
+@dataclass(frozen=True)
+class Translator:
+    """A run's network that makes pictures of pictures, with the weights of a checkpoint. `arrays`: by the paths of its variables."""
+
+    workload: Translates
+    options: Options
+    fields: Fields
+    name: str
+    precision: str
+    arrays: Mapping[str, NDArray[Any]]
+
+    def network(self) -> Any:
+        """A new keras model, with the weights that its initializers give; the caller has set the precision."""
+        return self.workload.networks(self.options, self.fields)[self.name]
+
+    @cached_property
+    def shared(self) -> Any:
+        """One model for all programs, for engines whose weights travel as arguments: making one takes longer than compiling for it."""
+        return self.network()
+
+    def __call__(self, network: Any, source: Tensor) -> Tensor:
+        """See `Translates.translate`."""
+        return self.workload.translate(self.options, {self.name: network}, source)
+
+    @property
+    def tile(self) -> int:
+        """Side of its tiles in pixels."""
+        return self.workload.tile(self.options, self.fields)
+
+
+def translator_of(spec: RunSpec, workload: Translates, fields: Fields, arrays: Arrays) -> Translator:
+    """Of a run, as one of its checkpoints has it. `fields`: those that the workload reads; with samples_from=ema it is the average."""
+    name = spec.entry.averaged
+    begin = f"{AVERAGE if spec.samples_from == 'ema' else name}/"
+    own = {path.removeprefix(begin): array for path, array in arrays.items() if path.startswith(begin)}
+    return Translator(workload, spec.of_workload, fields, name, spec.precision, own)
+
+
+class TileProgram(Protocol):
+    """One program over `cores` cores. It is traced and compiled when it is made, which the stopwatch is told."""
+
+    def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
+        """`tiles`: (each core's share, height, width, channels)."""
+        ...
+
+    def __call__(self, tiles: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(cores · share, height, width, channels in) → (cores · share, height, width, channels out); core k has those from k · share on."""
+        ...
+
+
+class Painter:
+    """Makes a picture of a picture in one way. `program`: the engine's TileProgram; `source`: (height, width, channels) of all pictures."""
+
+    def __init__(
+        self,
+        program: type[TileProgram],
+        translator: Translator,
+        way: Way,
+        source: Shape,
+        cores: int = 1,
+        overlap: int = 0,
+        blend: Blend = "none",
+    ) -> None:
+        self.way, self.stopwatch = way, Stopwatch()
+        self.cores = cores if way == "map_reduce" else 1
+        self._picture: Sides = (source[0], source[1])
+        tile = translator.tile
+        self.division = (
+            whole(self._picture, tile) if way == "whole" else Division(self._picture, (tile, tile), overlap)
+        )
+        self._merging = Merging(self.division, blend)
+        each = 1 if way == "naive" else share(len(self.division), self.cores)
+        shape = (each, *self.division.tile, source[2])
+        self._program = program(translator, self.cores, shape, self.stopwatch)
+        self._at_once = each * self.cores
+
+    def __call__(self, source: Picture) -> Picture:
+        """(height, width, channels in) → (height, width, channels out)."""
+        watch, count = self.stopwatch, len(self.division)
+        watch.next_picture()
+        with watch.of(PREPARATION):
+            tiles = divided(filled_up(source, self.division.picture), self.division)
+            groups = grouped(tiles, self._at_once).reshape(-1, self._at_once, *tiles.shape[1:])
+        painted = np.concatenate([self._program(group) for group in groups])
+        with watch.of(MERGE):
+            height, width = self._picture
+            return self._merging(ungrouped(painted, count))[:height, :width]
+
+
+def whole(picture: Sides, tile: int) -> Division:
+    """One tile, as large as the picture; its sides are filled up to multiples of `tile`."""
+    height, width = (side + -side % tile for side in picture)
+    return Division((height, width), (height, width))
+
+
+def filled_up(picture: Picture, sides: Sides) -> Picture:
+    """With its last row and column again, below and to the right."""
+    missing = [(0, wanted - there) for wanted, there in zip(sides, picture.shape, strict=False)]
+    return np.pad(picture, [*missing, (0, 0)], mode="edge") if any(map(sum, missing)) else picture

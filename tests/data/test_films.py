@@ -1,0 +1,66 @@
+"""The held-out films of a data set, told from two numbers of each row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.data import films, prepared
+from gan_runtime.data.contract import ArraySet
+from gan_runtime.data.films import Film
+from gan_runtime.errors import DatasetError
+from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, flow_fields
+from gan_runtime.home import Home
+from tests import stored_films
+
+
+def test_a_film_ends_where_another_flow_begins(home: Home) -> None:
+    stored_films.stored_flows(home)
+    for resident_bytes in (0, 10**9):
+        data = prepared.opened(home, "street", resident_bytes)
+        assert films.films(data) == [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
+
+
+def test_two_flows_of_one_reynolds_number_are_told_apart_by_their_time() -> None:
+    numbers = {
+        REYNOLDS: np.array([90.0, 90.0, 90.0, 90.0, 90.0], np.float32),
+        LATTICE_STEP: np.array([0, 24, 48, 0, 24], np.int32),
+    }
+    data = ArraySet("street", flow_fields(4, 4), numbers, "test", kept_back=numbers)
+    assert [(film.first, film.steps) for film in films.films(data)] == [(0, 3), (3, 2)]
+
+
+def test_the_frames_of_a_film_begin_where_it_is_asked_for(home: Home) -> None:
+    stored_films.stored_flows(home)
+    data = prepared.opened(home, "street", 0)
+    film = films.films(data)[1]
+    source, targets = films.frames(data, film, start=2, steps=3)
+    np.testing.assert_array_equal(source[..., :3], stored_films.frame(2, 200.0))
+    np.testing.assert_array_equal(source[..., 3:], stored_films.obstacle())
+    np.testing.assert_array_equal(targets, [stored_films.frame(step, 200.0) for step in (3, 4, 5)])
+
+
+def test_pairs_of_pictures_are_films_of_one_step(home: Home) -> None:
+    stored_films.stored_pairs(home)
+    data = prepared.opened(home, "edges", 0)
+    assert films.films(data) == [Film(0, 0, 1), Film(1, 1, 1)]
+    assert [film.title for film in films.films(data)] == ["pair 0", "pair 1"]
+    source, targets = films.frames(data, films.films(data)[1], 0, 1)
+    np.testing.assert_array_equal(targets[0], 255 - source)
+
+
+@pytest.mark.parametrize(
+    ("number", "start", "steps", "message"),
+    [
+        (2, 0, 1, "trajectory is 2, but the data set holds out 0 to 1"),
+        (-1, 0, 1, "trajectory is -1"),
+        (1, 4, 3, "3 steps from frame 4 on are asked for, but Re 200 has 6 in all"),
+    ],
+)
+def test_a_film_that_is_not_there_or_too_short_is_refused(
+    number: int, start: int, steps: int, message: str
+) -> None:
+    known = [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
+    assert films.chosen(known, 1, 4, 2) == known[1]
+    with pytest.raises(DatasetError, match=message):
+        films.chosen(known, number, start, steps)

@@ -1,0 +1,91 @@
+"""Pictures in tiles on both engines: one program over several cores gives what one core gives tile by tile, to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.engines.tiles import Painter, filled_up, translator_of, whole
+from gan_runtime.spec import RunSpec
+from gan_runtime.tiling.division import Division
+from gan_runtime.tiling.ways import STAGES
+from tests.engines import toy_translator
+from tests.engines.jax_process import JaxProcess
+from tests.engines.small_engines import new_group
+
+Paint = Any
+SIDES = (20, 40)  # 6 tiles of 16: rows 0 and 4, columns 0, 16 and 24
+GROUPED = tuple(("map_reduce", cores) for cores in (1, 2, 3))  # 6, 3 and 2 tiles a core
+
+
+def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]) -> Any:
+    """As `jax_tiles.painted_in_tiles`."""
+    import keras
+
+    from gan_runtime.engines.tf.tiles import TileProgram
+
+    source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
+    pictures, stages = [], []
+    try:
+        for way, *division in ways:
+            new_group()
+            painter = Painter(TileProgram, translator, way, source.shape, *division)
+            pictures.append(painter(source))
+            stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
+    finally:
+        keras.config.set_dtype_policy("float32")
+    return pictures, stages
+
+
+@pytest.fixture(params=["tensorflow", "jax"])
+def paint(request: pytest.FixtureRequest) -> Paint:
+    """`paint(sides, precision, *ways)` on either engine."""
+    if request.param == "tensorflow":
+        request.getfixturevalue("cores")
+        return painted_by_tensorflow
+    jax: JaxProcess = request.getfixturevalue("jax")
+    return lambda *arguments: jax("painted_in_tiles", *arguments)
+
+
+@pytest.mark.parametrize(("precision", "grouped"), [("float32", GROUPED), ("mixed_bfloat16", GROUPED[2:])])
+def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
+    paint: Paint, precision: str, grouped: tuple[tuple[str, int], ...]
+) -> None:
+    (naive, *others), stages = paint(SIDES, precision, ("naive",), *grouped)
+    assert naive.shape == (*SIDES, toy_translator.CHANNELS_OUT)
+    assert np.abs(naive).max() > 0.1, "the network says something"
+    for way, picture in zip(grouped, others, strict=True):
+        np.testing.assert_array_equal(picture, naive, err_msg=str(way))
+    assert all(set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known) for known in stages)
+
+
+def test_both_engines_paint_the_same_picture(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001
+    ways = [("map_reduce", 2, 4, "hann"), ("whole",)]
+    theirs, _ = jax("painted_in_tiles", SIDES, "float32", *ways)
+    ours, _ = painted_by_tensorflow(SIDES, "float32", *ways)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-5)
+    assert np.abs(ours[0] - ours[1]).max() > 1e-3, "a tile does not see beyond itself"
+
+
+def test_the_whole_picture_is_filled_up_with_its_last_rows_and_columns() -> None:
+    assert whole((80, 192), 64) == Division((128, 192), (128, 192))
+    small = np.arange(6, dtype=np.float32).reshape(2, 3, 1)
+    assert filled_up(small, (3, 4))[..., 0].tolist() == [[0, 1, 2, 2], [3, 4, 5, 5], [3, 4, 5, 5]]
+    assert filled_up(small, (2, 3)) is small
+
+
+def test_weights_are_those_of_the_average_where_samples_come_from_it() -> None:
+    arrays = {
+        "generator/a/kernel": np.zeros(1),
+        "average/a/kernel": np.ones(1),
+        "discriminator/a": np.ones(2),
+    }
+    live = translator_of(RunSpec(), toy_translator.ToyTranslation(), {}, arrays)
+    averaged = translator_of(
+        RunSpec.parse({"ema_decay": 0.9, "samples_from": "ema"}), toy_translator.ToyTranslation(), {}, arrays
+    )
+    assert {path: array.tolist() for path, array in live.arrays.items()} == {"a/kernel": [0.0]}
+    assert {path: array.tolist() for path, array in averaged.arrays.items()} == {"a/kernel": [1.0]}

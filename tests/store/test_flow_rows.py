@@ -1,0 +1,133 @@
+"""What the store keeps of models that were fed with their own pictures, and the files of their frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime import bundles
+from gan_runtime.catalog.flow_scores import BY_NAME, METRICS
+from gan_runtime.errors import HomeError, PictureError
+from gan_runtime.home import Home
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import memory, queries
+from tests.measured_flows import frames, iteration
+
+NewRun = Callable[..., RunDir]
+
+
+def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    first, again = iteration(number=1, error=0.1), iteration(number=2, error=0.2)
+    other = iteration(number=1, way="whole")
+    journal.append(run.flow_journal, 1, first, other, again)
+    store = memory.from_journals(home)
+    kept = [("iterate-0001", "whole"), ("iterate-0002", "map_reduce")]
+    for view in ("flow", "flow_scores", "flow_steps", "flow_stages"):
+        assert store.rows(f"SELECT DISTINCT iteration, way FROM {view} ORDER BY 1") == kept, view
+    rmse = (
+        "SELECT value, persistence FROM flow_steps WHERE score = 'rmse' AND way = 'map_reduce' AND step = 3"
+    )
+    assert store.rows(rmse) == [(pytest.approx(0.6), 0.3)]
+    assert store.rows("SELECT tile, cores FROM flow ORDER BY way") == [([16, 16], 2), ([16, 48], 2)]
+
+
+def test_another_checkpoint_start_or_division_is_another_iteration(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    one = iteration()
+    others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}, {"start": 9}]
+    journal.append(run.flow_journal, 1, one, *(one.model_copy(update=change) for change in others))
+    assert len(memory.from_journals(home).rows("SELECT * FROM flow")) == 1 + len(others)
+
+
+def test_scores_of_the_newest_tiled_iteration_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    tiled, later, whole = (
+        iteration(error=0.1),
+        iteration(number=2, error=0.2),
+        iteration(number=3, way="whole"),
+    )
+    journal.append(run.flow_journal, 1, tiled, later.model_copy(update={"start": 9}), whole)
+    store = memory.from_journals(home)
+    expected = next(score.value for score in later.scores if score.name == "rmse")
+    assert store.rows("SELECT step, epoch, value FROM numbers WHERE metric = 'flow_rmse'") == [
+        (10, 1, expected)
+    ]
+    assert "flow_rmse" in queries.recorded(store, ["quick-0001"])
+
+
+def test_every_score_is_declared_once_and_quality_is_what_is_better_when_lower() -> None:
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    chosen_by = {metric.name for metric in METRICS if metric.role == "measured_quality"}
+    assert chosen_by == {"flow_mae", "flow_rmse", "flow_strouhal_error"}
+    assert all(score.better == "lower" for score in BY_NAME.values() if score.quality)
+
+
+def test_a_record_without_a_number_for_each_step_is_refused() -> None:
+    good = iteration(steps=3)
+    with pytest.raises(ValueError, match="rmse must have a number for each of 4 steps"):
+        journal.Flow.model_validate({**good.model_dump(), "steps": 4})
+    with pytest.raises(ValueError, match="frames"):
+        journal.Flow.model_validate({**good.model_dump(), "frames": "../secret.npz"})
+
+
+def test_frames_come_back_as_they_were_written(new_run: NewRun) -> None:
+    run, film = new_run("quick-0001"), frames(steps=3)
+    file = flow_frames.write(run, "iterate-0001-naive", film)
+    assert file == "flow/iterate-0001-naive.npz"
+    assert [path.name for path in run.flow.iterdir()] == ["iterate-0001-naive.npz"], "nothing is left aside"
+    back = flow_frames.read(run, file)
+    for name in ("steps", "truth", "predicted", "mask"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(film, name))
+
+
+def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
+    film = frames(steps=10)
+    assert flow_frames.thinned(film, 2 * film.truth.nbytes).steps.tolist() == list(range(11))
+    thin = flow_frames.thinned(film, film.truth.nbytes)
+    assert thin.steps.tolist() == [0, 2, 4, 6, 8, 10]
+    assert thin.truth.nbytes + thin.predicted.nbytes <= 1.1 * film.truth.nbytes
+    np.testing.assert_array_equal(thin.predicted, film.predicted[::2])
+
+
+def test_frames_that_are_gone_damaged_or_of_two_shapes_are_told(new_run: NewRun) -> None:
+    run, film = new_run("quick-0001"), frames(steps=2)
+    with pytest.raises(PictureError, match=r"flow/none\.npz of quick-0001 cannot be read \(No such file"):
+        flow_frames.read(run, "flow/none.npz")
+    file = flow_frames.write(run, "torn", film)
+    content = (run.path / file).read_bytes()
+    (run.path / file).write_bytes(content[: len(content) // 2])
+    with pytest.raises(PictureError, match="it is damaged"):
+        flow_frames.read(run, file)
+    flow_frames.write(run, "torn", replace(film, predicted=film.predicted[:, :5]))
+    with pytest.raises(PictureError, match="it is damaged"):
+        flow_frames.read(run, file)
+
+
+def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run("quick-0001")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(flow_frames.os, "fsync", full)
+    with pytest.raises(HomeError, match="is full"):
+        flow_frames.write(run, "film", frames(steps=1))
+    assert list(run.flow.iterdir()) == []
+
+
+def test_a_bundle_takes_the_numbers_of_an_iteration_along(
+    home: Home, new_run: NewRun, tmp_path: Path
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.flow_journal, 1, iteration())
+    journal.append(run.trainer_journal(), 1, journal.StatusChange(status="finished", reason="done"))
+    bundles.pack([run], tmp_path / "one.zip", "example-")
+    assert bundles.unpack(tmp_path / "one.zip", home) == ["example-quick-0001"]
+    store = memory.from_journals(home)
+    assert store.rows("SELECT run_id FROM flow ORDER BY 1") == [("example-quick-0001",), ("quick-0001",)]

@@ -1,0 +1,78 @@
+"""A prepared set of two held-out flows: waves that run with the stream, so that the next frame is the last one, moved by a pixel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gan_runtime.data import prepared
+from gan_runtime.data.prepared import FieldRecord, Manifest
+from gan_runtime.data.sharded import FieldWriter
+from gan_runtime.fields import Fields
+from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, SOURCE, TARGET, flow_fields, pair_fields
+from gan_runtime.home import Home
+from gan_runtime.records.entry import now
+
+HEIGHT, WIDTH, PERIOD, SOLVER_STEPS = 32, 48, 12, 24
+TRAINED, HELD_OUT = {100.0: 3}, {120.0: 40, 200.0: 6}
+
+
+def frame(step: int, reynolds: float) -> np.ndarray:
+    """float16 (32, 48, 3): waves of 12 pixels across the stream, another height for each Reynolds number."""
+    x, y = np.arange(WIDTH), np.arange(HEIGHT)[:, np.newaxis]
+    wave = np.sin(2.0 * np.pi * (x - step) / PERIOD) * np.cos(np.pi * y / HEIGHT / 4)
+    return (np.stack([0.2 * wave, 0.5 * wave, 0.8 * wave], axis=-1) * reynolds / 200.0).astype(np.float16)
+
+
+def obstacle() -> np.ndarray:
+    """float16 (32, 48, 1), 1 in four pixels."""
+    mask = np.zeros((HEIGHT, WIDTH, 1), np.float16)
+    mask[15:17, 8:10] = 1.0
+    return mask
+
+
+def flow_rows() -> dict[str, np.ndarray]:
+    """Those to train on first."""
+    rows = [
+        (reynolds, step)
+        for flows in (TRAINED, HELD_OUT)
+        for reynolds, count in flows.items()
+        for step in range(count)
+    ]
+    return {
+        SOURCE: np.stack([np.concatenate([frame(step, re), obstacle()], axis=-1) for re, step in rows]),
+        TARGET: np.stack([frame(step + 1, re) for re, step in rows]),
+        REYNOLDS: np.array([re for re, _ in rows], np.float32),
+        LATTICE_STEP: np.array([4_000 + SOLVER_STEPS * step for _, step in rows], np.int32),
+    }
+
+
+def stored_flows(home: Home, name: str = "street") -> None:
+    """In the home, as a preparation leaves it."""
+    _stored(home, name, flow_fields(HEIGHT, WIDTH), flow_rows(), sum(HELD_OUT.values()))
+
+
+def stored_pairs(home: Home, name: str = "edges") -> None:
+    """Six pairs of grey pictures, two of them held out: the target is the source, turned over."""
+    source = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 1), dtype=np.uint8)
+    _stored(home, name, pair_fields(16, 16, 1, 1), {SOURCE: source, TARGET: 255 - source}, 2)
+
+
+def _stored(home: Home, name: str, fields: Fields, rows: dict[str, np.ndarray], held_out: int) -> None:
+    folder, shards = prepared.folder(home, name), {}
+    folder.mkdir(parents=True)
+    for field, record in fields.items():
+        with FieldWriter(folder, field, record) as writer:
+            writer.append(rows[field])
+        shards[field] = tuple(writer.shards)
+    known = Manifest(
+        name=name,
+        preparation="test",
+        source="by hand",
+        options={},
+        content="0123456789abcdef01",
+        fields={field: FieldRecord.of(record) for field, record in fields.items()},
+        shards=shards,
+        held_out=held_out,
+        prepared_at=now(),
+    )
+    prepared.write_manifest(folder, known)

@@ -1,0 +1,30 @@
+"""How the time of pictures is told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gan_runtime.tiling.stopwatch import StageTime, Stopwatch
+from gan_runtime.tiling.ways import COMPILE, EXECUTE, MERGE, STAGES
+
+
+def test_tiles_of_a_picture_count_together_and_programs_once() -> None:
+    moments: Iterator[float] = iter([0.0, 5.0, 10.0, 11.0, 20.0, 22.0, 30.0, 30.5, 40.0, 44.0])
+    watch = Stopwatch(lambda: next(moments))
+    with watch.of(COMPILE):
+        pass
+    watch.next_picture()
+    for _ in range(2):  # two tiles: 1 s and 2 s
+        with watch.of(EXECUTE):
+            pass
+    with watch.of(MERGE):
+        pass
+    watch.next_picture()
+    with watch.of(EXECUTE):
+        pass
+    times = {time.stage: time for time in watch.times()}
+    assert tuple(times) == STAGES
+    assert times["compile"] == StageTime("compile", 5.0, 1, 5.0)
+    assert times["execute"] == StageTime("execute", 7.0, 2, 3.5)
+    assert times["merge"] == StageTime("merge", 0.5, 2, 0.25)
+    assert watch.picture_s() == (3.5 + 4.0) / 2

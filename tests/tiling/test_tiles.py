@@ -1,0 +1,125 @@
+"""Tiles of a picture: where they lie, how cores share them, and the picture that they become again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.tiling.division import Division, divided, places
+from gan_runtime.tiling.grouping import grouped, share, ungrouped
+from gan_runtime.tiling.merging import Merging, weights
+from gan_runtime.tiling.seams import borders, seam_ratio
+from gan_runtime.tiling.ways import Blend
+
+
+def picture(height: int, width: int, channels: int = 2) -> np.ndarray:
+    """Every number is another one."""
+    return np.arange(height * width * channels, dtype=np.float32).reshape(height, width, channels)
+
+
+@pytest.mark.parametrize(
+    ("length", "tile", "overlap", "expected"),
+    [
+        (64, 64, 0, (0,)),
+        (128, 64, 0, (0, 64)),
+        (80, 64, 0, (0, 16)),
+        (192, 64, 16, (0, 48, 96, 128)),
+        (10, 4, 3, (0, 1, 2, 3, 4, 5, 6)),
+        (9, 4, 0, (0, 4, 5)),
+    ],
+)
+def test_tiles_lie_a_stride_apart_and_the_last_is_moved_inward(
+    length: int, tile: int, overlap: int, expected: tuple[int, ...]
+) -> None:
+    assert places(length, tile, overlap) == expected
+
+
+def test_a_frame_of_the_vortex_street_has_six_tiles() -> None:
+    division = Division((80, 192), (64, 64))
+    assert division.positions == ((0, 0), (0, 64), (0, 128), (16, 0), (16, 64), (16, 128))
+    assert len(division) == 6
+
+
+@pytest.mark.parametrize("overlap", range(4))
+@pytest.mark.parametrize("sides", [(4, 4), (5, 9), (7, 4), (11, 13)])
+def test_tiles_cover_every_pixel_and_nothing_else(sides: tuple[int, int], overlap: int) -> None:
+    division = Division(sides, (4, 4), overlap)
+    covered = np.zeros(sides, int)
+    for position in division.positions:
+        tile = covered[division.at(position)]
+        assert tile.shape == (4, 4)
+        tile += 1
+    assert covered.min() >= 1
+
+
+@pytest.mark.parametrize(
+    ("tile", "overlap", "message"),
+    [
+        ((8, 4), 0, "a tile of 8 × 4 pixels does not fit into 6 × 9"),
+        ((4, 4), 4, "overlap is 4, but allowed is 0 to 3"),
+        ((4, 4), -1, "overlap is -1"),
+    ],
+)
+def test_a_division_that_makes_no_sense_is_refused(tile: tuple[int, int], overlap: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Division((6, 9), tile, overlap)
+
+
+@pytest.mark.parametrize("blend", ["none", "hann"])
+@pytest.mark.parametrize("overlap", [0, 1, 3])
+def test_divided_and_merged_is_the_picture_again(overlap: int, blend: Blend) -> None:
+    whole, division = picture(10, 13), Division((10, 13), (4, 4), overlap)
+    merged = Merging(division, blend)(divided(whole, division))
+    np.testing.assert_allclose(merged, whole, rtol=1e-6)
+
+
+def test_where_one_tile_lies_its_values_stay_to_the_last_bit() -> None:
+    whole, division = picture(8, 8) / np.float32(7.0), Division((8, 8), (4, 4))
+    np.testing.assert_array_equal(Merging(division)(divided(whole, division)), whole)
+
+
+def test_tiles_that_disagree_are_blended_by_their_weights() -> None:
+    """Two tiles of 4 columns on 6: columns 2 and 3 are of both, where Hann's windows are 0.854, 0.146 and 0.146, 0.854."""
+    division = Division((4, 6), (4, 4), 2)
+    tiles = np.stack([np.zeros((4, 4, 1)), np.ones((4, 4, 1))]).astype(np.float32)
+    assert Merging(division)(tiles)[0, :, 0].tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+    blended = Merging(division, "hann")(tiles)[0, :, 0]
+    assert blended == pytest.approx([0.0, 0.0, 0.1464466, 0.8535534, 1.0, 1.0], abs=1e-6)
+
+
+def test_hanns_window_is_never_zero() -> None:
+    window = weights((4, 2), "hann")
+    assert window[:, 0] == pytest.approx([0.0732233, 0.4267767, 0.4267767, 0.0732233], abs=1e-6)
+    assert window.shape == (4, 2)
+
+
+@pytest.mark.parametrize(("tiles", "cores", "each"), [(6, 1, 6), (6, 2, 3), (6, 4, 2), (6, 8, 1), (7, 2, 4)])
+def test_every_core_gets_equally_many_tiles(tiles: int, cores: int, each: int) -> None:
+    numbers = np.arange(tiles * 2).reshape(tiles, 2)
+    assert share(tiles, cores) == each
+    groups = grouped(numbers, cores)
+    assert groups.shape == (cores * each, 2)
+    np.testing.assert_array_equal(ungrouped(groups, tiles), numbers)
+    assert (groups[tiles:] == numbers[-1]).all(), "filled up with the last tile"
+
+
+def test_borders_lie_where_tiles_begin_and_end() -> None:
+    assert borders((0, 16), 64, 80) == (16, 64)
+    assert borders((0, 64, 128), 64, 192) == (64, 128)
+    assert borders((0,), 64, 64) == ()
+
+
+def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> None:
+    """A slope of 1 a column and 1 a row; then the right half is lifted by 3: a border of 8 pairs with 4 instead of 1, beside
+    8 pairs of the border between rows."""
+    rows, columns = np.mgrid[:8, :8]
+    even = (rows + columns).astype(np.float32)[np.newaxis, ..., np.newaxis]
+    lifted = even + 3.0 * (columns >= 4)[..., np.newaxis]
+    found = seam_ratio(np.concatenate([even, lifted]), Division((8, 8), (4, 4)))
+    assert found == pytest.approx([1.0, (8 * 4.0 + 8 * 1.0) / 16])
+
+
+def test_without_a_border_or_any_change_there_is_no_seam_ratio() -> None:
+    flat = np.zeros((2, 8, 8, 1), np.float32)
+    assert np.isnan(seam_ratio(flat, Division((8, 8), (8, 8)))).all()
+    assert np.isnan(seam_ratio(flat, Division((8, 8), (4, 4)))).all()
