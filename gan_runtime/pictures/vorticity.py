@@ -46,7 +46,8 @@ def drawn(frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = No
     values = frames[..., VORTICITY].astype(np.float32)
     colors = diverging(values)
     if obstacle is not None:
-        colors = np.where((obstacle > 0.5)[..., np.newaxis], _levels(STONE), colors)
+        stone = np.asarray(obstacle, np.float32) > 0.5
+        colors = np.where(stone[..., np.newaxis], _levels(STONE), colors)
     return colors
 
 
