@@ -12,6 +12,14 @@ from gan_runtime.store.queries.distributions import (
     loss_overlay,
     loss_ridges,
 )
+from gan_runtime.store.queries.flow import (
+    FlowRow,
+    flow_scores,
+    flow_stages,
+    flow_steps,
+    flows,
+    runs_with_flow,
+)
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     EVERYTHING,
@@ -73,6 +81,7 @@ __all__ = [
     "EVERYTHING",
     "ComparableSet",
     "Conditions",
+    "FlowRow",
     "Parity",
     "PeakMemory",
     "Progress",
@@ -94,6 +103,10 @@ __all__ = [
     "epoch_scores",
     "epoch_times",
     "events",
+    "flow_scores",
+    "flow_stages",
+    "flow_steps",
+    "flows",
     "group_curves",
     "histogram",
     "histogram_names",
@@ -125,6 +138,7 @@ __all__ = [
     "run_table",
     "runs",
     "runs_with_descent",
+    "runs_with_flow",
     "runs_with_physics",
     "same_inputs",
     "sample",
