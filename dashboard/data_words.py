@@ -6,17 +6,25 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dashboard import words
 from gan_runtime.fields import IMAGES, LABELS, Field, Fields
+from gan_runtime.frame_fields import LATER, REYNOLDS, SOURCE, TARGET
 
 MOST_CLASSES = 6  # named in a line
 MOST_LETTERS = 24  # of a class
 CHANNELS = {1: "grey", 3: "RGB"}
+PAIR = "pair"  # what a row of two pictures is called
 
 
 def row(fields: Fields) -> str:
-    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "17 × 17 × 25 showers, energy"."""
+    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 grey → 64 × 64 RGB"; "17 × 17 × 25 showers, energy"."""
     field = fields.get(IMAGES)
     if field is not None:
         return f"{picture(field)} · {classes(fields)}"
+    if REYNOLDS in fields:
+        height, width, _ = fields[SOURCE].shape
+        after = 1 + (fields[LATER].shape[0] if LATER in fields else 0)
+        return f"{height} × {width}, each with the next {'one' if after == 1 else after} · Reynolds number"
+    if SOURCE in fields:
+        return f"{picture(fields[SOURCE])} → {picture(fields[TARGET])}"
     return ", ".join(f"{volume(field)} {name}".strip() for name, field in fields.items())
 
 
@@ -27,7 +35,9 @@ def volume(field: Field) -> str:
 
 
 def noun(fields: Collection[str]) -> str:
-    """What one row with such fields is called: picture, or row."""
+    """What one row with such fields is called: picture, frame, pair, or row."""
+    if SOURCE in fields:
+        return "frame" if REYNOLDS in fields else PAIR
     return "picture" if IMAGES in fields or not fields else "row"
 
 

@@ -35,7 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         ),
         *("processes", "patience", "disk", "targets", "cluster", "kept_out", "tpu_advice", "break_even"),
     ),
-    ("workloads", "data", "calorimeter", "pictures", "estimate"),
+    ("workloads", "data", "calorimeter", "flow", "pictures", "estimate"),
     ("engines", "hosts", "jax_host"),
     ("training", "trained", "launcher", "worker"),
     ("runtime", "jobs", "store", "bundles", "studies", "surface", "tpu", "host_look"),

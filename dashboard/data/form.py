@@ -27,7 +27,7 @@ GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget
 COLUMNS = 3
 LONGEST_NAME = 40
 DROPPED = "What is dropped goes to the disk of this host while it arrives."
-OF_PICTURES = f"JPEG, PNG or WebP of any size. In a .zip, sub-folders are the labels. {DROPPED}"
+OF_PICTURES = "JPEG, PNG or WebP of any size."
 BEFORE_A_PREVIEW = "A preview appears here as soon as there are pictures: what they become, how many of each label, and what is left out."
 BEFORE_A_FILE = "What is to become of the showers can be chosen as soon as there is a file."
 
@@ -94,7 +94,7 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         type=[*known.suffixes, *(SUFFIXES if pictures else ())],
         accept_multiple_files=True,
         key=f"{PREFIX}files.{known.maker}.{generation}",
-        help=OF_PICTURES if pictures else f"{known.summary} {DROPPED}",
+        help=" ".join(filter(None, (known.summary, OF_PICTURES if pictures else "", DROPPED))),
     )
     if files:
         return actions.attempt(lambda: runtime.use_uploads(_on_disk(runtime, files)))
@@ -127,7 +127,8 @@ def _field(option: Option, preparation: str) -> str:
     text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
     key = f"{PREFIX}option.{preparation}.{option.name}"
     if not option.choices:
-        return st.text_input(label, value=f"{option.default:g}", key=key, help=text)
+        usual = option.default if option.kind is str else f"{option.default:g}"
+        return st.text_input(label, value=usual, key=key, help=text)
     first = option.choices.index(option.default)
     return str(st.selectbox(label, option.choices, index=first, key=key, help=text))
 

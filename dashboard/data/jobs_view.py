@@ -7,12 +7,15 @@ import streamlit as st
 
 from dashboard import data_words, job_bar, words
 from dashboard.job_bar import EndButton
+from gan_runtime.data import live_picture
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime import data_requests
 from gan_runtime.runtime.runtime import Runtime
 
 MAKING = "data.making"  # the job that this browser tab has asked for
 MOST_ENDED = 20
+SECONDS = 1.0  # between two looks at what is being made
+PICTURE_WIDTH = 576
 
 
 def show(runtime: Runtime) -> None:
@@ -26,8 +29,9 @@ def show(runtime: Runtime) -> None:
 
 
 def progress(runtime: Runtime, look: JobLook) -> None:
-    """See `job_bar.show`."""
+    """See `job_bar.show`; below it what is being made, where the job draws that."""
     job_bar.show(runtime, look, _how_far, EndButton(f"data.cancel.{look.job.job_id}"))
+    st.fragment(_picture, run_every=SECONDS)(look)
 
 
 def ended(runtime: Runtime) -> None:
@@ -50,6 +54,13 @@ def ended(runtime: Runtime) -> None:
         ]
         columns = ["Job", "Data set", "Asked for by", "State", "Reason", "Ended"]
         st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
+
+
+def _picture(look: JobLook) -> None:
+    """The newest one, which redraws alone."""
+    drawn = live_picture.read(look.job.work)
+    if drawn is not None:
+        st.image(drawn, width=PICTURE_WIDTH, alt="What is being made at this moment.")
 
 
 def _how_far(look: JobLook) -> str:

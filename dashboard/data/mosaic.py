@@ -12,11 +12,13 @@ from PIL import Image
 from gan_runtime import pictures
 from gan_runtime.data.contract import Arrays
 from gan_runtime.fields import IMAGES
-from gan_runtime.pictures import grids, sheet
+from gan_runtime.frame_fields import REYNOLDS, SOURCE, TARGET
+from gan_runtime.pictures import grids, sheet, vorticity
 from gan_runtime.shower_fields import SHOWERS
 
 SHOWN = 16  # rows of a set on its card
 SHOWERS_SHOWN = 4
+FRAMES_SHOWN = 4  # of a flow, as far from each other as can be
 _FOLDER = Path(__file__).parent
 
 
@@ -26,9 +28,13 @@ def png(rows: NDArray[np.uint8]) -> bytes:
 
 
 def of_rows(rows: Arrays) -> bytes | None:
-    """The first rows of a set as stored: its pictures, or its showers from three sides; None where it has neither."""
+    """The first rows of a set as stored: its pictures, its pairs, its flow or its showers; None where it has none of them."""
     if IMAGES in rows:
         return png(rows[IMAGES])
+    if REYNOLDS in rows:
+        return png(vorticity.drawn(rows[SOURCE][:: SHOWN // FRAMES_SHOWN]))
+    if SOURCE in rows:
+        return png(np.concatenate([rows[SOURCE], rows[TARGET]], axis=2))
     if SHOWERS not in rows:
         return None
     return _encoded(pictures.render("shower_projections", (rows[SHOWERS][:SHOWERS_SHOWN],)))

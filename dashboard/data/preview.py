@@ -31,7 +31,7 @@ def show(runtime: Runtime, wanted: Wanted) -> None:
 
 
 def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
-    look = runtime.newest_look(source, wanted.options)
+    look = runtime.newest_look(wanted.preparation, source, wanted.options)
     if look is not None and look.is_live:
         jobs_view.progress(runtime, look)
     elif look is not None and look.state == "finished" and look.end is not None:
@@ -46,27 +46,41 @@ def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
 def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) -> None:
     pressed = st.button(label, type="primary", icon=":material/visibility:", key="data.preview")
     st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
-    if pressed and actions.attempt(lambda: runtime.look_through(source, wanted.options)) is not None:
+    if (
+        pressed
+        and actions.attempt(lambda: runtime.look_through(wanted.preparation, source, wanted.options))
+        is not None
+    ):
         st.rerun()
 
 
 def _answer(look: JobLook, found: dict[str, Any]) -> None:
     counts, skipped = found["counts"], found["skipped"]
+    noun = data_words.noun(found.get("fields", ()))
     grid, numbers = st.columns([3, 2], gap="large")
     with grid:
         rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
         st.image(
             mosaic.png(rows),
             width=GRID_WIDTH,
-            alt=f"{len(rows)} pictures as they would be stored{', ordered by class' if counts else ''}.",
+            alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if counts else ''}.",
         )
-        st.caption("As they would be stored" + (", ordered by class." if counts else "."))
+        order = (
+            "ordered by class" if counts else "source left, target right" if noun == data_words.PAIR else ""
+        )
+        st.caption(f"{', '.join(filter(None, ('As they would be stored', order)))}.")
     with numbers:
         with st.container(horizontal=True):
-            st.metric("Pictures", words.count(found["rows"]), help="Those that a run trains on.", width=120)
+            st.metric(
+                f"{noun.capitalize()}s",
+                words.count(found["rows"]),
+                help="Those that a run trains on.",
+                width=120,
+            )
             st.metric("Held out", words.count(found["held_out"]), width=120)
             st.metric("On disk", words.size(found["bytes_on_disk"]), width=120)
-        _counts(counts)
+        if noun != data_words.PAIR:
+            _counts(counts)
     _left_out(skipped)
 
 

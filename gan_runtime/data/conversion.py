@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 MAX_PIXELS = (
@@ -53,12 +55,39 @@ class NotUsableError(Exception):
 
 def converted(file: BinaryIO, target: Target) -> NDArray[np.uint8]:
     """uint8 (pixels, pixels, channels), 0 is black. Raises NotUsableError."""
+    return sized(file, target)[0]
+
+
+def sized(file: BinaryIO, target: Target) -> tuple[NDArray[np.uint8], tuple[int, int]]:
+    """As `converted`, and the width and height that the picture had. Raises NotUsableError."""
+    with _opened(file) as picture:
+        _check_size(*picture.size, target)
+        size = _upright(picture)
+        # A JPEG is decoded at a half, a fourth or an eighth of its size where twice the target is left.
+        picture.draft(None, (2 * target.pixels, 2 * target.pixels))
+        return _row(ImageOps.exif_transpose(picture), target), size
+
+
+def halves(file: BinaryIO, target: Target) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The left and the right half of a picture, each as `converted`. Raises NotUsableError."""
+    with _opened(file) as picture:
+        width, height = _upright(picture)
+        if width % 2:
+            raise NotUsableError("odd width", f"it is {width} pixels wide, which cannot be halved")
+        _check_size(width // 2, height, target)
+        whole = ImageOps.exif_transpose(picture)
+        left, right = whole.crop((0, 0, width // 2, height)), whole.crop((width // 2, 0, width, height))
+        return _row(left, target), _row(right, target)
+
+
+@contextlib.contextmanager
+def _opened(file: BinaryIO) -> Iterator[Image.Image]:
+    """A picture that is not decoded yet. Raises NotUsableError for whatever goes wrong with it, here and in the block."""
     try:
         with Image.open(file, formats=FORMATS) as picture:
-            _check_size(*picture.size, target)
-            # A JPEG is decoded at a half, a fourth or an eighth of its size where twice the target is left.
-            picture.draft(None, (2 * target.pixels, 2 * target.pixels))
-            return _row(ImageOps.exif_transpose(picture), target)
+            if picture.width * picture.height > MAX_PIXELS:
+                raise _too_large()
+            yield picture
     except NotUsableError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -73,9 +102,13 @@ def converted(file: BinaryIO, target: Target) -> NDArray[np.uint8]:
         raise NotUsableError("damaged", "it is damaged") from None
 
 
+def _upright(picture: Image.Image) -> tuple[int, int]:
+    """Its width and height once it is turned as its EXIF says: from the fifth orientation on it lies on its side."""
+    width, height = picture.size
+    return (height, width) if picture.getexif().get(ExifTags.Base.Orientation, 1) >= 5 else (width, height)
+
+
 def _check_size(width: int, height: int, target: Target) -> None:
-    if width * height > MAX_PIXELS:
-        raise _too_large()
     side = min(width, height) if target.cropped else max(width, height)
     if side < target.pixels:
         wanted = f"{target.pixels} × {target.pixels}"

@@ -1,8 +1,8 @@
-"""The options of the preparation `pictures`: what the pictures of a folder become."""
+"""The options of the preparation `pictures`: what the pictures of a folder become. Those of pairs share some of them."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from gan_runtime.data.conversion import GROUNDS, Target
 from gan_runtime.options import OptionRecord, option
@@ -13,6 +13,44 @@ Frame = Literal["crop", "fit"]
 Ground = Literal["black", "white", "grey"]
 Labels = Literal["folders", "none"]
 GROUP = "Model and data"
+
+
+def frame() -> Any:
+    """What becomes of a picture that is no square."""
+    return option(
+        "crop",
+        label="Frame",
+        group=GROUP,
+        choices=get_args(Frame),
+        help="'crop' cuts out the middle square, 'fit' keeps the whole picture beside the ground.",
+        error="pick crop or fit.",
+    )
+
+
+def ground() -> Any:
+    """What is below and beside pictures."""
+    return option(
+        "black",
+        label="Ground",
+        group=GROUP,
+        choices=get_args(Ground),
+        help="What shows through where a picture is transparent, and beside one that is fitted in.",
+        error="pick one of the listed grounds.",
+    )
+
+
+def held_out_percent(default: float) -> Any:
+    """The share for measuring."""
+    return option(
+        default,
+        label="Held out",
+        group=GROUP,
+        unit="%",
+        ge=0,
+        le=50,
+        help="Share of the pictures that no run trains on, kept for measuring.",
+        error="use 0, or about 10.",
+    )
 
 
 class PictureOptions(OptionRecord):
@@ -35,22 +73,8 @@ class PictureOptions(OptionRecord):
         help="'rgb' keeps three channels, 'grey' the luminance alone (ITU-R 601).",
         error="pick grey or rgb.",
     )
-    frame: Frame = option(
-        "crop",
-        label="Frame",
-        group=GROUP,
-        choices=get_args(Frame),
-        help="'crop' cuts out the middle square, 'fit' keeps the whole picture beside the ground.",
-        error="pick crop or fit.",
-    )
-    ground: Ground = option(
-        "black",
-        label="Ground",
-        group=GROUP,
-        choices=get_args(Ground),
-        help="What shows through where a picture is transparent, and beside one that is fitted in.",
-        error="pick one of the listed grounds.",
-    )
+    frame: Frame = frame()
+    ground: Ground = ground()
     labels: Labels = option(
         "folders",
         label="Labels",
@@ -59,16 +83,7 @@ class PictureOptions(OptionRecord):
         help="'folders': each sub-folder is a class, in alphabetical order. 'none': all pictures alike.",
         error="pick folders or none.",
     )
-    held_out_percent: float = option(
-        0.0,
-        label="Held out",
-        group=GROUP,
-        unit="%",
-        ge=0,
-        le=50,
-        help="Share of the pictures that no run trains on, kept for measuring.",
-        error="use 0, or about 10.",
-    )
+    held_out_percent: float = held_out_percent(0.0)
 
     @property
     def target(self) -> Target:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from gan_runtime.data import karman_options
 from gan_runtime.data.contract import Progress, Promised
+from gan_runtime.data.karman_options import FlowOptions, SmallFlowOptions
+from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.shower_options import (
@@ -89,6 +92,7 @@ class Preparation:
         return cast("Maker", importlib.import_module(self.maker))
 
 
+FLOW_RULES = (karman_options.held_out_is_not_trained_on, karman_options.enough_frames)
 PREPARATIONS: dict[str, Preparation] = {
     "pictures": Preparation(
         "Your own pictures",
@@ -134,6 +138,33 @@ PREPARATIONS: dict[str, Preparation] = {
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,
         name="calochallenge",
+    ),
+    "picture_pairs": Preparation(
+        "Your own pairs of pictures",
+        "A folder or a .zip of pairs, such as outlines and photos: side by side in one picture, or in two folders by equal names.",
+        PairOptions,
+        maker="gan_runtime.data.picture_pairs",
+        source="a folder or a .zip",
+        suffixes=(".zip",),
+        has_preview=True,
+    ),
+    "karman": Preparation(
+        "Simulated flow",
+        "Frames of a Kármán vortex street behind an obstacle, simulated here. A run that needs them has them made.",
+        FlowOptions,
+        maker="gan_runtime.data.karman",
+        name="karman",
+        rules=FLOW_RULES,
+        promises=karman_options.promised,
+    ),
+    "karman_small": Preparation(
+        "Simulated flow, small",
+        "The same flows in 40 × 96 pixels: for two cores. A run that needs them has them made.",
+        SmallFlowOptions,
+        maker="gan_runtime.data.karman",
+        name="karman_small",
+        rules=FLOW_RULES,
+        promises=karman_options.promised,
     ),
     "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
     "fashion_mnist": Preparation("Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import disk, options
-from gan_runtime.data import keras_sets, picture_files, prepared
+from gan_runtime.data import keras_sets, live_picture, picture_files, prepared
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.preparations import PREPARATIONS, Preparation
 from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
@@ -131,6 +131,7 @@ def prepare(
         return _same(home, asked.set_name, content)
     with disk.told_when_full(home.data), _folder_aside(home, aside) as folder:
         stored = maker.prepare(asked.source, chosen, folder, progress)
+        live_picture.remove(folder)
         manifest = _manifest(asked, chosen, content, stored)
         prepared.write_manifest(folder, manifest)
         placing()

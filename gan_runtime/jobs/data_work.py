@@ -40,6 +40,7 @@ def look_through(task: Task) -> dict[str, Any]:
     np.save(task.results / GRID_FILE, look.grid)
     return {
         "rows": look.rows,
+        "fields": list(look.fields),
         "held_out": look.held_out,
         "counts": look.counts,
         "grid_labels": list(look.grid_labels),

@@ -49,16 +49,18 @@ def prepare_data(
     return desk.ask(home, PREPARE, {**data_work.as_options(asked), "name": wanted}, asker)
 
 
-def look_through(home: Home, source: Path, options: Mapping[str, Any], *, asker: str) -> JobDir:
+def look_through(
+    home: Home, preparation: str, source: Path, options: Mapping[str, Any], *, asker: str
+) -> JobDir:
     """Asks for a job that looks through pictures and tells what `prepare_data` would make of them. Raises as that."""
-    asked = Asked("pictures", PREVIEW, source, dict(options))
+    asked = Asked(preparation, PREVIEW, source, dict(options))
     asked.check()
     return desk.ask(home, SURVEY, data_work.as_options(asked), asker)
 
 
-def newest_look(home: Home, source: Path, options: Mapping[str, Any]) -> JobLook | None:
-    """The newest job that looks or has looked through these pictures with these options; None before the first."""
-    wanted = data_work.as_options(Asked("pictures", PREVIEW, source, dict(options)))
+def newest_look(home: Home, preparation: str, source: Path, options: Mapping[str, Any]) -> JobLook | None:
+    """The newest job that looks or has looked through these pictures in this way; None before the first."""
+    wanted = data_work.as_options(Asked(preparation, PREVIEW, source, dict(options)))
     return next((look for look in desk.looks(home, SURVEY) if look.asked.options == wanted), None)
 
 

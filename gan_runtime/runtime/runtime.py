@@ -190,13 +190,13 @@ class Runtime:
         """See `commands.prepare_data`."""
         return commands.prepare_data(self.home, preparation, name, source, options, asker=ASKER)
 
-    def look_through(self, source: Path, options: Mapping[str, Any]) -> JobDir:
+    def look_through(self, preparation: str, source: Path, options: Mapping[str, Any]) -> JobDir:
         """See `commands.look_through`."""
-        return commands.look_through(self.home, source, options, asker=ASKER)
+        return commands.look_through(self.home, preparation, source, options, asker=ASKER)
 
-    def newest_look(self, source: Path, options: Mapping[str, Any]) -> JobLook | None:
+    def newest_look(self, preparation: str, source: Path, options: Mapping[str, Any]) -> JobLook | None:
         """See `data_requests.newest_look`."""
-        return data_requests.newest_look(self.home, source, options)
+        return data_requests.newest_look(self.home, preparation, source, options)
 
     def data_jobs(self) -> list[JobLook]:
         """All jobs that prepare data sets, the newest first."""

@@ -100,13 +100,14 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
         ),
         (
             ["prepare", "picture"],
-            "'picture' is no preparation: there are pictures, showers, showers_tiny, showers_hdf5, calochallenge, mnist, fashion_mnist.",
+            "'picture' is no preparation: there are pictures, showers, showers_tiny, showers_hdf5, calochallenge, picture_pairs, karman, karman_small, mnist, fashion_mnist.",
         ),
         (["remove", "digits"], "digits is a data set of this program: it cannot be removed."),
         (["remove", "photo"], "no data set 'photo' is prepared in {home}/data."),
         (
             ["show", "digit"],
-            "no data set is called 'digit', there are digits, stacked_digits, mnist, fashion_mnist, showers, showers_tiny: "
+            "no data set is called 'digit', there are digits, stacked_digits, mnist, fashion_mnist, showers, showers_tiny, karman, "
+            "karman_small: "
             "did you mean digits?",
         ),
     ],

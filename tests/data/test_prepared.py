@@ -147,7 +147,7 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     (home.data / ".new-x").mkdir()
     (home.data / "no_manifest").mkdir()
     known = loading.known(home)
-    assert list(known) == [*catalog.DATASETS, "showers_tiny", "showers", "torn"]
+    assert list(known) == [*catalog.DATASETS, "showers_tiny", "karman", "karman_small", "showers", "torn"]
     assert (known["showers"].rows, known["showers"].is_prepared, known["showers"].problem) == (8, True, "")
     assert "is no manifest of a data set, or damaged: remove the data set" in known["torn"].problem
     assert "is no manifest" in sentence(loading.load, "torn", home)
@@ -156,7 +156,8 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
 def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
     stored(home)
     assert sentence(loading.load, "shower", home) == (
-        "no data set is called 'shower', there are digits, stacked_digits, mnist, fashion_mnist, showers_tiny, showers: "
+        "no data set is called 'shower', there are digits, stacked_digits, mnist, fashion_mnist, showers_tiny, karman, "
+        "karman_small, showers: "
         "did you mean showers?"
     )
     assert sentence(loading.fields_of, "../x", home).endswith(

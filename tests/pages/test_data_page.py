@@ -17,6 +17,7 @@ from dashboard import data_words
 from dashboard.data import mosaic
 from dashboard.frame import session
 from gan_runtime.data import loading, prepared
+from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.fields import labels
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
@@ -236,6 +237,61 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
         app.session_state[f"spec.{option}"] for option in ("preset", "dataset", "workload", "optimizer")
     ]
     assert values == ["showers", "showers", "shower_3dgan", "rmsprop"]
+
+
+def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
+    app = chosen(show("data"), "karman_small")
+    key = "data.option.karman_small"
+    assert app.text_input(key=f"{key}.held_out_reynolds").value == "120, 170"
+    app.text_input(key=f"{key}.reynolds").set_value("100, 39").run()
+    assert "allowed is numbers from 40 to 250, each once, with commas between" in said(app)
+    assert "data.prepare" not in [button.key for button in app.button]
+    for option, value in (
+        ("reynolds", "100"),
+        ("held_out_reynolds", "120"),
+        ("frames", "5"),
+        ("discarded", "0"),
+    ):
+        app.text_input(key=f"{key}.{option}").set_value(value)
+    app.run()
+    app.button(key="data.prepare").click().run()
+    told = said(app)
+    wait_until(lambda: desk.looks(home)[0].end, "the flows are simulated")
+    app.run()
+    assert not app.exception
+    assert "Data set karman_small is ready: 2 frames." in told + said(app)
+    assert "2 frames · 40 × 96, each with the next 3 · Reynolds number" in said(app)
+
+
+@pytest.mark.usefixtures("held")
+def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
+    app = show("data")
+    folder = session.runtime().prepare_data("karman").work / "new" / "set"
+    folder.mkdir(parents=True)
+    drawn = "What is being made at this moment."
+    assert drawn not in alternatives(app.run())
+    LivePicture(folder).renew(lambda: np.full((8, 8, 3), 200, np.uint8))
+    assert drawn in alternatives(app.run())
+
+
+def alternatives(app: AppTest) -> list[str]:
+    """What stands for each picture where it cannot be seen."""
+    return [shown.alt for item in app.get("image") for shown in item.proto.imgs]
+
+
+def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wait) -> None:
+    both = np.concatenate([np.asarray(picture(0, red=red)) for red in (True, False)], axis=1)
+    odd = encoded(picture(0, red=True, side=81), "PNG")
+    app = chosen(show("data"), "picture_pairs")
+    app = drop(app, ("both.png", encoded(Image.fromarray(both), "PNG")), ("odd.png", odd))
+    app.selectbox(key="data.option.picture_pairs.pixels").set_value("64").run()
+    app = previewed(app, home, wait_until)
+    assert [(metric.label, metric.value) for metric in app.metric][:1] == [("Pairs", "1")]
+    assert "As they would be stored, source left, target right." in said(app)
+    assert "it is 81 pixels wide, which cannot be halved" in str(app.dataframe[0].value)
+    app.button(key="data.prepare").click().run()
+    wait_until(lambda: desk.looks(home)[0].end, "the pairs are prepared")
+    assert "1 pair · 64 × 64 RGB → 64 × 64 RGB" in said(app.run())
 
 
 def test_files_of_showers_are_dropped_and_need_no_preview(

@@ -1,0 +1,117 @@
+"""The preparations `karman` and `karman_small`: frames of simulated flows become a data set.
+
+The rows of a flow stand in the order of time, each with its Reynolds number. The flows that are held out come last.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.data.contract import Arrays, Progress
+from gan_runtime.data.karman_options import FlowOptions, numbers, pairs, promised, solver_steps
+from gan_runtime.data.live_picture import LivePicture
+from gan_runtime.data.prepared import Stored
+from gan_runtime.data.sharded import RowWriter
+from gan_runtime.errors import DatasetError
+from gan_runtime.flow import frames as flow_frames
+from gan_runtime.flow.lattice import OBSTACLES, Lattice
+from gan_runtime.frame_fields import LATER, LATTICE_STEP, REYNOLDS, SOURCE, TARGET
+from gan_runtime.pictures import vorticity
+
+AT_ONCE = 60  # steps of the solver between two looks at whether somebody has cancelled
+KICK = 0.5  # of the inflow, so that the street is there soon
+Frame = NDArray[np.float16]
+
+
+class FlowProgress:
+    """Brings flows on, and tells how far all of them are together, with a picture of the one that is simulated."""
+
+    def __init__(self, options: FlowOptions, folder: Path, progress: Progress) -> None:
+        self._total = solver_steps(options)
+        self._progress, self._picture = progress, LivePicture(folder)
+        self._done = 0
+
+    def advance(self, flow: Lattice, steps: int, place: str) -> None:
+        """`place`: such as "flow 2 of 8". Raises what `progress` raises, to cancel."""
+        for begin in range(0, steps, AT_ONCE):
+            sentence = f"Simulating Re {flow.reynolds:g}, {place}: step {flow.steps:,}"
+            self._progress(self._done, self._total, sentence)
+            part = min(AT_ONCE, steps - begin)
+            flow.advance(part)
+            self._done += part
+            self._picture.renew(lambda: vorticity.drawn(_with_obstacle(flow, flow_frames.of(flow))))
+
+
+def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progress) -> Stored:
+    """Writes the frames of all flows into the existing, empty `folder`.
+
+    Raises:
+        HomeError: the disk has too little space. DatasetError: a flow became unstable.
+    """
+    held_out = numbers(options.held_out_reynolds)
+    reynolds = [*numbers(options.reynolds), *held_out]
+    rows, fields = pairs(options) * len(reynolds), promised(options).fields
+    told = FlowProgress(options, folder, progress)
+    with RowWriter(folder, fields, rows, f"a data set of {rows:,} frames") as writer:
+        for number, of_flow in enumerate(reynolds):
+            flow = begun(options, of_flow, number)
+            for row in rows_of(flow, options, told, f"flow {number + 1} of {len(reynolds)}"):
+                writer.append(row)
+    return Stored(fields, writer.shards, held_out=pairs(options) * len(held_out))
+
+
+def begun(options: FlowOptions, reynolds: float, number: int) -> Lattice:
+    """The flow with this number, at rest but for its inflow and a kick."""
+    random = np.random.default_rng((options.seed, number))
+    shift = int(random.integers(-options.shift, options.shift + 1))
+    return Lattice(reynolds, OBSTACLES[options.obstacle](shift=shift), kick=KICK)
+
+
+def rows_of(flow: Lattice, options: FlowOptions, told: FlowProgress, place: str) -> Iterator[Arrays]:
+    """One row after the other, each as the arrays of a single one: (1, …) of each field."""
+    told.advance(flow, options.discarded, place)
+    seen: deque[Frame] = deque(maxlen=2 + options.later)
+    for number in range(options.frames):
+        if number:
+            told.advance(flow, options.steps_per_frame, place)
+        seen.append(_frame(flow, options))
+        if len(seen) == seen.maxlen:
+            yield _row(seen, flow, options)
+
+
+def _frame(flow: Lattice, options: FlowOptions) -> Frame:
+    """(height, width, 3) as stored. Raises DatasetError when the flow is none any more."""
+    fine = flow_frames.of(flow)
+    if not np.isfinite(fine).all():
+        raise DatasetError(
+            f"the flow at Re {flow.reynolds:g} became unstable at step {flow.steps:,}: leave it out, or use a lower number."
+        )
+    return _on_grid(fine, options).astype(np.float16)
+
+
+def _row(seen: Sequence[Frame], flow: Lattice, options: FlowOptions) -> Arrays:
+    """`seen`: a frame, the next one, and those after it, the last of which is that of now."""
+    obstacle = _on_grid(flow.obstacle[..., None].astype(np.float32), options)[..., 0] >= 0.5
+    before = (len(seen) - 1) * options.steps_per_frame
+    row = {
+        SOURCE: flow_frames.source(seen[0], obstacle),
+        TARGET: seen[1],
+        REYNOLDS: np.float32(flow.reynolds),
+        LATTICE_STEP: np.int32(flow.steps - before),
+    }
+    if options.later:
+        row[LATER] = np.stack(list(seen)[2:])
+    return {name: np.asarray(value)[None] for name, value in row.items()}
+
+
+def _on_grid(fine: NDArray[np.floating], options: FlowOptions) -> NDArray[np.floating]:
+    return flow_frames.halved(fine) if options.grid == "half" else fine
+
+
+def _with_obstacle(flow: Lattice, frame: NDArray[np.floating]) -> NDArray[np.floating]:
+    return flow_frames.source(frame, flow.obstacle)

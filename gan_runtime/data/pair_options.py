@@ -1,0 +1,52 @@
+"""The options of the preparation `picture_pairs`: how pairs lie in files, and what they become."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from gan_runtime.data.conversion import GROUNDS, Target
+from gan_runtime.data.picture_options import GROUP, Frame, Ground, frame, ground, held_out_percent
+from gan_runtime.options import OptionRecord, option
+
+Layout = Literal["side_by_side", "folders"]
+Direction = Literal["a_to_b", "b_to_a"]
+Pixels = Literal["32", "64", "128", "256", "512"]
+
+
+class PairOptions(OptionRecord):
+    """What the pairs of a folder become. Both pictures of a pair are cut or fitted alike."""
+
+    layout: Layout = option(
+        "side_by_side",
+        label="Layout",
+        group=GROUP,
+        choices=get_args(Layout),
+        help="'side_by_side': each file holds both pictures, A on the left, B on the right. 'folders': A and B lie in "
+        "two folders, in alphabetical order, by equal names.",
+        error="pick side_by_side or folders.",
+    )
+    direction: Direction = option(
+        "a_to_b",
+        label="Direction",
+        group=GROUP,
+        choices=get_args(Direction),
+        help="Which picture of a pair is given and which is to be made of it: 'a_to_b' makes B of A.",
+        error="pick a_to_b or b_to_a.",
+    )
+    pixels: Pixels = option(
+        "256",
+        label="Side",
+        group=GROUP,
+        unit="pixels",
+        choices=get_args(Pixels),
+        help="Width and height of both pictures. Smaller ones are left out, never enlarged.",
+        error="pick one of the listed sizes.",
+    )
+    frame: Frame = frame()
+    ground: Ground = ground()
+    held_out_percent: float = held_out_percent(10.0)
+
+    @property
+    def target(self) -> Target:
+        """What each picture of a pair becomes."""
+        return Target(int(self.pixels), 3, GROUNDS[self.ground], self.frame == "crop")

@@ -1,0 +1,189 @@
+"""The preparation `picture_pairs`: a folder or a .zip of pairs of pictures becomes a data set, one picture the source, the other the target.
+
+The order of the rows is shuffled, the same for as many pairs, so that the held-out ones are a fair choice. What cannot be used is left out and
+told by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.data import picture_files
+from gan_runtime.data.contract import Progress
+from gan_runtime.data.conversion import NotUsableError, halves, sized
+from gan_runtime.data.pair_options import PairOptions
+from gan_runtime.data.picture_files import Source, readable
+from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
+from gan_runtime.data.pictures import content, folders_of
+from gan_runtime.data.prepared import Skip, Stored
+from gan_runtime.data.sharded import RowWriter, row_bytes
+from gan_runtime.data.survey import Survey
+from gan_runtime.errors import DatasetError, quoted
+from gan_runtime.fields import Fields
+from gan_runtime.frame_fields import SOURCE, TARGET, pair_fields
+
+__all__ = ["content", "prepare", "survey"]
+MOST_NAMED = 5  # folders in a sentence
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The files of A and B; side by side it is one file."""
+
+    a: str
+    b: str
+
+
+def survey(source: Path, options: PairOptions, progress: Progress) -> Survey:
+    """Looks at every pair and stores nothing; its grid shows source and target beside each other.
+
+    Raises DatasetError: the source cannot be read, has other folders than two, or nothing to use.
+    """
+    with picture_files.opened(source) as files:
+        tally = Tally(files.hidden)
+        grid: list[Pixels] = []
+        for rows in _rows(files, options, tally, progress):
+            grid += [np.concatenate(row, axis=1) for row in rows[: GRID - len(grid)]]
+    tally.check()
+    fields, held_out = _fields(options), tally.held_out(options.held_out_percent)
+    return Survey(
+        fields=fields,
+        rows=tally.rows - held_out,
+        held_out=held_out,
+        counts={},
+        grid=np.stack(grid),
+        grid_labels=(),
+        skipped=tally.skipped,
+        bytes_on_disk=tally.rows * sum(map(row_bytes, fields.values())),
+    )
+
+
+def prepare(source: Path, options: PairOptions, folder: Path, progress: Progress) -> Stored:
+    """Writes all usable pairs into the existing, empty `folder`.
+
+    Raises:
+        DatasetError: as `survey`. HomeError: the disk has too little space.
+    """
+    fields = _fields(options)
+    with picture_files.opened(source) as files:
+        tally, most = Tally(files.hidden), len(files.names)
+        with RowWriter(folder, fields, most, f"a data set of {most:,} pairs") as writer:
+            for rows in _rows(files, options, tally, progress):
+                if rows:
+                    sources, targets = zip(*rows, strict=True)
+                    writer.append({SOURCE: np.stack(sources), TARGET: np.stack(targets)})
+    tally.check()
+    return Stored(fields, writer.shards, tally.held_out(options.held_out_percent), skipped=tally.skipped)
+
+
+def pairs_of(names: Sequence[str], layout: str) -> tuple[list[Pair], list[Skip]]:
+    """The pairs among some files, and the files without a partner.
+
+    Raises DatasetError: they do not lie in two folders, where they should.
+    """
+    if layout == "side_by_side":
+        return [Pair(name, name) for name in names], []
+    lies = folders_of(names)
+    folders = sorted({folder for folder, _ in lies.values() if folder})
+    if len(folders) != 2:
+        raise DatasetError(
+            f"pairs by equal names need two folders of pictures, but there are {_told(folders)}: "
+            "put A into one folder and B into another, or use layout=side_by_side."
+        )
+    found: dict[tuple[str, str], str] = {}
+    skips = []
+    for name, (folder, rest) in lies.items():
+        key = folder, str(PurePosixPath(rest).with_suffix(""))
+        if not folder:
+            skips.append(_left_out(name, "no partner", "it lies beside the two folders"))
+        elif key in found:
+            skips.append(_left_out(name, "twice", f"{found[key]} has the same name"))
+        else:
+            found[key] = name
+    a, b = folders
+    return _matched(found, a, b, skips)
+
+
+def _matched(
+    found: dict[tuple[str, str], str], a: str, b: str, skips: list[Skip]
+) -> tuple[list[Pair], list[Skip]]:
+    """`found`: the file of each folder and name."""
+    pairs = [
+        Pair(name, found[b, stem])
+        for (folder, stem), name in found.items()
+        if folder == a and (b, stem) in found
+    ]
+    alone = {
+        name: b if folder == a else a
+        for (folder, stem), name in found.items()
+        if (b if folder == a else a, stem) not in found
+    }
+    reasons = {
+        name: f"there is no picture of this name in {quoted(readable(other))}"
+        for name, other in alone.items()
+    }
+    return pairs, skips + [_left_out(name, "no partner", reason) for name, reason in reasons.items()]
+
+
+def _rows(
+    files: Source, options: PairOptions, tally: Tally, progress: Progress
+) -> Iterator[list[tuple[Pixels, Pixels]]]:
+    """Sources and targets by the hundred, in the set's order; `tally` is told of each row and of each file left out."""
+    pairs, alone = pairs_of(files.names, options.layout)
+    for left_out in (*files.skipped, *alone):
+        tally.skip(left_out)
+    for part in read_in_parts(shuffled(pairs), lambda pair: _row(files, pair, options), progress, "pairs"):
+        rows = []
+        for _, result in part:
+            if isinstance(result, Skip):
+                tally.skip(result)
+            else:
+                tally.labels.append("")
+                rows.append(result)
+        yield rows
+    progress(len(pairs), len(pairs), f"Converted {tally.rows:,} pairs")
+
+
+def _row(files: Source, pair: Pair, options: PairOptions) -> tuple[Pixels, Pixels] | Skip:
+    """Source and target (pixels, pixels, 3) of a pair, or why it gives none."""
+    name = pair.a
+    try:
+        if pair.a == pair.b:
+            a, b = of_file(files, pair.a, lambda file: halves(file, options.target))
+        else:
+            a, size = of_file(files, pair.a, lambda file: sized(file, options.target))
+            name = pair.b
+            b, other = of_file(files, pair.b, lambda file: sized(file, options.target))
+            if other != size:
+                raise NotUsableError(
+                    "other size", f"it has {_size(other)} pixels, but its partner {_size(size)}"
+                )
+    except NotUsableError as error:
+        return skip(name, error)
+    return (a, b) if options.direction == "a_to_b" else (b, a)
+
+
+def _fields(options: PairOptions) -> Fields:
+    return pair_fields(*options.target.shape[:2])
+
+
+def _left_out(name: str, kind: str, reason: str) -> Skip:
+    return Skip(name=readable(name), kind=kind, reason=readable(reason))
+
+
+def _size(size: tuple[int, int]) -> str:
+    return f"{size[0]} × {size[1]}"
+
+
+def _told(folders: Sequence[str]) -> str:
+    """How many folders there are, and which."""
+    if not folders:
+        return "none"
+    named = ", ".join(quoted(readable(folder)) for folder in folders[:MOST_NAMED])
+    return f"{len(folders):,} ({named}{', …' if len(folders) > MOST_NAMED else ''})"

@@ -1,0 +1,216 @@
+"""Simulated flows as a data set: frames in the order of time, whole flows held out, a picture while they are made, all or nothing."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dashboard import data_words
+from dashboard.data import mosaic
+from gan_runtime.data import karman_options, live_picture, loading, prepared, preparing
+from gan_runtime.data.contract import DataSet
+from gan_runtime.data.live_picture import LivePicture
+from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError, SpecError
+from gan_runtime.flow import frames as flow_frames
+from gan_runtime.flow.lattice import Lattice, square
+from gan_runtime.frame_fields import LATER, LATTICE_STEP, REYNOLDS, SOURCE, TARGET
+from gan_runtime.home import Home
+
+FEW = {
+    "reynolds": "80,100",
+    "held_out_reynolds": "90, 95.5",
+    "frames": 6,
+    "steps_per_frame": 5,
+    "discarded": 10,
+    "later": 1,
+}
+
+
+def made(home: Home, preparation: str = "karman", name: str = "", **options: Any) -> DataSet:
+    asked = Asked(preparation, name, None, {**FEW, **options})
+    manifest = preparing.prepare(home, asked, lambda *_: None)
+    assert manifest is not None
+    return prepared.opened(home, manifest.name)
+
+
+def test_a_row_is_a_frame_the_next_one_and_those_after_it(home: Home) -> None:
+    flows = made(home, later=2)
+    rows = flows.read(np.arange(flows.rows))
+    assert flows.rows == 2 * 3
+    assert rows[SOURCE].shape == (6, 80, 192, 4)
+    assert rows[LATER].shape == (6, 2, 80, 192, 3)
+    assert rows[LATTICE_STEP].tolist() == [10, 15, 20] * 2
+    assert rows[REYNOLDS].tolist() == [80.0] * 3 + [100.0] * 3
+    for first in (0, 3):  # of either flow
+        assert np.array_equal(rows[TARGET][first], rows[SOURCE][first + 1, ..., :3])
+        assert np.array_equal(rows[LATER][first, 0], rows[TARGET][first + 1])
+        assert np.array_equal(rows[LATER][first, 1], rows[LATER][first + 1, 0])
+    assert not np.array_equal(rows[SOURCE][0], rows[SOURCE][1])
+    assert abs(rows[SOURCE]).max() <= 1.0
+    assert np.array_equal(rows[SOURCE][5, ..., 3] == 1.0, square())
+
+
+def test_the_frames_are_those_of_the_solver(home: Home) -> None:
+    rows = made(home).read(np.array([3]))  # the last of the first flow
+    flow = Lattice(80.0, square(), kick=0.5)
+    flow.advance(25)
+    assert rows[SOURCE][0, ..., :3] == pytest.approx(flow_frames.of(flow), abs=1e-3)
+
+
+def test_whole_flows_are_held_out_in_the_order_of_time(home: Home) -> None:
+    flows = made(home)
+    held_out = flows.read_held_out(100)
+    assert flows.held_out == 2 * 4
+    assert held_out[REYNOLDS].tolist() == [90.0] * 4 + [95.5] * 4
+    assert held_out[LATTICE_STEP].tolist() == [10, 15, 20, 25] * 2
+    trained = flows.read(np.arange(flows.rows))
+    assert set(trained[REYNOLDS].tolist()) == {80.0, 100.0}
+
+
+def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
+    full, half = (made(home, name=name, grid=name).read(np.arange(2)) for name in ("full", "half"))
+    assert half[SOURCE].shape == (2, 40, 96, 4)
+    assert half[TARGET] == pytest.approx(flow_frames.halved(full[TARGET].astype(np.float32)), abs=1e-3)
+    obstacle = half[SOURCE][0, ..., 3]
+    assert set(obstacle.ravel().tolist()) == {0.0, 1.0}
+    assert obstacle.sum() == 6 * 6 - 4, "cells at its corners are the obstacle's in one of four"
+    assert np.array_equal(obstacle, obstacle[::-1]), "upside down it is the same"
+
+
+@pytest.mark.parametrize("name", ["karman", "karman_small"])
+def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(home: Home, name: str) -> None:
+    known = loading.known(home)[name]
+    assert (known.is_prepared, known.rows) == (False, 6 * 247)
+    assert not loading.is_streamed(name, home), "it fits into the memory of a device"
+    data = made(home, name)
+    options = PREPARATIONS[name].options(**FEW)
+    promise = karman_options.promised(options)
+    assert (data.fields, data.rows) == (promise.fields, promise.rows)
+    assert {field: data.fields[field].odd_channels for field in (SOURCE, TARGET, LATER)} == {
+        SOURCE: (1, 2),
+        TARGET: (1, 2),
+        LATER: (1, 2),
+    }
+
+
+def test_without_later_frames_a_row_has_no_such_field(home: Home) -> None:
+    flows = made(home, later=0)
+    assert set(flows.fields) == {SOURCE, TARGET, REYNOLDS, LATTICE_STEP}
+    assert flows.rows == 2 * 5
+
+
+def test_obstacles_lie_higher_and_lower_where_that_is_asked_for_the_same_for_a_seed(home: Home) -> None:
+    options = {"shift": 12, "reynolds": "80, 90, 100, 110", "held_out_reynolds": "120", "frames": 4}
+    first, again, other = (
+        made(home, name=name, seed=seed, **options) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    tops = [places(flows) for flows in (first, again, other)]
+    assert len(set(tops[0])) > 1
+    assert tops[0] == tops[1] != tops[2]
+    assert min(tops[0]) >= 35 - 12
+    assert max(tops[0]) <= 35 + 12
+
+
+def places(flows: DataSet) -> list[int]:
+    """The first row of the obstacle in each flow."""
+    rows = flows.read(np.arange(flows.rows))[SOURCE][::2, ..., 3]
+    return [int(row) for row in (rows.max(axis=2) > 0).argmax(axis=1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"reynolds": "80; 100"}, "Reynolds numbers (reynolds) is '80; 100', but allowed is numbers from 40 to 250, each once"),
+        ({"reynolds": "39"}, "but allowed is numbers from 40 to 250"),
+        ({"reynolds": "80, 80.0"}, "each once, with commas between: use 80, 100,"),
+        ({"held_out_reynolds": ""}, "Held-out Reynolds numbers (held_out_reynolds) is ''"),
+        ({"held_out_reynolds": "100, 120"}, "but reynolds holds 100 as well: leave it out of one."),
+        ({"frames": 4, "later": 3}, "frames is 4, fewer than the 5 of a row with later=3: use more."),
+        ({"obstacle": "circel"}, "did you mean circle?"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_refused_before_anything_begins(
+    home: Home, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SpecError) as refused:
+        made(home, **options)
+    assert sentence in str(refused.value)
+    assert not home.data.exists()
+
+
+def test_the_same_numbers_written_otherwise_are_the_same_set(home: Home) -> None:
+    made(home)
+    made(home, reynolds="80.0,  100")
+    with pytest.raises(DatasetError, match="there is a data set karman already, made of other files"):
+        made(home, reynolds="80, 110")
+
+
+def test_a_flow_that_becomes_unstable_is_told_and_nothing_is_kept(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lattice, "velocity", lambda flow: (np.full(flow.obstacle.shape, np.nan),) * 2)
+    with pytest.raises(DatasetError, match="the flow at Re 80 became unstable at step 10: leave it out"):
+        made(home)
+    assert list(home.data.iterdir()) == []
+
+
+class CancelledError(Exception):
+    """Somebody has pressed Cancel."""
+
+
+def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
+    home: Home, tmp_path: Path
+) -> None:
+    home.prepare()
+    work, seen = tmp_path / "work", []
+    work.mkdir()
+
+    def cancel(done: int, total: int, sentence: str) -> None:
+        seen.append((done, total, sentence, live_picture.read(work)))
+        if done == 20:
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        preparing.prepare(home, Asked("karman", "", None, FEW), cancel, work)
+    assert seen[0] == (0, 4 * 35, "Simulating Re 80, flow 1 of 4: step 0", None)
+    shown = np.asarray(Image.open(io.BytesIO(seen[-1][3] or b"")))
+    assert shown.shape == (240, 576, 3)
+    assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 50, "nothing is drawn"
+    assert list(work.iterdir()) == []
+    assert list(home.data.iterdir()) == []
+
+
+def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
+    tmp_path: Path, home: Home
+) -> None:
+    seconds = [0.0]
+    picture, drawn = LivePicture(tmp_path, clock=lambda: seconds[0]), []
+
+    def draw() -> np.ndarray:
+        drawn.append(seconds[0])
+        return np.full((2, 3, 3), 99, np.uint8)
+
+    for now_s in (0.0, 0.4, 0.9, 1.0, 1.5, 7.0):
+        seconds[0] = now_s
+        picture.renew(draw)
+    assert drawn == [0.0, 1.0, 7.0]
+    assert [path.name for path in tmp_path.glob("live*")] == [live_picture.FILE]
+    made(home)
+    assert not list(prepared.folder(home, "karman").glob("*live*"))
+
+
+def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
+    flows = made(home, later=0)
+    shown = mosaic.of_rows(flows.read(np.arange(flows.rows)))
+    assert shown is not None
+    picture = Image.open(io.BytesIO(shown))
+    assert picture.size == (2 * 192 + 2, 2 * 80 + 2)
+    assert data_words.row(flows.fields) == "80 × 192, each with the next one · Reynolds number"
+    assert data_words.noun(flows.fields) == "frame"

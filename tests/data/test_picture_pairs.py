@@ -1,0 +1,202 @@
+"""Pairs of pictures become a data set: side by side or in two folders, in either direction, what cannot be used told by name."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dashboard import data_words
+from dashboard.data import mosaic
+from gan_runtime.data import prepared, preparing
+from gan_runtime.data.contract import DataSet
+from gan_runtime.data.picture_pairs import Pair, pairs_of
+from gan_runtime.data.preparing import Asked
+from gan_runtime.data.survey import Survey
+from gan_runtime.errors import DatasetError
+from gan_runtime.frame_fields import SOURCE, TARGET
+from gan_runtime.home import Home
+from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
+
+SMALL = {"pixels": "32", "held_out_percent": 0}
+TWO_FOLDERS = {"edges/1.png": encoded(RED), "photos/1.jpg": encoded(BLUE, form="JPEG")}
+
+
+def beside(left: tuple[int, ...], right: tuple[int, ...], width: int = 80, form: str = "PNG") -> bytes:
+    """A picture of two halves, 40 pixels high."""
+    picture = Image.new("RGB", (width, 40), left)
+    picture.paste(right, (width // 2, 0, width, 40))
+    kept = io.BytesIO()
+    picture.save(kept, form, quality=95)
+    return kept.getvalue()
+
+
+def asked(source: Path, options: dict[str, Any]) -> Asked:
+    return Asked("picture_pairs", "pairs", source, {**SMALL, **options})
+
+
+def made(home: Home, source: Path, **options: Any) -> DataSet:
+    preparing.prepare(home, asked(source, options), lambda *_: None)
+    return prepared.opened(home, "pairs")
+
+
+def looked_at(source: Path, **options: Any) -> Survey:
+    return preparing.survey(asked(source, options), lambda *_: None)
+
+
+def colors(rows: np.ndarray) -> list[tuple[int, ...]]:
+    """The mean color of each row, in steps of 51."""
+    return [tuple(round(level / 51) * 51 for level in row.mean(axis=(0, 1))) for row in rows]
+
+
+@pytest.mark.parametrize(("direction", "source", "target"), [("a_to_b", RED, BLUE), ("b_to_a", BLUE, RED)])
+@pytest.mark.parametrize("form", ["PNG", "JPEG"])
+def test_pairs_side_by_side_are_halved(
+    home: Home, spread: Pack, direction: str, source: tuple[int, ...], target: tuple[int, ...], form: str
+) -> None:
+    pairs = made(home, spread({"1.bin": beside(RED, BLUE, form=form)}), direction=direction)
+    rows = pairs.read(np.arange(1))
+    assert {name: (field.shape, field.dtype) for name, field in pairs.fields.items()} == {
+        SOURCE: ((32, 32, 3), "uint8"),
+        TARGET: ((32, 32, 3), "uint8"),
+    }
+    assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([source], [target])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("around", ["", "set/"])
+def test_pairs_in_two_folders_are_found_by_equal_names(
+    home: Home, spread: Pack, pack: Pack, packed: bool, around: str
+) -> None:
+    files = {
+        **TWO_FOLDERS,
+        "edges/more/2.png": encoded(GREEN),
+        "photos/more/2.png": encoded((255, 255, 0)),
+    }
+    source = (pack if packed else spread)({around + name: content for name, content in files.items()})
+    rows = made(home, source, layout="folders").read(np.arange(2))
+    found = set(zip(colors(rows[SOURCE]), colors(rows[TARGET]), strict=True))
+    assert found == {(RED, BLUE), (GREEN, (255, 255, 0))}
+
+
+def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
+    source = spread(
+        {
+            "good.png": beside(RED, BLUE),
+            "odd.png": beside(RED, BLUE, width=81),
+            "narrow.png": beside(RED, BLUE, width=60),
+            "torn.png": beside(RED, BLUE)[:60],
+            "notes.txt": b"hello",
+        }
+    )
+    seen = looked_at(source)
+    assert seen.rows == 1
+    assert {skip.name: skip.reason for skip in seen.skipped.first} == {
+        "odd.png": "it is 81 pixels wide, which cannot be halved",
+        "narrow.png": "it has 30 × 40 pixels, fewer than 32 × 32",
+        "torn.png": "it is damaged",
+        "notes.txt": "it is no JPEG, PNG or WebP picture",
+    }
+
+
+def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pack) -> None:
+    source = spread(
+        {
+            **TWO_FOLDERS,
+            "edges/1.webp": encoded(GREEN, form="WEBP"),
+            "edges/2.png": encoded(RED),
+            "photos/3.png": encoded(RED),
+            "edges/4.png": encoded(RED, (50, 40)),
+            "photos/4.png": encoded(RED, (40, 40)),
+            "edges/5.png": encoded(RED)[:60],
+            "photos/5.png": encoded(RED),
+            "readme.png": encoded(RED),
+        }
+    )
+    seen = looked_at(source, layout="folders")
+    assert seen.rows == 1
+    assert {skip.name: skip.reason for skip in seen.skipped.first} == {
+        "edges/1.webp": "edges/1.png has the same name",
+        "edges/2.png": "there is no picture of this name in 'photos'",
+        "photos/3.png": "there is no picture of this name in 'edges'",
+        "photos/4.png": "it has 40 × 40 pixels, but its partner 50 × 40",
+        "edges/5.png": "it is damaged",
+        "readme.png": "it lies beside the two folders",
+    }
+    assert seen.skipped.counts == {"no partner": 3, "twice": 1, "other size": 1, "damaged": 1}
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["1.png", "2.png"], "two folders of pictures, but there are none: put A into one folder and B into another"),
+        (["a/1.png", "b/1.png", "c/1.png"], "but there are 3 ('a', 'b', 'c')"),
+        (["all/1.png", "all/2.png"], "but there are none"),
+    ],
+)  # fmt: skip
+def test_other_folders_than_two_are_refused(
+    home: Home, spread: Pack, names: list[str], sentence: str
+) -> None:
+    source = spread(dict.fromkeys(names, encoded(RED)))
+    with pytest.raises(DatasetError, match="pairs by equal names need") as refused:
+        made(home, source, layout="folders")
+    assert sentence in str(refused.value)
+    assert list(home.data.iterdir()) == []
+
+
+def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> None:
+    with pytest.raises(DatasetError, match=r"none of the 1 files can be used; odd\.png: it is 81 pixels"):
+        made(home, spread({"odd.png": beside(RED, BLUE, width=81)}))
+    with pytest.raises(DatasetError, match="there is no picture: give a folder"):
+        made(home, spread({".hidden": b""}, name="nothing"))
+    assert list(home.data.iterdir()) == []
+
+
+def test_a_picture_that_lies_on_its_side_is_turned_before_it_is_halved(home: Home, spread: Pack) -> None:
+    """40 × 80 in the file, with an EXIF orientation that makes it 80 × 40: the upper half becomes the right one."""
+    picture = Image.new("RGB", (40, 80), RED)
+    picture.paste(BLUE, (0, 40, 40, 80))
+    exif, kept = Image.Exif(), io.BytesIO()
+    exif[0x0112] = 6  # to be turned by 90° with the clock
+    picture.save(kept, "PNG", exif=exif)
+    rows = made(home, spread({"1.png": kept.getvalue()})).read(np.arange(1))
+    assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([BLUE], [RED])
+
+
+def test_a_share_is_held_out_and_a_pair_stays_together(home: Home, spread: Pack) -> None:
+    shades = range(0, 250, 25)
+    source = spread({f"{shade}.png": beside((shade,) * 3, (shade + 5,) * 3) for shade in shades})
+    pairs = made(home, source, held_out_percent=20)
+    assert (pairs.rows, pairs.held_out) == (8, 2)
+    first, last = pairs.read(np.arange(8)), pairs.read_held_out(2)
+    seen = np.concatenate([first[SOURCE], last[SOURCE]])[:, 0, 0, 0].astype(int)
+    assert sorted(seen) == list(shades)
+    assert list(seen) != list(shades), "the order is not shuffled"
+    assert np.array_equal(first[SOURCE].astype(int) + 5, first[TARGET])
+
+
+def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home: Home, spread: Pack) -> None:
+    source = spread({"1.png": beside(RED, BLUE)})
+    seen = looked_at(source)
+    assert seen.grid.shape == (1, 32, 64, 3)
+    assert colors(seen.grid[:, :, :32]) == [RED]
+    assert colors(seen.grid[:, :, 32:]) == [BLUE]
+    assert not home.data.exists()
+    pairs = made(home, source)
+    shown = mosaic.of_rows(pairs.read(np.arange(1)))
+    assert shown is not None
+    card = np.asarray(Image.open(io.BytesIO(shown)).convert("RGB"))
+    assert [tuple(card[16, column]) for column in (16, 48)] == [RED, BLUE]
+    assert data_words.row(pairs.fields) == "32 × 32 RGB → 32 × 32 RGB"
+    assert data_words.noun(pairs.fields) == "pair"
+
+
+def test_side_by_side_every_file_is_a_pair() -> None:
+    assert pairs_of(["b/1.png", "2.png"], "side_by_side") == (
+        [Pair("b/1.png", "b/1.png"), Pair("2.png", "2.png")],
+        [],
+    )

@@ -1,0 +1,79 @@
+"""Frames of a flow: scales that never change, there and back, and which way is up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.flow import frames
+from gan_runtime.flow.lattice import DIAMETER, INFLOW, Lattice, circle, square
+from gan_runtime.frame_fields import ODD_CHANNELS
+
+
+def test_values_go_there_and_back_by_fixed_scales() -> None:
+    random = np.random.default_rng(0)
+    ux = INFLOW * random.uniform(-1.0, 2.0, (2, 5, 7))
+    uy = INFLOW * random.uniform(-1.0, 1.0, (2, 5, 7))
+    turning = INFLOW / DIAMETER * random.uniform(-5.0, 5.0, (2, 5, 7))
+    values = frames.values(ux, uy, turning)
+    assert (values.shape, values.dtype) == ((2, 5, 7, 3), np.float32)
+    assert abs(values).max() <= 1.0
+    physical = frames.physical(values)
+    assert physical[..., 0] == pytest.approx(ux / INFLOW, abs=1e-5)
+    assert physical[..., 1] == pytest.approx(uy / INFLOW, abs=1e-5)
+    assert physical[..., 2] == pytest.approx(turning * DIAMETER / INFLOW, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ux", "uy", "turning", "value"),
+    [
+        (0.0, 0.0, 0.0, (-1 / 3, 0.0, 0.0)),  # at rest
+        (0.1, 0.0, 0.0, (1 / 3, 0.0, 0.0)),  # the inflow
+        (0.2, -0.1, 0.05, (1.0, -1.0, 1.0)),  # the ends
+        (0.5, 0.3, -9.0, (1.0, 1.0, -1.0)),  # beyond them
+    ],
+)
+def test_the_scales_are_these(ux: float, uy: float, turning: float, value: tuple[float, ...]) -> None:
+    given = (np.full((1, 1), number) for number in (ux, uy, turning))
+    assert frames.values(*given)[0, 0] == pytest.approx(value, abs=1e-6)
+
+
+def test_stored_as_float16_a_velocity_is_off_by_less_than_a_thousandth_of_the_inflow() -> None:
+    values = np.linspace(-1.0, 1.0, 999, dtype=np.float32).reshape(1, 1, 333, 3)
+    off = abs(frames.physical(values.astype(np.float16)) - frames.physical(values))
+    assert off[..., :2].max() < 1e-3
+    assert off[..., 2].max() < 2.5e-3
+
+
+def test_a_fluid_that_turns_against_the_clock_has_a_vorticity_above_zero() -> None:
+    """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω; y points up, the first row is the top."""
+    down, right = np.mgrid[0:6, 0:8].astype(float)
+    ux, uy = 0.3 * down, 0.3 * right
+    assert frames.vorticity(ux, uy) == pytest.approx(np.full((6, 8), 0.6))
+
+
+def test_upside_down_the_odd_channels_change_their_sign() -> None:
+    """So a flow that is turned over is the flow of what was turned over."""
+    lower, upper = (Lattice(100.0, square(shift=shift), kick=0.0) for shift in (4.0, -4.0))
+    for flow in (lower, upper):
+        flow.advance(300)
+    turned = frames.of(lower)[::-1].copy()
+    turned[..., ODD_CHANNELS] *= -1.0
+    assert abs(turned[..., 1]).max() > 0.1
+    assert turned == pytest.approx(frames.of(upper), abs=1e-4)
+
+
+def test_nothing_moves_in_the_obstacle() -> None:
+    flow = Lattice(100.0, circle(), kick=0.5)
+    flow.advance(50)
+    physical = frames.physical(frames.of(flow))[flow.obstacle]
+    assert abs(physical).max() < 1e-6
+    with_it = frames.source(frames.of(flow)[None], flow.obstacle)
+    assert with_it.shape == (1, 80, 192, 4)
+    assert np.array_equal(with_it[0, ..., 3] == 1.0, flow.obstacle)
+
+
+def test_half_the_pixels_are_the_means_of_four() -> None:
+    fine = np.arange(24.0).reshape(1, 4, 6, 1)
+    assert frames.halved(fine)[0, ..., 0].tolist() == [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]]
+    assert frames.diameter_pixels(96) == 5.0

@@ -1,0 +1,74 @@
+"""What is measured of frames, on frames of which the answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gan_runtime.flow import frames as flow_frames
+from gan_runtime.flow import measures
+from gan_runtime.flow.lattice import DIAMETER, INFLOW
+
+FREE = np.zeros((40, 96), bool)
+
+
+def film(ux: np.ndarray, uy: np.ndarray, turning: np.ndarray) -> np.ndarray:
+    """Frames (K, height, width, 3) of ux / U, uy / U and ω D / U."""
+    return flow_frames.values(ux * INFLOW, uy * INFLOW, turning * INFLOW / DIAMETER)
+
+
+@pytest.mark.parametrize("period", [12.3, 23.7, 25.0, 31.4])
+@pytest.mark.parametrize("periods", [3, 5, 10])
+@pytest.mark.parametrize("phase", [0.0, 0.9, 2.5])
+def test_a_period_is_found_to_half_a_percent_from_three_of_them_on(
+    period: float, periods: int, phase: float
+) -> None:
+    """With a harmonic, as a street has one, and around another middle than 0."""
+    turns = 2 * np.pi * np.arange(round(period * periods)) / period + phase
+    signal = 0.3 + 0.7 * np.sin(turns) + 0.15 * np.sin(2 * turns + 1.0)
+    assert measures.period(signal) == pytest.approx(period, rel=0.005)
+
+
+def test_a_faint_swing_beside_noise_is_no_street() -> None:
+    assert math.isnan(measures.period(np.zeros(100)))
+    assert math.isnan(measures.period(0.005 * np.sin(np.arange(200) / 4)))
+    assert math.isnan(measures.period(np.array([0.0, 1.0, np.nan, 1.0, 0.0])))
+    assert math.isnan(measures.period(np.linspace(0.0, 1.0, 100))), "a signal that never comes back"
+
+
+def test_the_strouhal_number_counts_in_passages_of_the_diameter() -> None:
+    """A period of 25 frames of 24 steps: f D / U = 10 / (600 · 0.1)."""
+    signal = np.sin(2 * np.pi * np.arange(250) / 25.0)
+    assert measures.strouhal(signal, 24) == pytest.approx(1 / 6, rel=1e-3)
+
+
+@pytest.mark.parametrize(("height", "width", "column"), [(80, 192, 68), (40, 96, 34)])
+def test_the_probe_is_on_the_middle_line_three_diameters_behind(height: int, width: int, column: int) -> None:
+    uy = np.zeros((2, height, width))
+    uy[1, height // 2 - 1 : height // 2 + 1, column] = 0.4, 0.6
+    assert measures.probe(film(np.ones_like(uy), uy, np.zeros_like(uy))) == pytest.approx(
+        [0.0, 0.5], abs=1e-6
+    )
+
+
+def test_enstrophy_is_half_the_square_of_the_vorticity_in_the_fluid() -> None:
+    turning = np.full((2, 40, 96), [[[2.0]], [[4.0]]])
+    obstacle = FREE.copy()
+    obstacle[:20] = True
+    turning[:, :20] = 5.0
+    still = np.zeros_like(turning)
+    assert measures.enstrophy(film(still, still, turning), obstacle) == pytest.approx([2.0, 8.0], rel=1e-5)
+
+
+def test_divergence_counts_what_is_made_in_the_fluid_alone() -> None:
+    """ux = 0.01 x, uy = 0.02 y a pixel of 1/5 diameter: 0.03 · 5. Turning over or shearing makes nothing."""
+    down, right = np.mgrid[0:40, 0:96].astype(float)
+    growing = film(0.01 * right[None], -0.02 * down[None], 0 * right[None])
+    assert measures.divergence(growing, FREE) == pytest.approx([0.15], rel=1e-4)
+    turning = film(0.02 * down[None], 0.01 * right[None] - 0.5, 0 * right[None])
+    assert measures.divergence(turning, FREE) == pytest.approx([0.0], abs=1e-5)
+    walled, jump = FREE.copy(), growing.copy()
+    walled[10:20, 10:20], jump[:, 10:20, 10:20, 0] = True, 1.0
+    assert measures.divergence(jump, walled) == pytest.approx([0.15], rel=1e-4)
