@@ -29,6 +29,8 @@ PEERS = (
     "benchmarks/cycles_side.py",
     "benchmarks/keras_networks.py",
     "benchmarks/keras_on_jax.py",
+    "benchmarks/keras_pix2pix_networks.py",
+    "benchmarks/keras_pix2pix_on_jax.py",
     "benchmarks/keras_showers_on_jax.py",
     "gan_runtime/tpu/compiling.py",
     "gan_runtime/tpu/hlo_cost.py",

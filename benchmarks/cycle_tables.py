@@ -19,27 +19,44 @@ def cycles(records: Sequence[Record]) -> str:
         f"Every number here is {facts[0]['label']} ({facts[0]['topology']}, {versions}): the sum of `estimated_cycles` over one step with its "
         "optimizers, by the clock of a core. Exchanges between cores and the device's random generator carry no estimate. Plain Keras "
         "is benchmarks/keras_on_jax.py; the limit is the arithmetic of the step at the documented peak rate.\n\n"
-        + table(
-            [
-                "Program",
-                "Batch",
-                "Precision",
-                "Cycles",
-                "Step",
-                "Arithmetic limit",
-                "Share of it",
-                "Exchanged",
-            ],
-            [_cycle_line(record) for record in of(records, "cycles", "cycles")],
-        )
+        + _programs(of(records, "cycles", "cycles"))
         + "\nThe dearest operations at batch 512 in bfloat16:\n\n"
-        + table(
-            ["Program", "Cycles", "Layer, or name where it has none"],
-            [
-                [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
-                for one in of(records, "cycles", "operation")
-            ],
-        )
+        + _dearest(of(records, "cycles", "operation"))
+    )
+
+
+def pairs(records: Sequence[Record]) -> str:
+    """Pix2Pix at full size."""
+    found = of(records, "cycles", "pair_cycles")
+    if not found:
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    return (
+        "Pix2Pix at full size, 54.42 and 2.77 million weights, on pairs of RGB pictures of 256 pixels, batch 64 on the eight cores of a v3-8. Plain "
+        "Keras is benchmarks/keras_pix2pix_on_jax.py.\n\n"
+        + _programs(found)
+        + "\nIts dearest operations:\n\n"
+        + _dearest(of(records, "cycles", "pair_operation"))
+    )
+
+
+def _programs(records: Sequence[Record]) -> str:
+    columns = [
+        "Program",
+        "Batch",
+        "Precision",
+        "Cycles",
+        "Step",
+        "Arithmetic limit",
+        "Share of it",
+        "Exchanged",
+    ]
+    return table(columns, [_cycle_line(record) for record in records])
+
+
+def _dearest(records: Sequence[Record]) -> str:
+    return table(
+        ["Program", "Cycles", "Layer, or name where it has none"],
+        [[_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]] for one in records],
     )
 
 
@@ -73,13 +90,7 @@ def epochs(records: Sequence[Record]) -> str:
         '"Units at work" counts the zeros with which kernels are filled up (decision 36) as arithmetic.\n\n'
         + table(columns, lines)
         + "\nThe dearest operations of a step on a v3 core:\n\n"
-        + table(
-            ["Program", "Cycles", "Layer, or name where it has none"],
-            [
-                [_SIDES[one["side"]], f"{one['cycles']:,.0f}", one["layer"] or one["name"]]
-                for one in of(records, "cycles", "epoch_operation")
-            ],
-        )
+        + _dearest(of(records, "cycles", "epoch_operation"))
     )
 
 

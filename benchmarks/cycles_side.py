@@ -2,6 +2,7 @@
 
 python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
 python -m benchmarks.cycles_side showers ours|judge|generate|make TOPOLOGY BATCH PRECISION
+python -m benchmarks.cycles_side pairs ours|keras TOPOLOGY BATCH PRECISION
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 import time
 from typing import Any
 
+from gan_runtime.fields import Fields
+from gan_runtime.frame_fields import pair_fields
 from gan_runtime.jobs.kinds import COMPILE_ONLY
 from gan_runtime.shower_fields import shower_fields
 from gan_runtime.spec import RunSpec
@@ -25,6 +28,8 @@ from gan_runtime.tpu.report import Point, StepEstimate
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)
+PAIRS = {"workload": "pix2pix", "size": "full", "tile": 256, "steps_per_loop": 2}
+PIXELS, PAIRS_IN_A_SET = 256, 12_800
 
 
 def pictures(topology: str, batch: dict[str, Any]) -> Plan:
@@ -34,13 +39,22 @@ def pictures(topology: str, batch: dict[str, Any]) -> Plan:
 
 def showers(topology: str, batch: dict[str, Any]) -> Plan:
     """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit into a core."""
+    return _streamed({**SHOWERS, **batch}, topology, shower_fields(GRID), EVENTS)
+
+
+def pairs(topology: str, batch: dict[str, Any]) -> Plan:
+    """The step of Pix2Pix at full size, on pairs of RGB pictures of 256 pixels that are streamed."""
+    return _streamed({**PAIRS, **batch}, topology, pair_fields(PIXELS, PIXELS), PAIRS_IN_A_SET)
+
+
+def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int) -> Plan:
     devices = TOPOLOGIES[topology].devices
-    spec = RunSpec.parse({**SHOWERS, **batch, "replicas": devices, **planning.THERE})
+    spec = RunSpec.parse({**options, "replicas": devices, **planning.THERE})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
-    return Plan(spec, Reading(shower_fields(GRID), EVENTS, streamed=True), (point,))
+    return Plan(spec, Reading(fields, rows, streamed=True), (point,))
 
 
-PLANS = {"pictures": pictures, "showers": showers}
+PLANS = {"pictures": pictures, "showers": showers, "pairs": pairs}
 # Of each side, the programs that a step of `showers` runs, and how often.
 PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
 
@@ -71,6 +85,13 @@ def _compiled(program: str, side: str, plan: Plan) -> tuple[Any, RunSpec]:
         from benchmarks.keras_showers_on_jax import ShowerPeer
 
         compiled = ShowerPeer(point.precision).compiled(side, point.topology, point.batch_size_global)
+        return compiled, spec.model_copy(update={"steps_per_loop": 1})
+    if program == "pairs":
+        from benchmarks.keras_pix2pix_on_jax import PairPeer
+
+        compiled = PairPeer(point.precision, spec.of_workload).compiled(
+            point.topology, point.batch_size_global
+        )
         return compiled, spec.model_copy(update={"steps_per_loop": 1})
     from benchmarks import keras_on_jax
 

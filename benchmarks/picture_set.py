@@ -12,14 +12,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, shard_file
-from gan_runtime.fields import IMAGES, LABELS, Field, labels, pictures
+from gan_runtime.fields import IMAGES, LABELS, Field, Fields, labels, pictures
 from gan_runtime.home import Home
 
 NAME = "random-pictures"
@@ -30,16 +32,21 @@ BYTE_VALUES = 256
 
 
 def write(home: Home, rows: int) -> None:
-    """Prepares the set in the home. The system's cache then holds none of it: rows come from the disk."""
-    folder = prepared.folder(home, NAME)
-    folder.mkdir(parents=True)
+    """Prepares the set in the home."""
     fields = {
         IMAGES: pictures(PIXELS, PIXELS, CHANNELS),
         LABELS: labels(tuple(f"class {number}" for number in range(CLASSES))),
     }
+    write_random(home, NAME, fields, rows)
+
+
+def write_random(home: Home, set_name: str, fields: Fields, rows: int) -> None:
+    """A set of random rows in these fields. The system's cache then holds none of it: rows come from the disk."""
+    folder = prepared.folder(home, set_name)
+    folder.mkdir(parents=True)
     shards = {name: _written(folder, name, field, rows) for name, field in fields.items()}
     manifest = Manifest(
-        name=NAME,
+        name=set_name,
         preparation="pictures",
         source="random numbers",
         options={},
@@ -60,15 +67,22 @@ def streaming() -> Iterator[None]:
 
 
 def _written(folder: Path, name: str, field: Field, rows: int) -> tuple[int, ...]:
-    """Rows in each file of one field: random bytes, or random classes."""
-    random, values = np.random.default_rng(1), len(field.classes) or BYTE_VALUES
+    """Rows in each file of one field."""
+    random = np.random.default_rng(1)
     with FieldWriter(folder, name, field, SHARD_BYTES) as writer:
         for begin in range(0, rows, ROWS_AT_ONCE):
-            count = min(ROWS_AT_ONCE, rows - begin)
-            writer.append(random.integers(0, values, (count, *field.shape), np.dtype(field.dtype)))
+            writer.append(_random(random, field, min(ROWS_AT_ONCE, rows - begin)))
     for number in range(len(writer.shards)):
         _leave_to_the_disk(shard_file(folder, name, number))
     return tuple(writer.shards)
+
+
+def _random(random: np.random.Generator, field: Field, rows: int) -> NDArray[Any]:
+    """Bytes, classes, or fractions from -1 to 1."""
+    dtype = np.dtype(field.dtype)
+    if dtype.kind == "f":
+        return random.uniform(-1.0, 1.0, (rows, *field.shape)).astype(dtype)
+    return random.integers(0, len(field.classes) or BYTE_VALUES, (rows, *field.shape), dtype)
 
 
 def _leave_to_the_disk(path: Path) -> None:

@@ -48,6 +48,9 @@ converted once, both out of the system's cache; then it trains the small network
 
 "3DGAN, small" is `shower_3dgan` with size=tiny on 17 × 17 × 25 cells, batch 32, streamed, against the same networks and step in plain
 Keras (benchmarks/keras_showers.py; a test compares their losses).
+
+"Pix2Pix, small" is `pix2pix` with size=small on tiles of 64 pixels out of frames of 80 × 192, batch 16, streamed, against the same networks and
+step in plain Keras (benchmarks/keras_pix2pix.py; a test compares their losses).
 """
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
@@ -79,6 +82,8 @@ def text(records: Sequence[Record]) -> str:
         operations(records),
         "## Cycles of a step on a TPU\n",
         cycle_tables.cycles(records),
+        "## Cycles of Pix2Pix on a TPU\n",
+        cycle_tables.pairs(records),
         "## Epochs of 3DGAN on a TPU\n",
         cycle_tables.epochs(records),
         "## Dashboard\n",

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from benchmarks import picture_set, shower_set
+from benchmarks import frame_set, picture_set, shower_set
 from benchmarks.step_timer import arguments
 from benchmarks.trial import MNIST_IMAGES, random_mnist
 from gan_runtime.home import Home
@@ -14,10 +14,12 @@ from gan_runtime.spec import RunSpec
 
 MNIST, PICTURES, STREAMED = "mnist", "pictures", "streamed"
 SHOWERS, SHOWERS_ANEW, SHOWERS_FULL = "showers", "showers_anew", "showers_full"
+FRAMES = "frames"
 _OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
 _OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
 # Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or streamed; showers, which are
-# streamed as they were converted once, or converted anew whenever they are read, or on the authors' grid in memory.
+# streamed as they were converted once, or converted anew whenever they are read, or on the authors' grid in memory; frames of a
+# flow, which are streamed.
 OPTIONS = {
     MNIST: {"dataset": "mnist"},
     PICTURES: _OF_PICTURES,
@@ -25,13 +27,16 @@ OPTIONS = {
     SHOWERS: _OF_SHOWERS,
     SHOWERS_ANEW: _OF_SHOWERS,
     SHOWERS_FULL: {**_OF_SHOWERS, "size": "full"},
+    FRAMES: {"workload": "pix2pix", "dataset": frame_set.NAME},
 }
 GRIDS = {SHOWERS: "tiny", SHOWERS_ANEW: "tiny", SHOWERS_FULL: "full"}
 READING = {
     STREAMED: picture_set.streaming,
     SHOWERS: shower_set.converted_once,
     SHOWERS_ANEW: shower_set.converted_anew,
+    FRAMES: picture_set.streaming,
 }
+WRITING = {FRAMES: frame_set.write}  # others are pictures
 
 
 def trainer_arguments(description: str) -> argparse.ArgumentParser:
@@ -68,7 +73,7 @@ def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
         if data in GRIDS:
             shower_set.write(home, images, GRIDS[data])
         else:
-            picture_set.write(home, images)
+            WRITING.get(data, picture_set.write)(home, images)
         yield
 
 

@@ -128,6 +128,20 @@ TARGETS = (
         "MB",
     ),
     Target(
+        "pix2pix",
+        "over_keras_mixed_bfloat16",
+        "Pix2Pix, small, times the plain Keras model, bfloat16",
+        "at_least",
+        1.2,
+    ),
+    Target(
+        "pix2pix",
+        "over_keras_float32",
+        "Pix2Pix, small, times the plain Keras model, float32",
+        "at_least",
+        1.2,
+    ),
+    Target(
         "matrix",
         "share_of_matrix_rate",
         "share of the machine's bfloat16 rate (yardsticks below)",
@@ -141,6 +155,14 @@ TARGETS = (
         "cycles of a TPU v3 step, estimated, of plain Keras on JAX",
         "at_most",
         0.687,
+        "%",
+    ),
+    Target(
+        "cycles",
+        "pair_cycles_of_keras",
+        "cycles of Pix2Pix at full size on a TPU v3, estimated, of plain Keras on JAX",
+        "at_most",
+        0.7,
         "%",
     ),
     Target(

@@ -1,6 +1,7 @@
 """The compiler's cycles of a step on a TPU v3-8: ours beside plain Keras on JAX. An estimate: no TPU is used, so no machine is timed.
 
-Then an epoch of CERN's 3DGAN at full size on the machines on which its authors measured it: how good such estimates are.
+Then a step of Pix2Pix at full size; and an epoch of CERN's 3DGAN at full size on the machines on which its authors measured it:
+how good such estimates are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gan_runtime.tpu.report import StepEstimate
 TOPOLOGY, PRECISION, BATCH = "v3:2x2", "mixed_bfloat16", BATCHES[-1]
 OF_KERAS = "cycles_of_keras"
 EPOCH, EPOCH_OF_KERAS = "shower_epoch_s", "shower_epoch_of_keras"
+PAIRS_A_STEP, PAIRS_OF_KERAS = 64, "pair_cycles_of_keras"
 
 
 def measure(report: Report, effort: Effort) -> None:
@@ -44,7 +46,31 @@ def measure(report: Report, effort: Effort) -> None:
                 "operation", side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
             )
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
+    pairs(report, answers)
     epochs(report, answers)
+
+
+def pairs(report: Report, answers: Answers) -> None:
+    """Pix2Pix at full size: both sides, and the dearest operations of both."""
+    found = {}
+    for side in ("ours", "keras"):
+        try:
+            found[side] = one = answers.of("pairs", side, TOPOLOGY, PAIRS_A_STEP, PRECISION)
+        except NotMeasuredError as error:
+            report.not_measured(PAIRS_OF_KERAS, f"{error}.")
+            continue
+        report.add("pair_cycles", side=side, batch=PAIRS_A_STEP, precision=PRECISION, **_numbers(one))
+        for operation in one.dearest:
+            report.add(
+                "pair_operation",
+                side=side,
+                layer=operation.layer,
+                name=operation.name,
+                cycles=operation.cycles,
+            )
+    if len(found) == 2:
+        value = found["ours"].cycles / found["keras"].cycles
+        report.add("figure", name=PAIRS_OF_KERAS, value=value, count=1)
 
 
 def epochs(report: Report, answers: Answers) -> None:

@@ -5,7 +5,7 @@ Parameter and activation counts feed the memory estimate of the Launch page; a t
 
 from __future__ import annotations
 
-from gan_runtime.catalog import dcgan, pairs, shower_3dgan
+from gan_runtime.catalog import dcgan, pairs, pix2pix, shower_3dgan
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
 from gan_runtime.fields import IMAGES, LABELS, labels, pictures
 
@@ -58,6 +58,7 @@ WORKLOADS: dict[str, WorkloadEntry] = {
         size=lambda _options, _fields: Size(205_969, 4_300),
     ),
     "shower_3dgan": shower_3dgan.ENTRY,
+    "pix2pix": pix2pix.ENTRY,
 }
 
 DATASETS: dict[str, DatasetEntry] = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import cycle_tables
 from benchmarks.cycle_answers import Answers, together
 from benchmarks.effort import answer_of
 from benchmarks.results import Report
@@ -81,6 +82,25 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     figures = {one["name"]: one["value"] for one in report.records if one["kind"] == "figure"}
     assert figures["shower_epoch_s"] == pytest.approx(12.2, abs=0.1)
     assert figures["shower_epoch_of_keras"] == pytest.approx(0.2, abs=0.001)
+
+
+def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_compiled(tmp_path: Path) -> None:
+    asked: list[str] = []
+    report = Report("cycles")
+    cycles.pairs(report, Answers(tmp_path, compiler(asked, broken="keras")))
+    assert asked == ["pairs ours v3:2x2", "pairs keras v3:2x2"]
+    assert [one["name"] for one in report.records if one["kind"] == "not_measured"] == [
+        "pair_cycles_of_keras"
+    ]
+    assert not any(one["kind"] == "figure" for one in report.records)
+
+    report = Report("cycles")
+    cycles.pairs(report, Answers(tmp_path, compiler([])))
+    assert [one["value"] for one in report.records if one["kind"] == "figure"] == [1.0]
+    text = cycle_tables.pairs(report.records)
+    assert "| ours | 64 | mixed_bfloat16 | 94,000,000 | 100.000 ms |" in text
+    assert "| plain Keras on JAX | 94,000,000 | conv |" in text
+    assert cycle_tables.pairs([]) == "Not measured.\n"
 
 
 def test_an_answer_of_another_compiler_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

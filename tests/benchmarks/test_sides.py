@@ -11,8 +11,9 @@ import pytest
 from benchmarks import bench, engine_side, pages
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import conditional, showers, streaming
+from benchmarks.rows import conditional, pix2pix, showers, streaming
 from benchmarks.run_options import (
+    FRAMES,
     MNIST,
     PICTURES,
     SHOWERS,
@@ -45,9 +46,9 @@ def test_a_whole_run_that_streams_answers_turn_by_turn() -> None:
 
 
 @pytest.mark.usefixtures("cores")
-@pytest.mark.parametrize("data", [MNIST, STREAMED])
+@pytest.mark.parametrize("data", [MNIST, STREAMED, FRAMES])
 def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> None:
-    settings = NARROW if data == STREAMED else ["workload=mlp_gan"]
+    settings = {MNIST: ["workload=mlp_gan"], STREAMED: NARROW, FRAMES: ["tile=16", "steps_per_loop=1"]}[data]
     spec = spec_of(options(*settings), epochs=1, data=data)
     with random_rows(home, SMALL.images, data), reading(data):
         engine = kept(engine_side.build(spec, home))
@@ -83,6 +84,23 @@ def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas
     assert "replicas=8" in sides["replicas 8"]
     spec = spec_of(options(), epochs=1, data=SHOWERS)
     assert (spec.workload, spec.value("size"), spec.optimizer) == ("shower_3dgan", "tiny", "rmsprop")
+
+
+def test_the_row_of_pix2pix_streams_whole_frames_beside_a_peer_in_each_precision() -> None:
+    sides = pix2pix.commands(SMALL)
+    assert list(sides) == ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
+    for name, command in sides.items():
+        module = "benchmarks.keras_pix2pix" if name.startswith("keras") else "benchmarks.trainer_side"
+        assert command[:3] == ["-m", module, "--serve"]
+        assert command[command.index("--precision") + 1] == name.split()[1]
+        assert name.startswith("keras") or command[command.index("--data") + 1] == FRAMES
+    spec = spec_of(options(), epochs=1, data=FRAMES)
+    assert (spec.workload, spec.value("size"), spec.value("tile"), spec.adam_beta_1) == (
+        "pix2pix",
+        "small",
+        64,
+        0.5,
+    )
 
 
 def test_the_row_of_showers_measures_a_run_of_the_authors_networks_one_shower_at_a_time() -> None:

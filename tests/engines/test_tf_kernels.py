@@ -63,6 +63,7 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
         ((8, 8), 16, 16, (4, 4), (2, 2), "same"),  # an even kernel
         ((5, 5), 3, 2, (3, 3), (1, 1), "same"),  # fewer channels than are worth exchanging
         ((12, 8), 3, 16, (5, 5), (2, 2), "same"),  # not square, and by the parity of its pixels
+        ((12, 8), 3, 16, (4, 4), (2, 2), "same"),
         ((9, 6), 16, 24, (3, 4), (2, 2), "same"),
         ((9, 8), 16, 16, (4, 2), (2, 2), "valid"),  # the last row is left over
         ((9, 8), 16, 16, (3, 5), (1, 3), "same"),  # a stride for each axis
@@ -125,6 +126,7 @@ def test_the_ways_back_of_volumes_are_exact_in_float32(shape: Sizes) -> None:
         ((6, 6), 8, 3, (5, 5), (2, 2), "same"),  # three output channels, as a colour image has
         ((6, 6), 16, 16, (3, 3), (2, 2), "same"),
         ((6, 4), 8, 3, (5, 5), (2, 2), "same"),
+        ((6, 4), 8, 3, (4, 4), (2, 2), "same"),
         ((5, 4), 16, 16, (3, 2), (2, 2), "valid"),
         ((5, 4), 16, 16, (5, 4), (1, 3), "same"),
     ],

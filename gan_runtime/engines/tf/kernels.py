@@ -25,7 +25,8 @@ from gan_runtime.workloads.step_context import Padding
 
 Sizes = tuple[int, ...]
 IMAGE_AXES, VOLUME_AXES = 2, 3
-PHASES = ((2, 2), "same", (5, 5))  # strides, padding and kernel for which the parity split is written out
+PHASES = ((2, 2), "same")  # strides and padding for which the parity split is written out
+PHASE_KERNELS = ((4, 4), (5, 5))
 PHASE_CHANNELS = 4  # with more output channels the plain kernel is as fast
 EXCHANGED_CHANNELS = 16  # with fewer channels the plain filter gradient is faster
 # Of the upstream gradient, which is the kernel of the exchanged convolution: with 16 × 16 pixels the plain filter
@@ -243,13 +244,21 @@ def _input_gradient_by_phases(
     upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str, sizes: Sizes
 ) -> tf.Tensor:
     """The same as `_input_gradient`. Output pixel 2q + r takes kernel row r + 1 - 2d of input pixel q + d, d in -1, 0, 1."""
-    is_written_out = (tuple(strides), padding, tuple(kernel.shape[:2])) == PHASES
+    taps = tuple(kernel.shape[:2])
+    is_written_out = (tuple(strides), padding) == PHASES and taps in PHASE_KERNELS
     if not is_written_out or any(size % 2 for size in sizes) or kernel.shape[2] > PHASE_CHANNELS:
         return _input_gradient(upstream, kernel, strides, padding, sizes)
-    rows = [3, 1, 5, 4, 2, 0]  # of phase 0, then of phase 1; row 5 is the zero row added below
-    padded = tf.pad(kernel, [[0, 1], [0, 1], [0, 0], [0, 0]])
-    taps = tf.gather(tf.gather(padded, rows, axis=0), rows, axis=1)
-    phases = tf.reshape(taps, [2, 3, 2, 3, kernel.shape[2], kernel.shape[3]])
+    rows = [
+        3,
+        1,
+        5,
+        4,
+        2,
+        0,
+    ]  # of phase 0, then of phase 1; rows from the kernel's last one on are the zeros added below
+    padded = tf.pad(kernel, [*([0, 6 - size] for size in taps), [0, 0], [0, 0]])
+    by_phase = tf.gather(tf.gather(padded, rows, axis=0), rows, axis=1)
+    phases = tf.reshape(by_phase, [2, 3, 2, 3, kernel.shape[2], kernel.shape[3]])
     small = tf.reshape(tf.transpose(phases, [1, 3, 5, 0, 2, 4]), [3, 3, kernel.shape[3], 4 * kernel.shape[2]])
     return tf.nn.depth_to_space(tf.nn.conv2d(upstream, small, 1, "SAME"), 2)
 

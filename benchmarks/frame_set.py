@@ -1,0 +1,15 @@
+"""Random frames in the fields of a flow, 80 × 192 pixels, as a prepared set: what the row `pix2pix` streams."""
+
+from __future__ import annotations
+
+from benchmarks import picture_set
+from gan_runtime.frame_fields import flow_fields
+from gan_runtime.home import Home
+
+NAME = "random-frames"
+HEIGHT, WIDTH = 80, 192
+
+
+def write(home: Home, rows: int) -> None:
+    """Prepares the set in the home; the system's cache holds none of it."""
+    picture_set.write_random(home, NAME, flow_fields(HEIGHT, WIDTH), rows)

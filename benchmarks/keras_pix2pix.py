@@ -1,0 +1,88 @@
+"""The peer: Pix2Pix as a user would write it in plain Keras, a Model whose `train_step` updates both networks from one forward pass.
+
+Keras' layers, losses and optimizers; two tapes, as TensorFlow's own tutorial of Pix2Pix has them. The mathematics is that of
+workloads/pix2pix.py: a test gives both the same weights and tiles, and holds their losses together. Nothing of the project's
+kernels, noise and exchange is in it. As a side of the row `pix2pix` it trains on random tiles, which stay where they are.
+
+python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20       prints one JSON line
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["KERAS_BACKEND"] = "tensorflow"
+
+import keras
+import tensorflow as tf
+
+from benchmarks.keras_pix2pix_networks import networks
+from benchmarks.step_timer import arguments, run_alone_or_serve
+from gan_runtime.catalog.pix2pix import Pix2pixOptions
+
+RATE, BETA_1 = 2e-4, 0.5
+L1_WEIGHT, D_WEIGHT = 100.0, 0.5
+CHANNELS = (4, 3)  # of a flow and its obstacle, and of the flow that follows
+Rows = dict[str, tf.Tensor]
+
+
+class KerasPix2pix(keras.Model):  # type: ignore[misc]
+    """Rows: tiles of sources and targets, values (B, tile, tile, channels)."""
+
+    def __init__(self, generator: Any, discriminator: Any) -> None:
+        super().__init__()
+        self.generator, self.discriminator = generator, discriminator
+        self.surely = keras.losses.BinaryCrossentropy(from_logits=True)
+        self.distance = keras.losses.MeanAbsoluteError()
+
+    def compile(self, generator_optimizer: Any, discriminator_optimizer: Any, **given: Any) -> None:
+        """Two optimizers: each network's own."""
+        super().compile(**given)
+        self.optimizers = (generator_optimizer, discriminator_optimizer)
+        for optimizer, network in zip(self.optimizers, (self.generator, self.discriminator), strict=True):
+            optimizer.build(network.trainable_variables)
+
+    def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
+        """One forward pass, and each network along its own loss."""
+        source, target = rows["source"], rows["target"]
+        with tf.GradientTape() as of_g, tf.GradientTape() as of_d:
+            made = self.generator(source, training=True)
+            fake = self.discriminator([source, made], training=True)
+            real = self.discriminator([source, target], training=True)
+            losses = {
+                "loss_generator": self.surely(tf.ones_like(fake), fake)
+                + L1_WEIGHT * self.distance(target, made),
+                "loss_discriminator": D_WEIGHT
+                * (self.surely(tf.ones_like(real), real) + self.surely(tf.zeros_like(fake), fake)),
+            }
+        pairs = ((of_g, self.generator), (of_d, self.discriminator))
+        for (tape, network), optimizer, loss in zip(pairs, self.optimizers, losses.values(), strict=True):
+            optimizer.apply(tape.gradient(loss, network.trainable_variables), network.trainable_variables)
+        return losses
+
+
+def adam() -> Any:
+    """The authors'."""
+    return keras.optimizers.Adam(RATE, beta_1=BETA_1)
+
+
+def make_step(precision: str, batch: int) -> Callable[[], float]:
+    """A call that trains one step on `batch` tiles, waits for it, and gives the generator's loss."""
+    keras.config.set_dtype_policy(precision)
+    options = Pix2pixOptions()
+    model = KerasPix2pix(*networks(options, CHANNELS))
+    model.compile(adam(), adam())
+    rows = {
+        name: tf.random.uniform([batch, options.tile, options.tile, channels], -1.0, 1.0)
+        for name, channels in zip(("source", "target"), CHANNELS, strict=True)
+    }
+    compiled = tf.function(model.train_step)
+    return lambda: float(compiled(rows)["loss_generator"])
+
+
+if __name__ == "__main__":
+    given = arguments("Times a plain Keras Pix2Pix.").parse_args()
+    run_alone_or_serve(given, make_step(given.precision, given.batch))

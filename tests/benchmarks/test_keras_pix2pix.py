@@ -1,0 +1,92 @@
+"""The plain Keras Pix2Pix is the same GAN: same weights and tiles give the same losses, step after step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.catalog.pix2pix import Pix2pixOptions
+from gan_runtime.engines.drawn_inputs import HostNoise
+from gan_runtime.engines.values import host_values
+from gan_runtime.frame_fields import SOURCE, TARGET
+from gan_runtime.workloads import pix2pix
+from tests.engines.small_frames import small_flows
+from tests.engines.step_contexts import alone
+
+pytestmark = pytest.mark.usefixtures("cores")
+STEPS = 2
+RATE = (
+    1e-4  # Adam moves a weight by its sign at first, so that rounding decides where a gradient is nearly zero
+)
+OPTIONS = Pix2pixOptions(tile=16, dropout=0.0)
+
+
+def adam() -> Any:
+    import keras
+
+    return keras.optimizers.Adam(RATE, beta_1=0.5)
+
+
+def steps_of_ours(networks: dict[str, Any], fields: Any, batch: dict[str, Any]) -> list[dict[str, float]]:
+    """Losses of the workload's one phase, followed by both updates."""
+    import tensorflow as tf
+
+    from gan_runtime.workloads.step_context import step_scope
+
+    (phase,) = pix2pix.WORKLOAD.program(OPTIONS, fields).phases
+    optimizers, found = {name: adam() for name in networks}, []
+    for _ in range(STEPS):
+        noise = HostNoise(1)  # images are as large as a tile, so that its numbers decide nothing
+        with tf.GradientTape(persistent=True) as tape, step_scope(alone(noise)):
+            losses = phase.forward(networks, batch, noise).losses
+        gradients = {
+            update.network: tape.gradient(losses[update.loss], networks[update.network].trainable_variables)
+            for update in phase.updates
+        }
+        for name, of_network in gradients.items():
+            optimizers[name].apply(of_network, networks[name].trainable_variables)
+        found.append({name: float(loss) for name, loss in losses.items()})
+    return found
+
+
+def test_plain_keras_has_the_same_losses() -> None:
+    import keras
+    import tensorflow as tf
+
+    from benchmarks import keras_pix2pix
+    from benchmarks.keras_pix2pix_networks import networks as plain_networks
+
+    keras.config.set_dtype_policy("float32")
+    data = small_flows(4, width=16)
+    batch = {name: tf.constant(values) for name, values in host_values(data.resident, data.fields).items()}
+    networks = pix2pix.WORKLOAD.networks(OPTIONS, data.fields)
+    plain = plain_networks(OPTIONS, keras_pix2pix.CHANNELS)
+    for ours, theirs in zip(networks.values(), plain, strict=True):
+        theirs.set_weights(ours.get_weights())
+    model = keras_pix2pix.KerasPix2pix(*plain)
+    model.compile(adam(), adam())
+    rows = {name: batch[name] for name in (SOURCE, TARGET)}
+    steps = [model.train_step(rows) for _ in range(STEPS)]
+    found = [{name: float(loss) for name, loss in losses.items()} for losses in steps]
+    for ours, theirs in zip(steps_of_ours(networks, data.fields, batch), found, strict=True):
+        assert theirs == pytest.approx(ours, rel=1e-4)
+    assert found[0] != pytest.approx(found[1], rel=3e-3), "the updates change them"
+
+
+def test_the_peer_of_the_row_trains_the_networks_of_the_default_options() -> None:
+    from benchmarks import keras_pix2pix
+    from benchmarks.keras_pix2pix_networks import networks
+
+    options = Pix2pixOptions()
+    counted = [network.count_params() for network in networks(options, keras_pix2pix.CHANNELS)]
+    ours = pix2pix.WORKLOAD.networks(options, small_flows(1).fields)
+    assert counted == [network.count_params() for network in ours.values()]
+    dropped = [layer.rate for layer in networks(options, (4, 3))[0].layers if "dropout" in layer.name]
+    assert dropped == [options.dropout] * 3
+    assert (
+        options.weight_l1,
+        options.weight_discriminator,
+    ) == (keras_pix2pix.L1_WEIGHT, keras_pix2pix.D_WEIGHT)
+    assert np.isclose(keras_pix2pix.RATE, options.learning_rate_generator)
