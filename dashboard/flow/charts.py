@@ -1,0 +1,186 @@
+"""Charts of the Flow page: numbers by step, spectra, where the time goes, published training times. A frame in, an Altair chart out."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import altair as alt
+import pandas as pd
+
+from dashboard import palette
+from dashboard.charts import heading, legend, scale_of
+
+NAMES, NARROW = (
+    (2, 190),
+    (2, 110),
+)  # in the legend of a chart of half or a third of the page: beside each other, pixels of the longest
+FLOW, COPIED = "Flow", "First frame, copied"
+DASHES = {FLOW: [1, 0], COPIED: [5, 4]}
+SOLVER = "Solver"
+# Stages of an iteration by their place, in colors that stand for nothing else on the page.
+STAGE_COLORS = ("#999933", "#56B4E9", "#CC79A7", "#AA4499", "#009E73", "#E69F00", "#7C8798", "#882255")
+DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
+BAR, AROUND = 44, 185  # pixels: a bar, and what stands round the bars
+
+
+def by_step(
+    rows: pd.DataFrame,
+    title: str,
+    axis: str,
+    colors: dict[str, str],
+    horizons: dict[str, float] | None = None,
+    is_narrow: bool = False,
+    height: int = 280,
+) -> alt.LayerChart:
+    """A number of each series over the steps of an iteration, and where its prediction stops being better than the copied first frame.
+
+    `rows`: series, step, value; `FLOW` and `COPIED` are series as any other. `horizons`: series → step. `is_narrow`: a third of the page.
+    """
+    color = alt.Color(
+        "series:N",
+        title=None,
+        legend=legend(*(NARROW if is_narrow else NAMES), has_dashes=True),
+        scale=scale_of(colors),
+    )
+    base = alt.Chart(rows).encode(
+        x=alt.X(
+            "step:Q",
+            title="Step",
+            scale=alt.Scale(zero=False, nice=False),
+            axis=alt.Axis(grid=False, format="d", tickMinStep=1),
+        ),
+        y=alt.Y(
+            "value:Q",
+            title=axis or None,
+            scale=alt.Scale(zero=False),
+            axis=alt.Axis(tickCount=5, format=".3~g"),
+        ),
+        color=color,
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="Series"),
+        alt.Tooltip("step:Q", title="Step", format="d"),
+        alt.Tooltip("value:Q", title=title, format=".3~g"),
+    ]
+    lines = base.mark_line(strokeWidth=2).encode(strokeDash=_dashes(colors))
+    reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
+    layers = cast(alt.LayerChart, alt.layer(*_horizons(horizons or {}, color), lines, reader))
+    what = f"{title} over the steps of an iteration: {', '.join(colors)}."
+    return layers.properties(title=heading(title), description=what, height=height)
+
+
+def _dashes(colors: dict[str, str]) -> alt.StrokeDash:
+    dashes = alt.Scale(domain=list(colors), range=[DASHES.get(name, [1, 0]) for name in colors])
+    return alt.StrokeDash("series:N", legend=None, scale=dashes)
+
+
+def _horizons(horizons: dict[str, float], color: alt.Color) -> list[alt.Chart]:
+    """A line upwards at each step with a word beside it; none where there is none."""
+    if not horizons:
+        return []
+    frame = pd.DataFrame(
+        [{"at": step, "series": name, "word": f"horizon {step:.0f}"} for name, step in horizons.items()]
+    )
+    base = alt.Chart(frame).encode(x="at:Q", color=color)
+    word = base.mark_text(align="right", baseline="top", dx=-4, fontSize=11).encode(
+        text="word:N", y=alt.value(2)
+    )
+    return [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2]), word]
+
+
+def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int = 280) -> alt.LayerChart:
+    """What frequencies are in the probe's signal. `rows`: series, frequency, share (of the highest of all)."""
+    base = alt.Chart(rows).encode(
+        x=alt.X("frequency:Q", title=axis, axis=alt.Axis(grid=False, tickCount=6, format=".2~f")),
+        y=alt.Y("share:Q", title="Amplitude (of the highest)", axis=alt.Axis(format="%", tickCount=5)),
+        color=alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors)),
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="Series"),
+        alt.Tooltip("frequency:Q", title=axis, format=".3f"),
+        alt.Tooltip("share:Q", title="Amplitude", format=".1%"),
+    ]
+    lines = base.mark_line(strokeWidth=2)
+    reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
+    title = "Spectrum at the probe"
+    what = f"{title}: amplitude over {axis.lower()}: {', '.join(colors)}."
+    return cast(alt.LayerChart, alt.layer(lines, reader)).properties(
+        title=heading(title), description=what, height=height
+    )
+
+
+def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = None) -> alt.LayerChart:
+    """Bars of time, each in stages. `rows`: bar, stage, place (of the stage), amount; `solver`: what the solver needs, a line across."""
+    order = list(dict.fromkeys(rows["bar"]))
+    ordered = rows.sort_values("place")
+    known: dict[str, int] = dict(zip(ordered["stage"], ordered["place"], strict=True))
+    colors = {stage: STAGE_COLORS[place] for stage, place in known.items()}
+    tooltip = [
+        alt.Tooltip("bar:N", title="Way"),
+        alt.Tooltip("stage:N", title="Stage"),
+        alt.Tooltip("amount:Q", title=axis, format=".3~g"),
+    ]
+    bars = (
+        alt.Chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X("sum(amount):Q", title=axis, stack="zero", axis=alt.Axis(grid=False, tickCount=5)),
+            y=alt.Y("bar:N", title=None, sort=order, axis=alt.Axis(labelLimit=170)),
+            color=alt.Color("stage:N", title=None, legend=legend(3, 90), scale=scale_of(colors)),
+            order=alt.Order("place:Q"),
+            tooltip=tooltip,
+        )
+    )
+    layers = [bars]
+    if solver is not None:
+        layers.append(_solver(solver, axis))
+    what = f"{title} {axis}, a bar for each way: {', '.join(known)}."
+    return cast(alt.LayerChart, alt.layer(*layers)).properties(
+        title=heading(title), description=what, height=AROUND + BAR * len(order)
+    )
+
+
+def _solver(amount: float, axis: str) -> alt.Chart:
+    frame = pd.DataFrame([{"amount": amount, "who": SOLVER}])
+    return (
+        alt.Chart(frame)
+        .mark_rule(strokeWidth=2, strokeDash=[5, 4], color=palette.REAL)
+        .encode(
+            x="amount:Q", tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)]
+        )
+    )
+
+
+def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
+    """Published training times over the batch size. `rows`: device, batch_size, seconds; all dashed, as elsewhere on pages."""
+    devices = list(dict.fromkeys(rows["device"]))
+    batches: dict[str, Any] = {"values": sorted(set(rows["batch_size"])), "grid": False, "format": "d"}
+    base = alt.Chart(rows).encode(
+        x=alt.X("batch_size:Q", title="Batch", scale=alt.Scale(type="log", base=2), axis=alt.Axis(**batches)),
+        y=alt.Y("seconds:Q", title="Training time (s)", axis=alt.Axis(tickCount=5)),
+        color=alt.Color(
+            "device:N",
+            title=None,
+            legend=legend(*NAMES),
+            scale=scale_of(dict(zip(devices, DEVICES, strict=False))),
+        ),
+    )
+    tooltip = [
+        alt.Tooltip("device:N", title="Device"),
+        alt.Tooltip("batch_size:Q", title="Batch", format="d"),
+        alt.Tooltip("seconds:Q", title="Seconds", format=",.0f"),
+    ]
+    lines = base.mark_line(strokeWidth=2, strokeDash=[5, 4])
+    points = base.mark_circle(size=60, opacity=1).encode(tooltip=tooltip)
+    title = "Larger batches, shorter training: as published"
+    what = f"{title}. Seconds over the batch size: {', '.join(devices)}."
+    return cast(alt.LayerChart, alt.layer(lines, points)).properties(
+        title=heading(title), description=what, height=height
+    )
+
+
+def colors_of(names: list[str], indices: list[int]) -> dict[str, str]:
+    """Series → color: the flow grey, one prediction the color of what is generated, several the colors of runs. `indices`: stored with
+    their runs."""
+    own = [palette.SIDES["generated"]] if len(names) == 1 else palette.distinct(indices)
+    return {FLOW: palette.REAL, **dict(zip(names, own, strict=True))}

@@ -1,0 +1,121 @@
+"""A film of flow, prediction and difference as a file: GIF or MP4. It is made in memory, or in a folder of its own that is gone afterwards."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from dashboard.flow import colors
+from dashboard.flow.colors import Bytes
+from dashboard.flow.panels import Panel
+
+FRAMES_PER_S = 12
+LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
+WIDE = 400  # pixels that a panel has at least, as a whole multiple of its own
+MARGIN, LINE, LETTER = 12, 24, 14  # pixels: round everything, a line of text, its letters
+BAR = 8  # of the colors below a panel
+Maker = Callable[
+    [tuple[Panel, ...], list[str], str], bytes
+]  # panels, what is said of each frame, name of the run
+
+
+def gif(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
+    """An animated GIF. All frames have the same palette, so that no color changes from frame to frame."""
+    frames = [Image.fromarray(pixels) for pixels in _frames(panels, steps, name)]
+    for frame in frames:
+        frame.putpalette(colors.PALETTE.tobytes())
+    durations = [1000 // FRAMES_PER_S] * (len(frames) - 1) + [round(1000 * LAST_SECONDS)]
+    file = io.BytesIO()
+    frames[0].save(
+        file,
+        format="GIF",
+        save_all=True,
+        append_images=frames[1:],
+        duration=durations,
+        loop=0,
+        optimize=False,
+    )
+    return file.getvalue()
+
+
+def mp4(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
+    """An MP4 (H.264), as every browser and every program for slides plays it."""
+    import imageio_ffmpeg  # for those who ask for a film
+
+    frames = list(_frames(panels, steps, name))
+    frames += [frames[-1]] * round(LAST_SECONDS * FRAMES_PER_S)
+    height, width = frames[0].shape
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # an MP4 is written back and forth, so that it cannot be a stream
+        file = Path(folder) / "flow.mp4"
+        writer = imageio_ffmpeg.write_frames(
+            str(file),
+            (width, height),
+            fps=FRAMES_PER_S,
+            codec="libx264",
+            quality=8,
+            macro_block_size=2,
+            output_params=["-preset", "veryfast"],
+        )
+        writer.send(None)
+        for frame in frames:
+            writer.send(np.ascontiguousarray(colors.PALETTE[frame]))
+        writer.close()
+        return file.read_bytes()
+
+
+def _frames(panels: tuple[Panel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
+    """Each step as (height, width) places in the palette: a line of text above, the panels beside each other, and their colors."""
+    _, rows, columns = panels[0].places.shape
+    zoom = -(-WIDE // columns)
+    ground = _ground(panels, rows * zoom, columns * zoom)
+    for place, step in enumerate(steps):
+        frame = ground.copy()
+        _write(frame, f"{name} · {step}", (MARGIN, MARGIN))
+        for number, panel in enumerate(panels):
+            top, left = _corner(number, columns * zoom)
+            frame[top : top + rows * zoom, left : left + columns * zoom] = np.kron(
+                panel.places[place], np.ones((zoom, zoom), np.uint8)
+            )
+        yield frame
+
+
+def _corner(number: int, width: int) -> tuple[int, int]:
+    """Top and left of a panel."""
+    return MARGIN + 2 * LINE, MARGIN + number * (width + MARGIN)
+
+
+def _ground(panels: tuple[Panel, ...], height: int, width: int) -> Bytes:
+    """What all frames have in common: titles, and the colors with their ends. Both sides are even, as H.264 wants them."""
+    whole = (2 * MARGIN + 3 * LINE + height + BAR, MARGIN + len(panels) * (width + MARGIN))
+    ground = np.full([side + side % 2 for side in whole], colors.OF_WHITE, np.uint8)
+    for number, panel in enumerate(panels):
+        top, left = _corner(number, width)
+        _write(ground, panel.title, (left, top - LINE))
+        scale, below = panel.scale, top + height + BAR // 2
+        shown = np.linspace(scale.low, scale.high, width)
+        ground[below : below + BAR, left : left + width] = colors.places(
+            shown, scale.low, scale.high, scale.signed
+        )
+        told = f"{scale.low:g} to {scale.high:g}: {scale.plain}"
+        _write(ground, told, (left, below + BAR + 2))
+    return ground
+
+
+def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
+    """A line of text in the greys of the palette; what is too long is cut off. `corner`: left and top."""
+    left, top = corner
+    text = text.replace("\u2212", "-")  # Pillow's own font has no minus
+    ink = Image.new("L", (pixels.shape[1] - left, LINE))
+    ImageDraw.Draw(ink).text((0, 0), text, fill=255, font=ImageFont.load_default(size=LETTER), anchor="la")
+    greys = np.asarray(ink).astype(np.float32) * ((colors.GREYS - 1) / 255.0)
+    letters: NDArray[np.bool_] = greys >= 0.5
+    line = pixels[top : top + LINE, left:]
+    line[letters] = colors.OF_WHITE + np.rint(greys[letters]).astype(np.uint8)

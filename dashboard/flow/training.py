@@ -1,0 +1,90 @@
+"""How long training takes: published, measured here, and estimated for a TPU, each under its own label. On the Flow page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import widgets, words
+from dashboard.flow import charts as flow_charts
+from dashboard.flow import words as flow_words
+from gan_runtime.catalog import flow_published
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.chips import TOPOLOGIES
+
+COLUMNS = ["How known", "What", "Device", "Batch", "Time"]
+TOPOLOGY_NAMES = ("v2:2x2", "v3:2x2", "v4:2x2x1")  # machines like KIT's
+
+
+def show(runtime: Runtime, rows: list[RunRow]) -> None:
+    """KIT's times as a chart, and all times in one table, each with how it is known."""
+    st.header("How long does training take?", anchor=False)
+    left, right = st.columns(2)
+    with left:
+        times = pd.DataFrame([vars(one) for one in flow_published.TIMES])
+        widgets.steady_chart(flow_charts.training_times, times, "flow.training_times")
+    estimated = predicted(runtime, rows)
+    with right:
+        table = pd.DataFrame([*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS)
+        st.dataframe(table, hide_index=True, key="flow.training", height=340)
+    lacking = "" if estimated else f" {flow_words.NOT_ESTIMATED}"
+    st.caption(f"Dashed: {flow_published.SOURCE}. {flow_published.SETTING} {flow_words.OTHER_TIMES}{lacking}")
+
+
+def published() -> list[list[str]]:
+    """A row of the table for each published time."""
+    return [
+        [flow_words.ELSEWHERE, "KIT, 45 epochs", one.device, str(one.batch_size), f"{words.count(one.seconds)} s"]
+        for one in flow_published.TIMES
+    ]  # fmt: skip
+
+
+def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
+    """A row for each run: the median of its epochs' times."""
+    times = queries.epoch_times(store, [row.run_id for row in rows])
+    medians = times.groupby("run_id")["seconds"].median()
+    return [
+        [
+            flow_words.HERE,
+            f"{widgets.title(row)}, an epoch",
+            _device(row),
+            str(row.batch_size_global),
+            words.seconds(float(medians[row.run_id])),
+        ]
+        for row in rows
+        if row.run_id in medians.index
+    ]
+
+
+def _device(row: RunRow) -> str:
+    replicas = row.replicas * row.workers
+    return (
+        row.accelerator.upper()
+        if replicas == 1
+        else f"{row.accelerator.upper()}, {words.things(replicas, 'replica')}"
+    )
+
+
+def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
+    """A row for each run and TPU whose compiler has been asked: an epoch by its cycles. Runs whose batch no TPU can share have none."""
+    found = []
+    for row in rows:
+        for name in TOPOLOGY_NAMES:
+            with contextlib.suppress(GanRuntimeError):
+                plan = planning.make(json.loads(row.spec), name, sweep=False, home=runtime.home)
+                answer = runtime.tpu_progress(plan).first
+                if answer is not None and answer.compiled:
+                    seconds = answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop)
+                    chip = TOPOLOGIES[name].chip.title
+                    batch = str(answer.point.batch_size_global)
+                    what = f"{widgets.title(row)}, an epoch"
+                    found.append([flow_words.ESTIMATED, what, chip, batch, words.seconds(seconds)])
+    return found
