@@ -17,6 +17,7 @@ from gan_runtime.cli import (
     best_checkpoint,
     data_sets,
     descent,
+    flow,
     generating,
     output,
     physics,
@@ -322,6 +323,7 @@ def tpu_check(
 
 app.command()(generating.generate)
 app.command()(physics.physics)
+app.command()(flow.flow)
 app.command()(best_checkpoint.best)
 
 

@@ -50,6 +50,9 @@ KINDS: dict[str, Kind] = {
     "make_showers": Kind(
         "Generate showers of one energy", "gan_runtime.jobs.chosen_showers:make", environment=ON_THE_CPU
     ),
+    "iterate": Kind(
+        "Feed a model with its own pictures", "gan_runtime.jobs.iterate_work:iterate", environment=ON_THE_CPU
+    ),
     "check_tpu": Kind(
         "Compile for a TPU",
         "gan_runtime.tpu.work:compile_points",

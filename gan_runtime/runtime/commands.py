@@ -10,6 +10,7 @@ from gan_runtime.runtime.checkpoint_requests import keep_best
 from gan_runtime.runtime.data_removal import remove_data
 from gan_runtime.runtime.data_requests import look_through, prepare_data
 from gan_runtime.runtime.home_requests import import_bundle, make_store_anew
+from gan_runtime.runtime.iterate_requests import iterate
 from gan_runtime.runtime.job_requests import cancel_job
 from gan_runtime.runtime.physics_requests import make_showers, measure_physics
 from gan_runtime.runtime.picture_requests import generate
@@ -38,6 +39,7 @@ __all__ = [
     "forget_upload",
     "generate",
     "import_bundle",
+    "iterate",
     "keep_best",
     "keep_upload",
     "latest_status",

@@ -1,0 +1,93 @@
+"""`flow`: asks for the job that feeds a run's model with its own pictures, waits for its end, and prints scores and times."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, cast
+
+import typer
+
+from gan_runtime.catalog.flow_scores import BY_NAME, FlowScore
+from gan_runtime.cli import output, progress_line, tables
+from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
+from gan_runtime.errors import JobError
+from gan_runtime.home import Home
+from gan_runtime.jobs.flow_wanted import MOST_CORES, Wanted
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Flow
+from gan_runtime.runtime import commands, iterate_requests
+from gan_runtime.tiling.ways import ONCE, Blend, Way
+from gan_runtime.training.checkpoints import Which
+
+HOW = "How: naive (one core, tile by tile), map_reduce (tiles over all cores), whole; may be given again. Default: map_reduce."
+
+
+def flow(
+    run: RunArgument,
+    steps: Annotated[
+        int, typer.Option(metavar="N", help="Frames to predict; 1 for pairs of pictures.")
+    ] = Wanted.steps,
+    way: Annotated[list[str] | None, typer.Option(metavar="WAY", help=HOW)] = None,
+    cores: Annotated[
+        int, typer.Option(metavar="N", help=f"Simulated cores of map_reduce, up to {MOST_CORES}.")
+    ] = Wanted.cores,
+    overlap: Annotated[int, typer.Option(metavar="N", help="Pixels that neighboring tiles share.")] = 0,
+    blend: Annotated[Blend, typer.Option(help="How they are merged there.")] = "none",
+    trajectory: Annotated[int, typer.Option(metavar="N", help="Which of the held-out films, from 0.")] = 0,
+    start: Annotated[int, typer.Option(metavar="N", help="The frame of it that is given.")] = 0,
+    checkpoint: Annotated[Which | None, typer.Option(help="Default: best, where there is one.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Feed a trained model with its own pictures, beside a held-out flow. The Flow page shows what was measured."""
+    chosen = Home.choose(home)
+    picked = checkpoint or ("best" if "best" in iterate_requests.iterable(chosen, run) else "newest")
+    ways = cast(tuple[Way, ...], tuple(way or Wanted.ways))  # the door refuses others
+    wanted = Wanted(run, picked, steps, ways, cores, overlap, blend, trajectory, start)
+    job = commands.iterate(chosen, wanted, asker=ASKER)
+    result = progress_line.to_its_end(chosen, job)
+    measured = _measured(chosen, run, result["iteration"])
+    if not measured:
+        raise JobError(f"job {job.job_id} has written no measurement: look into {job.log}.")
+    if as_json:
+        return output.print_json({"run_id": run, **result, "ways": [_document(one) for one in measured]})
+    for warning in result["warnings"]:
+        output.note(warning)
+    return _print(run, measured)
+
+
+def _measured(home: Home, run: str, iteration: str) -> list[Flow]:
+    records = journal.read_all(home.run_dir(run).flow_journal)
+    return [record for record in records if isinstance(record, Flow) and record.iteration == iteration]
+
+
+def _document(record: Flow) -> dict[str, object]:
+    """Without the numbers of each step, which are in the store."""
+    return record.model_dump(mode="json", exclude={"by_step", "kind", "attempt"})
+
+
+def _print(run: str, measured: list[Flow]) -> None:
+    """A table of the scores of the first way, then one of the times of all."""
+    first = measured[0]
+    place = "" if first.reynolds is None else f" at Re {first.reynolds:g}"
+    output.say(
+        f"{run} after epoch {first.epoch} ({first.checkpoint}), {first.steps} steps{place}, {first.way}; means over the steps:"
+    )
+    table = tables.table("Score", "Predicted", "Beside it")
+    for one in first.scores:
+        if score := BY_NAME.get(one.name):
+            table.add_row(score.axis, _number(score, one.value), _beside(score, one.reference))
+    output.answers().print(table)
+    output.say(f"Median milliseconds of a frame; {' and '.join(ONCE)} once a program:")
+    times = tables.table("Way", "Cores", *(stage.name for stage in first.stages))
+    for record in measured:
+        times.add_row(record.way, str(record.cores), *(f"{1e3 * one.median_s:.2f}" for one in record.stages))
+    output.answers().print(times)
+
+
+def _number(score: FlowScore, value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:{score.format}}"
+
+
+def _beside(score: FlowScore, value: float) -> str:
+    return "" if math.isnan(value) else f"{_number(score, value)} ({score.reference})"

@@ -1,0 +1,34 @@
+"""What the job is asked for that feeds a model with its own pictures. Loads no framework, so that pages can ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gan_runtime.tiling.ways import Blend, Way
+from gan_runtime.training.checkpoints import Which
+
+# Simulated cores that the job's process has with JAX, whatever is asked for: XLA shares out its threads by their number, and with that its sums.
+MOST_CORES = 8
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the job. `steps`: how often the model is fed with its own picture; 1 for pairs of pictures, which lead to nothing.
+    `ways`: see tiling/ways.py. `cores`: simulated ones, over which the way "map_reduce" shares the tiles. `overlap`: pixels that
+    neighboring tiles share. `trajectory`: which of those held out, from 0; `start`: the frame in it that is given."""
+
+    run_id: str
+    checkpoint: Which = "newest"
+    steps: int = 50
+    ways: tuple[Way, ...] = ("map_reduce",)
+    cores: int = 1
+    overlap: int = 0
+    blend: Blend = "none"
+    trajectory: int = 0
+    start: int = 0
+
+
+def of_options(options: dict[str, Any]) -> Wanted:
+    """As it stands in the folder of a job: JSON has lists where the record has tuples."""
+    return Wanted(**{**options, "ways": tuple(options["ways"])})

@@ -1,0 +1,119 @@
+"""What may be asked of a run that makes pictures of pictures: feed its model with its own. Part of `commands`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from gan_runtime import trained
+from gan_runtime.data import films, loading, prepared
+from gan_runtime.data.films import Film
+from gan_runtime.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
+from gan_runtime.fields import Fields
+from gan_runtime.frame_fields import SOURCE, TARGET
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.flow_wanted import MOST_CORES, Wanted
+from gan_runtime.jobs.folder import JobDir, JobLook
+from gan_runtime.records.flow import MOST_STEPS
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.picture_requests import checkpoints_of
+from gan_runtime.tiling.ways import BLENDS, WAYS
+from gan_runtime.training.checkpoints import Which
+
+ITERATE = "iterate"
+
+
+def iterate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
+    """Asks for a job that feeds a run's model with its own pictures, beside held-out ones of its data set.
+
+    Raises:
+        UnknownRunError: there is no such run.
+        SpecError: an option is out of range, or the run's options cannot be read.
+        CheckpointError: the run has no such checkpoint, or it is being iterated already.
+        DatasetError: the run makes no pictures of pictures, has no such film, or its data set is gone, or another by now.
+        HomeError: the home cannot be written.
+    """
+    _check_options(wanted)
+    run = home.run_dir(wanted.run_id)
+    if not translates(home, run):
+        raise DatasetError(
+            f"run {run.run_id} makes no pictures of pictures: its data set {run.spec().dataset} has no {SOURCE} and {TARGET}. Pick a run that has."
+        )
+    _check_checkpoint(home, wanted)
+    trained.check_data(run, home)
+    films.chosen(trajectories(home, run), wanted.trajectory, wanted.start, wanted.steps)
+    known = newest_iteration(home, run.run_id)
+    if known is not None and known.is_live:
+        raise CheckpointError(f"the model of run {run.run_id} is being iterated already: wait for that.")
+    return desk.ask(home, ITERATE, asdict(wanted), asker)
+
+
+def translates(home: Home, run: RunDir) -> bool:
+    """Whether a run's workload reads pictures in pairs, whatever its name is."""
+    try:
+        read = _read(home, run)
+    except GanRuntimeError:
+        return False
+    return SOURCE in read and TARGET in read
+
+
+def iterable(home: Home, run_id: str) -> tuple[Which, ...]:
+    """The checkpoints from which a run can be iterated here; none for one that has left none, such as an imported one."""
+    return tuple(checkpoints_of(home, run_id))
+
+
+def trajectories(home: Home, run: RunDir) -> list[Film]:
+    """The held-out films of a run's data set; empty where it is gone."""
+    try:
+        return films.films(prepared.opened(home, run.spec().dataset, resident_bytes=0))
+    except GanRuntimeError:
+        return []
+
+
+def newest_iteration(home: Home, run_id: str) -> JobLook | None:
+    """The newest job that iterates or has iterated a run's model; None before the first."""
+    looks = desk.looks(home, ITERATE)
+    return next((look for look in looks if look.asked.options.get("run_id") == run_id), None)
+
+
+def _read(home: Home, run: RunDir) -> Fields:
+    spec = run.spec()
+    return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+
+
+def _check_options(wanted: Wanted) -> None:
+    """Raises SpecError for each that is out of range."""
+    ranges = {
+        "steps": (wanted.steps, 1, MOST_STEPS),
+        "cores": (wanted.cores, 1, MOST_CORES),
+        "overlap": (wanted.overlap, 0, None),
+        "trajectory": (wanted.trajectory, 0, None),
+        "start": (wanted.start, 0, None),
+    }
+    wrong = [
+        FieldError(name, f"{name} is {number}, but allowed is {least} to {most}: use a number in this range.")
+        if most is not None
+        else FieldError(name, f"{name} is {number}, but allowed is {least} or more: use such a number.")
+        for name, (number, least, most) in ranges.items()
+        if number < least or (most is not None and number > most)
+    ]
+    if wanted.blend not in BLENDS:
+        wrong.append(FieldError("blend", f"blend is {wanted.blend!r}: use {' or '.join(BLENDS)}."))
+    if not wanted.ways or set(wanted.ways) - set(WAYS) or len(set(wanted.ways)) < len(wanted.ways):
+        told = ", ".join(map(str, wanted.ways)) or "none"
+        wrong.append(FieldError("ways", f"ways are {told}: use one or more of {', '.join(WAYS)}, each once."))
+    if wrong:
+        raise SpecError(wrong)
+
+
+def _check_checkpoint(home: Home, wanted: Wanted) -> None:
+    there = iterable(home, wanted.run_id)
+    if not there:
+        raise CheckpointError(
+            f"run {wanted.run_id} has no checkpoint to iterate: a run saves one after each epoch, and keeps it where it was trained; "
+            "bundles hold none. Pick another run."
+        )
+    if wanted.checkpoint not in there:
+        raise CheckpointError(
+            f"checkpoint is '{wanted.checkpoint}', but run {wanted.run_id} has {' and '.join(there)}: use one of them."
+        )

@@ -1,0 +1,317 @@
+"""The job that feeds a model with its own pictures: what it asks, what it writes down, and what is refused at the door."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gan_runtime.catalog.flow_scores import SCORES
+from gan_runtime.cli import progress_line
+from gan_runtime.cli.app import app
+from gan_runtime.errors import CheckpointError, DatasetError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.jobs import iterate_work
+from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.iterate_work import Model
+from gan_runtime.jobs.task import Cancelled, Task
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.journal import Flow, Plan
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, iterate_requests
+from gan_runtime.spec import RunSpec
+from gan_runtime.tiling.stopwatch import Stopwatch
+from gan_runtime.tiling.ways import COMPILE, EXECUTE, STAGES
+from gan_runtime.training import checkpoints
+from gan_runtime.training.checkpoints import Checkpoint
+from tests import measured_flows, stored_films
+
+NewRun = Callable[..., RunDir]
+TILE = 16
+
+
+@dataclass
+class Toy:
+    """In place of a trained network. `fade`: by what each frame is multiplied."""
+
+    tile: int = TILE
+    fade: float = 1.0
+
+
+class MovedByAPixel:
+    """In place of an engine's program: every tile is moved by a pixel with the stream, which is what the flow does, and what leaves it at one
+    end comes in at the other."""
+
+    def __init__(self, toy: Toy, cores: int, tiles: tuple[int, ...], stopwatch: Stopwatch) -> None:
+        self._toy, self._rows, self._watch = toy, cores * tiles[0], stopwatch
+        with stopwatch.of(COMPILE):
+            pass
+
+    def __call__(self, tiles: np.ndarray) -> np.ndarray:
+        assert len(tiles) == self._rows
+        with self._watch.of(EXECUTE):
+            channels = min(3, tiles.shape[-1])
+            return self._toy.fade * np.roll(tiles[..., :channels], 1, axis=2)
+
+
+@pytest.fixture
+def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """What the job finds in place of a run's network; the data set `street` is there."""
+    stored_films.stored_flows(home)
+    made = Toy()
+
+    def model_of(*_: Any) -> Model:
+        checkpoint = Checkpoint({}, 20, 1.0, Path("step-20"))
+        return Model(RunSpec(), checkpoint, made, MovedByAPixel)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(iterate_work, "model_of", model_of)
+    return made
+
+
+@pytest.fixture
+def run(new_run: NewRun) -> RunDir:
+    """Of ten steps an epoch, on `street`."""
+    made = new_run("quick-0001", dataset="street")
+    journal.append(made.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
+    return made
+
+
+def task_of(home: Home, **options: Any) -> Task:
+    """The job's task, in this process."""
+    job = JobDir(home.jobs / "iterate-0001")
+    job.results.mkdir(parents=True)
+    wanted = json.loads(json.dumps(asdict(Wanted("quick-0001", **options))))
+    job.write_asked(Asked(kind="iterate", options=wanted, asker="a test"))
+    return Task(home, job, wanted)
+
+
+def done(home: Home, run: RunDir, **options: Any) -> list[Flow]:
+    """The job's work; the records that it has written."""
+    iterate_work.iterate(task_of(home, **options))
+    return [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+
+
+def single(record: Flow, name: str) -> tuple[float, float]:
+    score = next(one for one in record.scores if one.name == name)
+    return score.value, score.reference
+
+
+@pytest.mark.usefixtures("toy")
+def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(home: Home, run: RunDir) -> None:
+    """36 steps are three of the waves' periods."""
+    whole, tiled = done(home, run, steps=36, ways=("whole", "map_reduce"), start=2)
+    assert (whole.way, tiled.way) == ("whole", "map_reduce"), "in the order in which they were asked for"
+    assert single(whole, "rmse")[0] == 0.0
+    assert single(whole, "rmse")[1] > 0.1, "a frame that stands still is wrong"
+    assert single(whole, "ssim")[0] == pytest.approx(1.0)
+    assert single(whole, "horizon")[0] == 36
+    assert single(whole, "strouhal") == pytest.approx((10.0 / (0.1 * 24 * 12),) * 2, rel=0.01)
+    assert single(whole, "strouhal_error")[0] == pytest.approx(0.0, abs=1e-9)
+    assert single(whole, "period")[1] == pytest.approx(12.0, rel=0.01)
+    assert single(whole, "rmse_period") == pytest.approx((0.0, single(whole, "rmse")[1]), rel=0.05)
+    assert single(tiled, "ssim_period")[0] < 1.0
+    assert single(whole, "enstrophy_ratio")[0] == pytest.approx(1.0)
+    assert single(whole, "seam_ratio")[0] == pytest.approx(single(whole, "seam_ratio")[1])
+    assert single(tiled, "rmse")[0] > 0.05
+    assert single(tiled, "seam_ratio")[0] > 1.2 * single(tiled, "seam_ratio")[1]
+    assert (whole.tiles, whole.tile, tiled.tiles, tiled.tile) == (1, (32, 48), 6, (16, 16))
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) -> None:
+    (record,) = done(home, run, steps=5, cores=4, trajectory=1, start=1, overlap=4, blend="hann")
+    assert (record.epoch, record.step, record.checkpoint, record.iteration) == (
+        2,
+        20,
+        "newest",
+        "iterate-0001",
+    )
+    assert (record.reynolds, record.solver_steps, record.start, record.steps) == (200.0, 24, 1, 5)
+    assert (record.cores, record.overlap, record.blend, record.grid) == (4, 4, "hann", (32, 48, 3))
+    assert {score.name for score in record.scores} == {score.name for score in SCORES} - {"probe"}
+    assert {series.name for series in record.by_step} == {score.name for score in SCORES if score.by_step}
+    assert [stage.name for stage in record.stages] == list(STAGES)
+    assert {stage.times for stage in record.stages if stage.name not in ("trace", "compile")} == {5}
+    assert single(record, "ms_frame")[1] > 0.0, "beside the solver's own time"
+    assert math.isnan(single(record, "strouhal_error")[0]), "five frames tell no frequency"
+    assert math.isnan(single(record, "rmse_period")[0]), "and are less than a period"
+
+
+@pytest.mark.usefixtures("toy")
+def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
+    naive, grouped = done(home, run, steps=3, ways=("naive", "map_reduce"), cores=3)
+    films = [flow_frames.read(run, record.frames) for record in (naive, grouped)]
+    np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
+    film = films[0]
+    assert film.steps.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(film.truth, [stored_films.frame(step, 120.0) for step in range(4)])
+    np.testing.assert_array_equal(film.predicted[0], film.truth[0])
+    np.testing.assert_array_equal(film.mask, stored_films.obstacle())
+    assert (naive.cores, grouped.cores) == (1, 3)
+
+
+def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> None:
+    seen: list[np.ndarray] = []
+
+    def doubled(source: np.ndarray) -> np.ndarray:
+        seen.append(source)
+        return 2.0 * source[..., :2]
+
+    given = np.full((1, 1, 3), 1.0, np.float32)
+    made = iterate_work.rolled_out(doubled, given, 3, lambda _: None)
+    assert made[:, 0, 0, 0].tolist() == [1.0, 2.0, 4.0, 8.0]
+    assert [source[0, 0].tolist() for source in seen] == [[1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [4.0, 4.0, 1.0]]
+
+
+def test_a_fading_flow_is_told_by_its_enstrophy(home: Home, run: RunDir, toy: Toy) -> None:
+    toy.fade = 0.5
+    (record,) = done(home, run, steps=2, ways=("whole",))
+    ratio = next(series for series in record.by_step if series.name == "enstrophy_ratio")
+    assert ratio.values == pytest.approx([0.25, 0.0625], rel=1e-3)
+    assert ratio.persistence == pytest.approx([1.0, 1.0], rel=0.1)
+
+
+def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: Toy) -> None:
+    stored_films.stored_pairs(home)
+    run, toy.fade = new_run("quick-0001", dataset="edges"), -1.0
+    (record,) = done(home, run, steps=1, trajectory=1, ways=("whole",))
+    assert (record.reynolds, record.grid) == (None, (16, 16, 1))
+    assert {score.name for score in record.scores} == {
+        *("mae", "rmse", "psnr", "ssim", "spectrum", "seam_ratio", "horizon", "ms_frame")
+    }
+    assert math.isnan(single(record, "ms_frame")[1]), "no solver makes these"
+    film = flow_frames.read(run, record.frames)
+    assert film.mask.shape == (16, 16, 0)
+    np.testing.assert_allclose(film.truth[1], -film.truth[0], atol=1e-3)
+
+
+@pytest.mark.usefixtures("toy")
+def test_what_goes_wrong_leaves_neither_records_nor_frames(
+    home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(journal, "append", refuse)
+        with pytest.raises(OSError, match="No space"):
+            done(home, run, steps=2, ways=("naive", "whole"))
+    assert list(run.flow.iterdir()) == []
+    assert not run.flow_journal.exists()
+    task = Task(
+        home,
+        JobDir(home.jobs / "iterate-0001"),
+        json.loads(json.dumps(asdict(Wanted("quick-0001", steps=2)))),
+    )
+    JobDir(home.jobs / "iterate-0001").request_stop("a test")
+    with pytest.raises(Cancelled):
+        iterate_work.iterate(task)
+    assert list(run.flow.iterdir()) == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> None:
+    with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15"):
+        done(home, run, steps=1, overlap=16)
+
+
+# ---- at the door ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "steps is 0, but allowed is 1 to 10000"),
+        ({"cores": 9}, "cores is 9, but allowed is 1 to 8"),
+        ({"overlap": -1}, "overlap is -1, but allowed is 0 or more"),
+        ({"start": -1}, "start is -1"),
+        ({"ways": ()}, "ways are none: use one or more of naive, map_reduce, whole, each once"),
+        ({"ways": ("whole", "whole")}, "ways are whole, whole"),
+        ({"blend": "sharp"}, "blend is 'sharp': use none or hann"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(home: Home, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        commands.iterate(home, Wanted("quick-0001", **options), asker="a test")
+    assert not home.jobs.exists()
+
+
+def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run: NewRun) -> None:
+    new_run("quick-0001")
+    with pytest.raises(
+        DatasetError, match=r"run quick-0001 makes no pictures of pictures: its data set digits has"
+    ):
+        commands.iterate(home, Wanted("quick-0001"), asker="a test")
+
+
+def test_what_can_be_iterated_is_what_the_run_has_left(
+    home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_films.stored_flows(home)
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(iterate_requests, "translates", lambda *_: True)
+    monkeypatch.setattr(
+        iterate_requests.desk,
+        "ask",
+        lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
+    )
+    with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to iterate"):
+        commands.iterate(home, Wanted("quick-0001"), asker="a test")
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    with pytest.raises(CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"):
+        commands.iterate(home, Wanted("quick-0001", "best"), asker="a test")
+    with pytest.raises(
+        DatasetError, match="50 steps from frame 0 on are asked for, but Re 120 has 40 in all"
+    ):
+        commands.iterate(home, Wanted("quick-0001"), asker="a test")
+    assert asked == []
+    commands.iterate(home, Wanted("quick-0001", steps=40), asker="a test")
+    assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("iterate", 40, "a test")]
+    assert [film.reynolds for film in iterate_requests.trajectories(home, run)] == [120.0, 200.0]
+
+
+def test_films_of_a_set_that_is_gone_are_none(home: Home, run: RunDir) -> None:
+    assert iterate_requests.trajectories(home, run) == []
+
+
+def test_the_command_prints_scores_beside_standing_still_and_the_stages(
+    home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Wanted] = []
+
+    def iterate(_: Home, wanted: Wanted, *, asker: str) -> JobDir:
+        asked.append(wanted)
+        journal.append(run.flow_journal, 1, *(measured_flows.iteration(way=way) for way in wanted.ways))
+        return JobDir(home.jobs / f"iterate-0001-{asker[:1]}")
+
+    monkeypatch.setattr(commands, "iterate", iterate)
+    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
+    command = [
+        "flow",
+        "quick-0001",
+        "--steps",
+        "20",
+        "--way",
+        "map_reduce",
+        "--way",
+        "naive",
+        "--home",
+        str(home.path),
+    ]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output
+    assert asked == [Wanted("quick-0001", "newest", 20, ("map_reduce", "naive"))]
+    assert "quick-0001 after epoch 1 (best), 20 steps at Re 110, map_reduce" in shown.output
+    assert "0.3000 (persistence)" in shown.output
+    assert "naive" in shown.output
+    assert "compile" in shown.output
+    document = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
+    assert [one["way"] for one in document["ways"]][-2:] == ["map_reduce", "naive"]
