@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pandas as pd
 import streamlit as st
 
@@ -60,7 +62,9 @@ def _picture(look: JobLook) -> None:
     """The newest one, which redraws alone."""
     drawn = live_picture.read(look.job.work)
     if drawn is not None:
-        st.image(drawn, width=PICTURE_WIDTH, alt="What is being made at this moment.")
+        # As an address that holds it: one of the server's would be gone with the next picture, before a slow browser asks for it.
+        address = f"data:image/png;base64,{base64.b64encode(drawn).decode('ascii')}"
+        st.image(address, width=PICTURE_WIDTH, alt="What is being made at this moment.")
 
 
 def _how_far(look: JobLook) -> str:

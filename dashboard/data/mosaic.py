@@ -14,6 +14,7 @@ from gan_runtime.data.contract import Arrays
 from gan_runtime.fields import IMAGES
 from gan_runtime.frame_fields import REYNOLDS, SOURCE, TARGET
 from gan_runtime.pictures import grids, sheet, vorticity
+from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room
 from gan_runtime.shower_fields import SHOWERS
 
 SHOWN = 16  # rows of a set on its card
@@ -22,9 +23,9 @@ FRAMES_SHOWN = 4  # of a flow, as far from each other as can be
 _FOLDER = Path(__file__).parent
 
 
-def png(rows: NDArray[np.uint8]) -> bytes:
+def png(rows: NDArray[np.uint8], room: Room = OF_AN_EPOCH) -> bytes:
     """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones (pictures/sheet.py)."""
-    return _encoded(sheet.image(grids.tiled(rows)))
+    return _encoded(sheet.image(grids.tiled(rows, room)))
 
 
 def of_rows(rows: Arrays) -> bytes | None:
@@ -32,7 +33,7 @@ def of_rows(rows: Arrays) -> bytes | None:
     if IMAGES in rows:
         return png(rows[IMAGES])
     if REYNOLDS in rows:
-        return png(vorticity.drawn(rows[SOURCE][:: SHOWN // FRAMES_SHOWN]))
+        return png(vorticity.drawn(rows[SOURCE][:: SHOWN // FRAMES_SHOWN]), Room(columns=FRAMES_SHOWN // 2))
     if SOURCE in rows:
         return png(np.concatenate([rows[SOURCE], rows[TARGET]], axis=2))
     if SHOWERS not in rows:

@@ -207,10 +207,10 @@ def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
 
 
 def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
-    flows = made(home, later=0)
-    shown = mosaic.of_rows(flows.read(np.arange(flows.rows)))
+    flows = made(home, later=0, grid="half", frames=17)
+    shown = mosaic.of_rows(flows.read(np.arange(mosaic.SHOWN)))
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
-    assert picture.size == (2 * 192 + 2, 2 * 80 + 2)
-    assert data_words.row(flows.fields) == "80 × 192, each with the next one · Reynolds number"
+    assert picture.size == (2 * 96 + 2, 2 * 40 + 2)
+    assert data_words.row(flows.fields) == "40 × 96, each with the next one · Reynolds number"
     assert data_words.noun(flows.fields) == "frame"
