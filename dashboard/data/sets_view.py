@@ -69,10 +69,14 @@ def _picture(home: Home, known_set: KnownSet) -> None:
 
 
 def _train(known_set: KnownSet) -> None:
-    """Goes to Launch, where a preset of a workload that reads this data set stands with it; else the first, with such a workload."""
+    """Goes to Launch, where a preset of a workload that reads this data set stands with it, or the preset that names it; else the first, with such a workload."""
     if st.button("Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"):
         fitting = door.workloads_for(known_set.fields)
         made_for = [name for name, preset in PRESETS.items() if preset.values["workload"] in fitting]
+        # A workload may read it with other options than the usual ones, which a preset then says.
+        made_for = made_for or [
+            name for name, preset in PRESETS.items() if preset.values["dataset"] == known_set.name
+        ]
         preset = next(iter(made_for or PRESETS))
         changes = {"dataset": known_set.name}
         if fitting and not made_for:
