@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
+from dashboard.chart_style import ink
 from dashboard.charts import heading, legend, scale_of
 
 NAMES, NARROW = (
@@ -20,7 +21,7 @@ SOLVER = "Solver"
 # Stages of an iteration by their place, in colors that stand for nothing else on the page.
 STAGE_COLORS = ("#999933", "#56B4E9", "#CC79A7", "#AA4499", "#009E73", "#E69F00", "#7C8798", "#882255")
 DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
-BAR, AROUND = 44, 185  # pixels: a bar, and what stands round the bars
+BAR, AROUND = 44, 205  # pixels: a bar, and what stands round the bars
 
 
 def by_step(
@@ -126,29 +127,30 @@ def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = Non
         .encode(
             x=alt.X("sum(amount):Q", title=axis, stack="zero", axis=alt.Axis(grid=False, tickCount=5)),
             y=alt.Y("bar:N", title=None, sort=order, axis=alt.Axis(labelLimit=170)),
-            color=alt.Color("stage:N", title=None, legend=legend(3, 90), scale=scale_of(colors)),
+            color=alt.Color("stage:N", title=None, legend=legend(2, 90), scale=scale_of(colors)),
             order=alt.Order("place:Q"),
             tooltip=tooltip,
         )
     )
-    layers = [bars]
+    layers: list[alt.Chart] = [bars]
     if solver is not None:
-        layers.append(_solver(solver, axis))
+        layers += _solver(solver, axis)
     what = f"{title} {axis}, a bar for each way: {', '.join(known)}."
     return cast(alt.LayerChart, alt.layer(*layers)).properties(
         title=heading(title), description=what, height=AROUND + BAR * len(order)
     )
 
 
-def _solver(amount: float, axis: str) -> alt.Chart:
-    frame = pd.DataFrame([{"amount": amount, "who": SOLVER}])
-    return (
-        alt.Chart(frame)
-        .mark_rule(strokeWidth=2, strokeDash=[5, 4], color=palette.REAL)
-        .encode(
-            x="amount:Q", tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)]
-        )
+def _solver(amount: float, axis: str) -> list[alt.Chart]:
+    """A line upwards, and its word."""
+    base = alt.Chart(pd.DataFrame([{"amount": amount, "who": SOLVER}])).encode(
+        x="amount:Q", tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)]
     )
+    line = base.mark_rule(strokeWidth=2, strokeDash=[5, 4], color=ink())
+    word = base.mark_text(align="left", baseline="bottom", dx=4, color=ink()).encode(
+        text="who:N", y=alt.value(-2)
+    )
+    return [line, word]
 
 
 def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:

@@ -50,6 +50,7 @@ page = st.navigation(
         ],
         "Physics": [
             st.Page(places.PHYSICS, title="Physics", icon=":material/flare:", url_path="physics"),
+            st.Page(places.FLOW, title="Flow", icon=":material/waves:", url_path="flow"),
         ],
         "TPU": [
             st.Page(places.TPU, title="TPU check", icon=":material/memory:", url_path="tpu"),

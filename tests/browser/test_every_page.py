@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
+from tests.browser import flow_page
 from tests.browser.dashboard_process import Dashboard, settled
 from tests.browser.physics_page import looked_through, with_measured_epochs
 from tests.browser.test_compare_clicks import stored
@@ -49,15 +50,17 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         journal.append(run.supervisor_journal, 1, journal.Renamed(name=text))
     measured(RunDir(run.path), 2)
     showers = with_measured_epochs(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
+    flow = flow_page.with_an_iteration(new_run("flow-0001", workload="shower_3dgan", dataset="showers"))
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     found = asked_of_others(page, dashboard.address)
     visited(page, lambda: page.goto(dashboard.address))
-    assert page.get_by_test_id("stSidebarNavLink").count() == 14
+    assert page.get_by_test_id("stSidebarNavLink").count() == 15
     for link in page.get_by_test_id("stSidebarNavLink").all():
         visited(page, link.click)
     visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
     visited(page, lambda: page.goto(f"{dashboard.address}/live?run=quick-0005"))
     looked_through(page, dashboard.address, showers)
+    flow_page.played(page, dashboard.address, flow)
     assert page.get_by_test_id("stException").count() == 0
     assert found == []
 

@@ -1,0 +1,102 @@
+"""The film of an iteration on the Flow page: what of the flow it shows, the player, and the film as a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard import words
+from dashboard.flow import movie, player, quantities
+from dashboard.flow import panels as flow_panels
+from dashboard.flow import words as flow_words
+from dashboard.flow.panels import Panel
+from dashboard.flow.quantities import QUANTITIES, Quantity
+from gan_runtime.errors import PictureError
+from gan_runtime.records import flow_frames
+from gan_runtime.records.flow_frames import Frames
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store.queries import FlowRow
+
+KEPT = 8  # films in memory, some megabytes each
+FILES = {"gif": ("image/gif", movie.gif), "mp4": ("video/mp4", movie.mp4)}
+
+
+def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> None:
+    """The film of an iteration, or why there is none. `period`: in frames; `name`: of the iteration, in words."""
+    if row.reynolds is None:
+        st.info(flow_words.PICTURES)
+        return
+    if not row.frames:
+        st.info(flow_words.NO_FRAMES)
+        return
+    run = runtime.home.run_dir(row.run_id)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    with bar:
+        quantity = _quantity()
+    try:
+        film = _film(row.key, quantity.name, period, run, row.frames)
+    except PictureError:  # the file is gone or damaged
+        st.info(flow_words.NO_FRAMES)
+        return
+    with bar:
+        _files(run, row, quantity, film["steps"], name)
+    player.show(film, key="flow.player")
+    st.caption(f"The film is that of {words.plain(name)}. {quantity.text}")
+
+
+def _quantity() -> Quantity:
+    names = {quantity.name: quantity for quantity in QUANTITIES}
+    picked = st.segmented_control(
+        "Quantity",
+        list(names),
+        default=QUANTITIES[0].name,
+        format_func=lambda name: names[name].title,
+        key="flow.quantity",
+        required=True,
+        label_visibility="collapsed",
+    )
+    return names[str(picked)]
+
+
+@st.cache_data(show_spinner="Drawing the film …", max_entries=KEPT)
+def _film(key: str, quantity: str, period: float | None, _run: RunDir, _file: str) -> dict[str, Any]:
+    """As the browser plays it; opens after one shedding period. `key`: of the iteration, whose frames never change.
+
+    Raises:
+        PictureError: the file is gone or damaged.
+    """
+    frames = flow_frames.read(_run, _file)
+    steps = [flow_words.step(int(step), period) for step in frames.steps]
+    first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
+    return player.film(_panels(frames, quantities.of_name(quantity)), steps, first, f"{key}.{quantity}")
+
+
+def _panels(frames: Frames, quantity: Quantity) -> tuple[Panel, ...]:
+    """The obstacle is where the channels that no step changes say so."""
+    obstacle = np.any(frames.mask > 0.5, axis=-1)
+    return flow_panels.panels(frames.truth, frames.predicted, obstacle, quantity)
+
+
+def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name: str) -> None:
+    """Each is made when its button is pressed, not before."""
+    for kind, (mime, make) in FILES.items():
+        st.download_button(
+            kind.upper(),
+            data=partial(_file, run, row.frames, quantity, make, steps, name),
+            file_name=f"flow-{row.run_id}-{row.iteration}-{row.way}-{quantity.name}.{kind}",
+            mime=mime,
+            on_click="ignore",
+            key=f"flow.{kind}",
+            icon=":material/movie:",
+            help="Flow, prediction and difference beside each other, with their colors. Made when you press.",
+        )
+
+
+def _file(
+    run: RunDir, file: str, quantity: Quantity, make: movie.Maker, steps: list[str], name: str
+) -> bytes:
+    return make(_panels(flow_frames.read(run, file), quantity), steps, name)

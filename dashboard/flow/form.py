@@ -1,0 +1,136 @@
+"""Asking for an iteration on the Flow page, and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from dashboard import actions, job_bar, widgets, words
+from dashboard.flow import words as flow_words
+from dashboard.job_bar import EndButton
+from gan_runtime.data.films import Film
+from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.jobs.folder import JobLook
+from gan_runtime.runtime import commands, iterate_requests
+from gan_runtime.runtime.runtime import ASKER, Runtime
+from gan_runtime.store.queries import RunRow
+from gan_runtime.tiling.ways import BLENDS, WAYS
+from gan_runtime.training.checkpoints import Which
+
+STOP = EndButton("flow.stop", "Stop", "stopping …")
+CORES = (1, 2, 4, 8)
+STEPS = 50
+STATES: dict[Which, str] = {"newest": "Newest checkpoint", "best": "Best checkpoint"}
+BLENDING = {"none": "Mean", "hann": "Hann"}
+
+
+def iterate(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
+    """A short form, the job under way, or why the last one failed. `is_first`: nothing is shown yet, so its button is the page's."""
+    there = {row.run_id: iterate_requests.iterable(runtime.home, row.run_id) for row in rows}
+    names = {row.run_id: widgets.title(row) for row in rows if there[row.run_id]}
+    if not names:
+        st.caption(flow_words.NO_CHECKPOINT)
+        return
+    looks = {run_id: iterate_requests.newest_iteration(runtime.home, run_id) for run_id in names}
+    under_way = ((run_id, look) for run_id, look in looks.items() if look is not None and look.is_live)
+    busy, busy_look = next(under_way, ("", None))
+    if busy_look is not None:
+        job_bar.show(runtime, busy_look, partial(_told, names[busy]), STOP)
+        return
+    wanted, pressed = _form(runtime, names, there, is_first)
+    if wanted is None:
+        st.caption(flow_words.NO_DATA)
+        return
+    look = looks[wanted.run_id]
+    if look is not None and look.end is not None and look.state not in ("finished", "cancelled"):
+        st.warning(f"Not iterated: {words.plain(look.end.reason)}", icon=":material/warning:")
+    if pressed and actions.attempt(lambda: commands.iterate(runtime.home, wanted, asker=ASKER)) is not None:
+        st.rerun()
+
+
+def _form(
+    runtime: Runtime, names: dict[str, str], there: dict[str, tuple[Which, ...]], is_first: bool
+) -> tuple[Wanted | None, bool]:
+    """What stands in it, and whether its button was pressed; None where there is no flow to begin with."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run_id = next(iter(names))
+        if len(names) > 1:
+            run_id = st.selectbox(
+                "Run", list(names), format_func=names.__getitem__, key="flow.iterated", width=200
+            )
+        films = iterate_requests.trajectories(runtime.home, runtime.home.run_dir(run_id))
+        flows = [film for film in films if film.reynolds is not None]
+        if not flows:
+            return None, False
+        begun = Wanted(run_id, checkpoint=_checkpoint(run_id, there[run_id]))
+        begun = _begin(begun, flows)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wanted = _division(begun)
+        pressed = st.button(
+            "Iterate",
+            key="flow.start",
+            type="primary" if is_first else "secondary",
+            icon=":material/repeat:",
+        )
+    return wanted, pressed
+
+
+def _checkpoint(run_id: str, there: tuple[Which, ...]) -> Which:
+    states = sorted(there, key=list(STATES).index)
+    usual = states.index("best") if "best" in states else 0
+    return st.selectbox(
+        "Of", states, usual, format_func=STATES.__getitem__, key=f"flow.state.{run_id}", width=190
+    )
+
+
+def _begin(wanted: Wanted, flows: list[Film]) -> Wanted:
+    """Which of the held-out flows, how many steps, on how many cores."""
+    place = st.selectbox(
+        "Flow",
+        range(len(flows)),
+        format_func=lambda place: flows[place].title,
+        key=f"flow.trajectory.{wanted.run_id}.{len(flows)}",
+        width=120,
+        help="Flows that the model was not trained on.",
+    )
+    most = flows[place].steps
+    steps = st.number_input(
+        "Steps", 1, most, min(STEPS, most), 1, key=f"flow.steps.{wanted.run_id}.{most}", width=120,
+        help=f"How often the model is fed with its own frame: 1 to {most}, as many frames follow the given one.",
+    )  # fmt: skip
+    cores = st.selectbox(
+        "Cores", CORES, key="flow.cores", width=90, help="That share the tiles; simulated ones on this host."
+    )
+    return replace(wanted, trajectory=flows[place].number, steps=int(steps), cores=cores)
+
+
+def _division(wanted: Wanted) -> Wanted:
+    """In which ways, and how the frame is cut."""
+    ways = st.pills(
+        "Ways",
+        WAYS,
+        selection_mode="multi",
+        default=wanted.ways,
+        format_func=lambda way: words.capitalized(flow_words.WAYS[way]),
+        key="flow.ways",
+        help=flow_words.WAYS_HELP,
+    )
+    overlap = st.number_input(
+        "Overlap (px)", 0, 256, 0, 1, key="flow.overlap", width=120, help=flow_words.OVERLAP_HELP
+    )
+    blend = st.segmented_control(
+        "Blending",
+        BLENDS,
+        default=wanted.blend,
+        format_func=BLENDING.__getitem__,
+        key="flow.blend",
+        required=True,
+        help=flow_words.BLEND_HELP,
+    )
+    return replace(wanted, ways=tuple(ways), overlap=int(overlap), blend=blend)
+
+
+def _told(name: str, look: JobLook) -> str:
+    return f"Iterating {words.plain(name)}: {job_bar.now(look)}"

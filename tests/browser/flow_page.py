@@ -1,0 +1,56 @@
+"""What a person sees and does on the Flow page, on a stored iteration; a part of the visit to every page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.rundir import RunDir
+from tests.browser.dashboard_process import settled
+from tests.measured_flows import frames, iteration
+
+STEPS = 20
+DRAWN = 1 + 2 + 1 + 2 + 1  # error, probe and its spectrum, seams, times, training times
+FIRST_PIXELS = (
+    """canvas => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
+)
+
+
+def with_an_iteration(run: RunDir) -> RunDir:
+    """The run as after an iteration, with its film."""
+    record = iteration(2, "map_reduce", STEPS, 1, 0.02)
+    file = flow_frames.write(run, f"{record.iteration}-map_reduce", frames(STEPS))
+    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": file}))
+    return run
+
+
+def played(page: Page, address: str, run: RunDir) -> None:
+    """The film is drawn, plays by itself, follows the slider, keeps its step with another quantity, and comes as a file."""
+    page.goto(f"{address}/flow?runs={run.run_id}")
+    settled(page)
+    charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")
+    expect(charts).to_have_count(DRAWN)
+    slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
+    prediction = page.locator(".player canvas").nth(1)
+    expect(page.locator(".player canvas")).to_have_count(3)
+    slider.press("Home")
+    expect(told).to_have_text("given frame")
+    first = prediction.evaluate(FIRST_PIXELS)
+    page.get_by_role("button", name="Play").click()
+    expect(told).to_have_text(re.compile("step [3-9]"))
+    page.get_by_role("button", name="Pause").click()
+    slider.press("End")
+    expect(told).to_have_text(re.compile(f"^step {STEPS}"))
+    assert prediction.evaluate(FIRST_PIXELS) != first
+    last = prediction.evaluate(FIRST_PIXELS)
+    page.get_by_text("Speed |u|", exact=True).click()
+    expect(page.get_by_text("|u| / U").first).to_be_visible()
+    expect(told).to_have_text(re.compile(f"^step {STEPS}"))
+    assert prediction.evaluate(FIRST_PIXELS) != last
+    with page.expect_download() as download:
+        page.get_by_role("button", name="GIF").click()
+    assert download.value.suggested_filename == f"flow-{run.run_id}-iterate-0001-map_reduce-speed.gif"
+    assert Path(download.value.path()).read_bytes().startswith(b"GIF89a")

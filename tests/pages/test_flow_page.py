@@ -1,0 +1,147 @@
+"""The Flow page on stored iterations: empty states, film, numbers by step, the wake, times, training times, the form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.flow import charts as flow_charts
+from dashboard.flow import words as flow_words
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.tiling.ways import Way
+from gan_runtime.training import checkpoints
+from tests.measured_flows import frames, iteration
+from tests.pages.test_pages import texts
+from tests.pages.test_physics_page import charts
+from tests.stored_films import stored_flows
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+STEPS = 20
+
+
+def iterated(run: RunDir, way: Way = "map_reduce", number: int = 1, error: float = 0.02) -> None:
+    """Writes an iteration into the journal of a run, and its film beside it, as after a job."""
+    record = iteration(2, way, STEPS, number, error)
+    file = flow_frames.write(run, f"{record.iteration}-{way}", frames(STEPS))
+    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": file}))
+
+
+def film(app: AppTest) -> dict[str, object]:
+    """What the player got."""
+    (mounted,) = app.get("bidi_component")
+    return dict(json.loads(mounted.proto.json))  # type: ignore[union-attr]
+
+
+def test_without_a_run_that_makes_frames_the_page_says_what_to_do(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("flow")
+    assert not app.exception
+    assert "No run here makes frames of a flow" in texts(app)
+    assert not app.get("vega_lite_chart")
+
+
+def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    for way in ("naive", "whole", "map_reduce"):
+        iterated(run, way)
+    app = show("flow", runs="gone,quick-0001,,quick-0001")
+    assert not app.exception
+    assert app.multiselect(key="flow.runs").value == ["quick-0001"]
+    assert {metric.label: metric.value for metric in app.metric} == {
+        "Horizon (steps)": "15",
+        "SSIM": "0.9000",
+        "Error of the Strouhal number": "5.9\u2009%",
+        "Time of a frame (ms)": "5.00",
+    }
+    assert app.metric[-1].delta == "solver: 18.00"
+    vorticity = film(app)
+    assert [panel["title"] for panel in vorticity["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
+    assert len(vorticity["steps"]) == STEPS + 1
+    assert charts(app) == [
+        "Root mean square error",
+        "Velocity across, at the probe",
+        "Spectrum at the probe",
+        "Seams",
+        "Time of all steps",
+        "Time of a frame",
+        "Larger batches, shorter training: as published",
+    ]
+    assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
+    bars = json.loads(app.get("vega_lite_chart")[4].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
+    assert sorted(bars) == ["map-reduce on 2 cores", "one core, tile by tile", "whole image on 2 cores"]
+    training_times(app.dataframe[-1].value)
+    assert flow_words.NOT_ESTIMATED in texts(app), "no compiler was asked"
+    assert flow_words.NO_CHECKPOINT in texts(app)
+    app = app.segmented_control(key="flow.quantity").set_value("speed").run()
+    assert not app.exception
+    speed = film(app)
+    assert speed["film"] != vorticity["film"]
+    assert speed["steps"] == vorticity["steps"]
+    assert speed["panels"][0]["ticks"] == ["0", "|u| / U", "2"]
+
+
+def training_times(table: pd.DataFrame) -> None:
+    """Each says how it is known."""
+    (own,) = table[table["How known"] == flow_words.HERE].to_dict("records")
+    assert (own["What"], own["Batch"], own["Time"]) == ("quick-0001, an epoch", "32", "3 s")
+    elsewhere = table[table["How known"] == flow_words.ELSEWHERE]
+    assert len(elsewhere) == 12
+    assert elsewhere["Time"].tolist()[0] == "3\u2009451 s"
+
+
+def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_leaves_the_numbers(
+    show: Show, trained: Make
+) -> None:
+    iterated(trained("quick-0001"), error=0.02)
+    newest = trained("quick-0002", seconds=10)
+    iterated(newest, error=0.01)
+    for file in newest.flow.iterdir():
+        file.write_bytes(b"torn")
+    app = show("flow", runs="quick-0001,quick-0002")
+    assert not app.exception
+    spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+    domain = spec["layer"][-1]["encoding"]["color"]["scale"]["domain"]
+    assert sorted(domain) == sorted(["quick-0001", "quick-0002", flow_charts.COPIED])
+    assert flow_words.NO_FRAMES in texts(app)
+    assert not app.get("bidi_component")
+
+
+@pytest.mark.usefixtures("held")
+def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
+    show: Show, home: Home, trained: Make
+) -> None:
+    stored_flows(home)
+    run = trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    job = JobDir(home.jobs / "iterate-0001")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind="iterate", options=asdict(Wanted("flow-0001")), asker="a test"))
+    job.write_end(End(state="failed", reason="the disk is full."))
+    app = show("flow")
+    assert not app.exception
+    assert flow_words.NOTHING_YET in texts(app)
+    assert "Not iterated: the disk is full." in texts(app)
+    (flow,) = [one for one in app.selectbox if one.label == "Flow"]
+    (steps,) = [one for one in app.number_input if one.label == "Steps"]
+    assert flow.options == ["Re 120", "Re 200"]
+    assert (steps.value, steps.max) == (40, 40)
+    app = flow.select_index(1).run()
+    (steps,) = [one for one in app.number_input if one.label == "Steps"]
+    assert (steps.value, steps.max) == (6, 6), "as many as that flow has"
+    app = app.button(key="flow.start").click().run()
+    assert not app.exception
+    (asked,) = [look.asked.options for look in desk.looks(home, "iterate") if look.is_live]
+    assert asked == {**asdict(Wanted("flow-0001", steps=6, trajectory=1)), "ways": ["map_reduce"]}
+    assert "Iterating flow-0001" in app.get("progress")[0].proto.text
