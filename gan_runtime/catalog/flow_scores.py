@@ -51,7 +51,7 @@ SCORES = (
     FlowScore("ssim_period", "SSIM over a period", "", ".4f", "The same of the structural similarity.", "higher", "persistence", by_step=False),
     FlowScore("strouhal", "Strouhal number", "", ".4f", "f D / U, with the frequency at which the probe swings.", "", "truth", by_step=False),
     FlowScore("strouhal_error", "Error of the Strouhal number", "", ".1%", "Its distance from that of the true frames, over the latter.", "lower", by_step=False, quality=True),
-    FlowScore("period", "Shedding period", "frames", ".1f", "Frames in which the probe of the true flow swings once.", "", by_step=False),
+    FlowScore("period", "Shedding period", "frames", ".1f", "Frames in which the probe swings once.", "", "truth", by_step=False),
     FlowScore("ms_frame", "Time of a frame", "ms", ".2f", "All stages of one frame but tracing and compiling; beside it the solver's own time for as many steps.", "lower", "solver", by_step=False),
 )  # fmt: skip
 BY_NAME = {score.name: score for score in SCORES}

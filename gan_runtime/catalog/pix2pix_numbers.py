@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gan_runtime.catalog import flow_scores
 from gan_runtime.catalog.entries import Judgement, Picture
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
@@ -31,7 +32,7 @@ _OF_AN_EPOCH = (
     Metric("tile_error", "Difference to the target, after each epoch", _DIFFERENCE, "Difference, after each epoch", "quality", per_epoch=True, log=True, better="lower", network=G, label="Output"),
     Metric("unchanged_error", "Difference between source and target", _DIFFERENCE, "Difference, after each epoch", per_epoch=True, log=True, label="Source, unchanged"),
 )  # fmt: skip
-METRICS = (*_OF_A_STEP, *_OF_AN_EPOCH)
+METRICS = (*_OF_A_STEP, *_OF_AN_EPOCH, *flow_scores.METRICS)
 PANELS = (
     Panel(LOSSES, "Generator and discriminator loss", "The generator's holds the difference, times its weight.", series="Network",
           help="Weighted losses of the newest step: generator, then discriminator."),
