@@ -69,7 +69,8 @@ def _picture(home: Home, known_set: KnownSet) -> None:
 
 
 def _train(known_set: KnownSet) -> None:
-    """Goes to Launch, where a preset of a workload that reads this data set stands with it, or the preset that names it; else the first, with such a workload."""
+    """Goes to Launch, where a preset of a workload that reads this data set stands with it, or the one that names it; else the
+    first, with such a workload."""
     if st.button("Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"):
         fitting = door.workloads_for(known_set.fields)
         made_for = [name for name, preset in PRESETS.items() if preset.values["workload"] in fitting]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from gan_runtime.jobs import desk, uploads
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.spec.presets import PRESETS
 from tests.data.hdf5_showers import challenge_columns, written
 from tests.own_pictures import encoded, picture, zipped
 
@@ -90,6 +92,20 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
     assert app.session_state["spec.workload"] == "dcgan"
     assert app.session_state["spec.learning_rate_generator"] == "5e-4", "what the preset says of any workload"
     assert not app.error
+
+
+def test_train_on_it_takes_the_preset_that_names_a_set_which_needs_other_options_than_the_usual(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames of 40 × 96 have no room for the usual tile of 64."""
+    known = PRESETS["quick"]
+    values = {**known.values, "workload": "pix2pix", "dataset": "karman_small", "tile": 32}
+    monkeypatch.setitem(PRESETS, "streets", replace(known, values=values))
+    app = show("data")
+    app.button(key="data.train.karman_small").click().run()
+    assert not app.error
+    chosen_there = [app.session_state[f"spec.{name}"] for name in ("preset", "dataset", "workload")]
+    assert chosen_there == ["streets", "karman_small", "pix2pix"]
 
 
 def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wait_until: Wait) -> None:
