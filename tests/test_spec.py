@@ -835,7 +835,7 @@ def test_shared_options_begin_anew_where_a_workload_has_a_default_of_its_own() -
 
 def test_an_unknown_preset_names_the_presets_there_are() -> None:
     with pytest.raises(
-        SpecError, match="preset is 'quik', but allowed is quick, paper, showers: did you mean quick"
+        SpecError, match="preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick"
     ):
         presets.preset("quik")
 

@@ -108,6 +108,27 @@ PRESETS: dict[str, Preset] = {
             "weight_snapshots": "yes",  # for the Physics page, epoch by epoch
         },
     ),
+    "karman": Preset(
+        title="Kármán street: KIT's Pix2Pix, cut down for two cores",
+        summary="A small U-Net learns the next frame of a flow past an obstacle, which is simulated here first; fed back into itself it makes "
+        "a film (docs/pix2pix.md).",
+        values={
+            "workload": "pix2pix",
+            "dataset": "karman",
+            "size": "small",
+            "tile": 64,
+            "replicas": 1,
+            "batch_size_global": 16,
+            "epochs": 60,
+            "dropout": 0.0,  # a frame has one right successor
+            "norm_momentum": 0.99,  # films are made by the stored statistics
+            "flip": "vertical",
+            "input_noise": 0.02,  # films are fed with their own errors
+            "unrolled": 2,
+            "steps_per_loop": 10,
+            "weight_snapshots": "yes",  # to iterate epoch by epoch
+        },
+    ),
 }
 
 

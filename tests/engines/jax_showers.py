@@ -18,6 +18,8 @@ from tests.engines.jax_parts import QUICK_TO_COMPILE
 from tests.engines.jax_side import Numbers
 from tests.engines.three_ways import TakenUp
 
+SHOWERS = "shower_3dgan"
+
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by the showers."""
@@ -31,20 +33,22 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return np.asarray(found[0]), np.asarray(found[1]), np.asarray(slopes)
 
 
-def stepped(data: DataSet, options: dict[str, Any], state: Arrays) -> tuple[Numbers, Arrays]:
+def stepped(
+    data: DataSet, options: dict[str, Any], state: Arrays, workload: str = SHOWERS
+) -> tuple[Numbers, Arrays]:
     """Numbers of one step from a state, with the tests' own noise, and the state after it."""
-    engine = _engine(data, options, state)
+    engine = _engine(workload, data, options, state)
     return engine.run(1).values, engine.state()
 
 
 def taken_up(data: DataSet, options: dict[str, Any], state: Arrays, folder: str) -> TakenUp:
     """As `three_ways.taken_up`, from a state and with the tests' own noise."""
-    return three_ways.taken_up(*(_engine(data, options, state) for _ in range(2)), Path(folder))
+    return three_ways.taken_up(*(_engine(SHOWERS, data, options, state) for _ in range(2)), Path(folder))
 
 
-def _engine(data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:
+def _engine(workload: str, data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:
     """Ready to run."""
-    engine = jax_side._engine("shower_3dgan", data, "same", **options)
+    engine = jax_side._engine(workload, data, "same", **options)
     engine.load(state)
     engine.trace()
     engine._compiled = engine._lowered.compile(compiler_options=QUICK_TO_COMPILE)

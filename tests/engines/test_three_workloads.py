@@ -1,4 +1,4 @@
-"""What both engines keep for the conditional DCGAN, the dense pair, Pix2Pix and the WGAN-GP of the guide: replicas agree, and a stop
+"""What both engines keep for the conditional DCGAN, the dense pair and the WGAN-GP of the guide: replicas agree, and a stop
 leaves no trace. That both engines agree is in test_jax_parity.py."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")
 
 @pytest.fixture(scope="module", params=CASES)
 def workload(request: pytest.FixtureRequest) -> str:
-    """One of them."""
+    """One of the three."""
     return str(request.param)
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from gan_runtime.data.contract import ArraySet, picture_set
 from gan_runtime.engines.contract import Arrays, Engine
 from gan_runtime.training import checkpoints
-from tests.engines.small_frames import small_flows
 
 ROWS = 48  # 6 steps an epoch where a step takes one batch; the WGAN-GP takes five, so 1
 BEFORE, AFTER = 4, 3  # steps on either side of the stop
@@ -73,14 +72,6 @@ CASES: dict[str, Case] = {
         {
             **{**SGD, **rates(0.1, *PAIR)},
             **{"base_channels": 4, "latent_size": 8, "batch_norm": "synchronised"},
-        },
-    ),
-    # Tiles drawn for each row, turned over and noisy; every replica would drop others, so none. A loss of 50 would have too few digits.
-    "pix2pix": Case(
-        small_flows(ROWS),
-        {
-            **{**SGD, **rates(0.005, *PAIR), "batch_norm": "synchronised", "tile": 16, "dropout": 0.0},
-            **{"flip": "vertical", "input_noise": 0.05, "weight_l1": 1.0},
         },
     ),
     # The critic's loss holds differences of its values alone, so that a number added to all of them has no gradient.

@@ -1,0 +1,45 @@
+"""Pix2Pix on both engines: one step of TensorFlow's on one replica and of JAX' on two, of tiles cut, turned over and unrolled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.engines.tf import step as tf_step
+from gan_runtime.workloads import pix2pix
+from tests.engines.jax_process import JaxProcess
+from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, assert_moves_alike
+from tests.engines.small_frames import small_flows
+from tests.engines.test_jax_parity import SameNoise
+from tests.engines.three_ways import PAIR, rates
+
+pytestmark = pytest.mark.usefixtures("cores")
+# Plain descent, so that weights move by the gradient itself. Every replica drops other values, so none are dropped.
+OPTIONS: dict[str, Any] = {
+    **{"seed": 3, "optimizer": "sgd", **rates(0.1, *PAIR), "ema_decay": 0.9},
+    **{"tile": 16, "dropout": 0.0, "weight_l1": 1.0, "flip": "vertical", "input_noise": 0.05, "unrolled": 2},
+}
+
+
+def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
+    make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
+) -> None:
+    """The next step, taken up again from the state before it, is the same to the last bit."""
+    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    data = small_flows(8, later=1)
+    engine = make(1, pix2pix.WORKLOAD, data=data, **OPTIONS)
+    begin = engine.state()
+    shared = {**OPTIONS, "replicas": 2, "batch_norm": "synchronised"}
+    numbers, state = jax("stepped", data, shared, begin, "pix2pix")
+    own = engine.run(1).values
+    assert all(np.isfinite(values).all() for values in own.values())
+    assert_close(numbers, own, 1e-5)
+    after = engine.state()
+    assert_moves_alike(begin, state, after, 1e-3)
+    following, end = engine.run(1).values, engine.state()
+    engine.load(after)
+    assert_equal(engine.run(1).values, following)
+    assert_equal(engine.state(), end)
+    assert any(not np.array_equal(end[name], after[name]) for name in end if name.startswith("average"))
