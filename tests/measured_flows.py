@@ -39,6 +39,8 @@ def iteration(
             FlowScore(name="rmse", value=float(np.mean(grown)), reference=0.3),
             FlowScore(name="mae", value=float(np.mean(grown)) / 2.0, reference=0.2),
             FlowScore(name="ssim", value=0.9, reference=0.8),
+            FlowScore(name="rmse_period", value=0.05, reference=0.25),
+            FlowScore(name="ssim_period", value=0.95, reference=0.7),
             FlowScore(name="horizon", value=min(steps, int(0.3 / error))),
             FlowScore(name="strouhal", value=0.16, reference=0.17),
             FlowScore(name="strouhal_error", value=0.01 / 0.17),

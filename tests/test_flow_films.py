@@ -201,6 +201,7 @@ def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
     (data,) = (spec["datasets"][layer["data"]["name"]] for layer in [rule])
     assert data == [{"at": 2.0, "series": "x", "word": "horizon 2"}]
     assert word["encoding"]["text"]["field"] == "word"
+    assert word["mark"]["align"] == "right", "at the end of the steps there is room on its left only"
     assert len(flow_charts.by_step(rows, "Error", "Error", own).to_dict()["layer"]) == 2
 
 

@@ -65,7 +65,8 @@ def by_step(
     ]
     lines = base.mark_line(strokeWidth=2).encode(strokeDash=_dashes(colors))
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
-    layers = cast(alt.LayerChart, alt.layer(*_horizons(horizons or {}, color), lines, reader))
+    middle = rows["step"].max() / 2.0
+    layers = cast(alt.LayerChart, alt.layer(*_horizons(horizons or {}, middle, color), lines, reader))
     what = f"{title} over the steps of an iteration: {', '.join(colors)}."
     return layers.properties(title=heading(title), description=what, height=height)
 
@@ -75,18 +76,20 @@ def _dashes(colors: dict[str, str]) -> alt.StrokeDash:
     return alt.StrokeDash("series:N", legend=None, scale=dashes)
 
 
-def _horizons(horizons: dict[str, float], color: alt.Color) -> list[alt.Chart]:
-    """A line upwards at each step with a word beside it; none where there is none."""
+def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> list[alt.Chart]:
+    """A line upwards at each step with a word beside it, on the side of the chart's middle; none where there is none."""
     if not horizons:
         return []
     frame = pd.DataFrame(
         [{"at": step, "series": name, "word": f"horizon {step:.0f}"} for name, step in horizons.items()]
     )
     base = alt.Chart(frame).encode(x="at:Q", color=color)
-    word = base.mark_text(align="right", baseline="top", dx=-4, fontSize=11).encode(
-        text="word:N", y=alt.value(2)
-    )
-    return [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2]), word]
+    layers = [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2])]
+    for side, own, shift in (("left", frame["at"] < middle, 4), ("right", frame["at"] >= middle, -4)):
+        words = alt.Chart(frame[own]).mark_text(align=side, baseline="top", dx=shift, fontSize=11)  # type: ignore[arg-type]
+        if own.any():
+            layers.append(words.encode(x="at:Q", color=color, text="word:N", y=alt.value(2)))
+    return layers
 
 
 def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int = 280) -> alt.LayerChart:

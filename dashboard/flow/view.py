@@ -19,11 +19,13 @@ from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import FlowRow, RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.tiling.ways import Way
 
+MAP_REDUCE: Way = "map_reduce"
 MOST_RUNS = MOST_ITERATIONS = 4
 ERRORS = ("rmse", "ssim")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
-FIGURES = ("ssim", "strouhal_error", "ms_frame")  # beside the horizon
+FIGURES = ("rmse_period", "ssim_period", "strouhal_error", "ms_frame")  # beside the horizon
 
 
 def runs(runtime: Runtime) -> list[RunRow]:
@@ -70,7 +72,7 @@ def choose(rows: list[RunRow], stored: list[FlowRow]) -> Shown:
     runs_by_id = {row.run_id: row for row in rows}
     known = {row.key: row for row in stored}
     labels = {key: flow_words.label(row, widgets.title(runs_by_id[row.run_id])) for key, row in known.items()}
-    newest = {row.run_id: row.key for row in reversed(stored)}
+    newest = {row.run_id: _usual(row, stored).key for row in reversed(stored)}
     picked = st.multiselect(
         "Iterations",
         list(known),
@@ -87,6 +89,12 @@ def choose(rows: list[RunRow], stored: list[FlowRow]) -> Shown:
     chosen = [known[key] for key in picked]
     names = flow_words.series([(widgets.title(runs_by_id[row.run_id]), row) for row in chosen])
     return Shown(dict(zip(names, chosen, strict=True)), runs_by_id)
+
+
+def _usual(newest: FlowRow, stored: list[FlowRow]) -> FlowRow:
+    """Of the ways of an iteration the one in tiles over the cores, where it was done."""
+    ways = [row for row in stored if (row.run_id, row.iteration) == (newest.run_id, newest.iteration)]
+    return next((row for row in ways if row.way == MAP_REDUCE), newest)
 
 
 def figures(store: Store, found: Shown) -> None:
@@ -119,7 +127,7 @@ def _figure(score: FlowScore, value: str, beside: str) -> None:
         delta_color="off",
         delta_arrow="off",
         help=score.text,
-        width=220,
+        width=188,
     )
 
 

@@ -47,7 +47,7 @@ SCORES = (
     FlowScore("divergence", "Divergence", "U/D", ".4f", "Mean |∂u/∂x + ∂v/∂y| outside the obstacle: the fluid hardly compresses, so that of the truth is small.", "lower", "truth"),
     FlowScore("probe", "Velocity across, at the probe", "U", ".3f", "In the wake of the obstacle; it swings once while a pair of vortices is shed.", "", "truth"),
     FlowScore("horizon", "Horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the copied start frame; all steps where it never does.", "higher", by_step=False),
-    FlowScore("rmse_period", "Root mean square error over a period", "", ".4f", "Its mean over the first shedding period of the true flow: after one, a frame that stands still is right again.", "lower", "persistence", by_step=False, quality=True),
+    FlowScore("rmse_period", "RMSE over a period", "", ".4f", "Its mean over the first shedding period of the true flow: after one, a frame that stands still is right again.", "lower", "persistence", by_step=False, quality=True),
     FlowScore("ssim_period", "SSIM over a period", "", ".4f", "The same of the structural similarity.", "higher", "persistence", by_step=False),
     FlowScore("strouhal", "Strouhal number", "", ".4f", "f D / U, with the frequency at which the probe swings.", "", "truth", by_step=False),
     FlowScore("strouhal_error", "Error of the Strouhal number", "", ".1%", "Its distance from that of the true frames, over the latter.", "lower", by_step=False, quality=True),
