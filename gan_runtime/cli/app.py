@@ -312,12 +312,21 @@ def tpu_check(
     sweep: Annotated[
         bool, typer.Option(help="Also compile the other precision, the paper's batch sizes and fewer cores.")
     ] = True,
+    frame: Annotated[
+        bool,
+        typer.Option(
+            "--frame",
+            help="Instead of the training step, the way from one frame to the next, in tiles over all cores.",
+        ),
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
     values = nesting.overlaid(presets.preset(preset).values, presets.parse_assignments(assignments or []))
-    if not tpu_checks.check(Home.choose(home), values, topology, sweep, as_json):
+    if not tpu_checks.check(
+        Home.choose(home), values, topology, sweep, as_json, "frame" if frame else "step"
+    ):
         raise typer.Exit(1)
 
 

@@ -15,13 +15,15 @@ from gan_runtime.tpu import check as checking
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Progress, document
-from gan_runtime.tpu.plan import Plan
+from gan_runtime.tpu.plan import Plan, Program
 from gan_runtime.tpu.report import StepEstimate
 
 
-def check(home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool) -> bool:
+def check(
+    home: Home, values: dict[str, Any], topology: str, sweep: bool, as_json: bool, program: Program = "step"
+) -> bool:
     """Makes a check and prints it; whether the compiler took the run. Raises as `plan.make` and `commands.check_on_tpu`."""
-    plan = planning.make(values, topology, sweep, home)
+    plan = planning.make(values, topology, sweep, home, program)
     progress = follow(home, plan)
     if as_json:
         output.print_json(document(plan, progress))
@@ -39,7 +41,7 @@ def follow(home: Home, plan: Plan) -> Progress:
 
     def tell(*_: object) -> None:
         nonlocal told
-        told = _tell(now(), told)
+        told = _tell(now(), told, plan.program)
 
     if job is not None:
         progress_line.followed(home, job, tell)
@@ -49,18 +51,19 @@ def follow(home: Home, plan: Plan) -> Progress:
     return now()
 
 
-def _tell(progress: Progress, told: int) -> int:
+def _tell(progress: Progress, told: int, program: Program) -> int:
     for number, one in enumerate(progress.answers[told:], told + 1):
-        what = f"{one.step_s * 1e3:.2f} ms a step" if one.compiled else "refused"
+        what = f"{one.step_s * 1e3:.2f} ms a {program}" if one.compiled else "refused"
         output.note(
-            f"{number} of {progress.points}: {in_words(one)}: {what}, compiled in {one.compile_seconds:.0f} s"
+            f"{number} of {progress.points}: {in_words(one, program)}: {what}, compiled in {one.compile_seconds:.0f} s"
         )
     return len(progress.answers)
 
 
-def in_words(one: StepEstimate) -> str:
-    """Which program it is: "batch 512 on 8 cores, mixed_bfloat16"."""
-    return f"{one.point.shared}, {one.point.precision}"
+def in_words(one: StepEstimate, program: Program = "step") -> str:
+    """Which program it is: "batch 512 on 8 cores, mixed_bfloat16"; a frame has no batch."""
+    shared = one.point.shared if program == "step" else f"a frame on {one.point.shared.partition(' on ')[2]}"
+    return f"{shared}, {one.point.precision}"
 
 
 def answer(plan: Plan, progress: Progress) -> list[Table | str]:
@@ -68,10 +71,11 @@ def answer(plan: Plan, progress: Progress) -> list[Table | str]:
     first = progress.first
     if first is None:
         return []
-    title = f"{plan.topology.chip.title} ({plan.point.topology}), {in_words(first)}: {report.ESTIMATE}"
+    title = f"{plan.topology.chip.title} ({plan.point.topology}), {in_words(first, plan.program)}: {report.ESTIMATE}"
     if not first.compiled:
         return [title, f"the compiler refuses it: {first.refused}"]
-    return [_facts(title, plan, first), _dearest(first), _predictions(plan, progress)]
+    predictions = _predictions(plan, progress) if plan.program == "step" else _frames(progress)
+    return [_facts(title, plan, first), _dearest(first), predictions]
 
 
 def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
@@ -82,7 +86,7 @@ def _facts(title: str, plan: Plan, one: StepEstimate) -> Table:
     )
     rows: dict[str, Any] = {
         "operations": f"{one.operations}, {host}",
-        "step": f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)",
+        plan.program: f"{one.step_s * 1e3:.3f} ms ({one.cycles:,.0f} cycles at {chip.clock_hz / 1e9:.2f} GHz)",
         "share of the peak rate": "unknown" if one.share_of_peak is None else f"{one.share_of_peak:.0%}",
         "exchange": f"{one.exchange_bytes / 1e6:.1f} MB in {one.exchanges:.1f} a step, about {one.exchange_s * 1e3:.2f} ms"
         f" ({report.EXCHANGE_ESTIMATE})",
@@ -103,6 +107,17 @@ def _dearest(one: StepEstimate) -> Table:
             operation.layer,
             operation.name,
         )
+    return found
+
+
+def _frames(progress: Progress) -> Table:
+    """Tiles of one frame over the cores of each program; what the host does meanwhile is not in it."""
+    found = table(
+        "cores", "precision", "ms a frame", "frames a second", title="without the host and transfers"
+    )
+    for one in progress.answers:
+        rate = f"{1.0 / one.step_s:,.0f}" if one.compiled and one.step_s else "refused"
+        found.add_row(str(one.point.devices), one.point.precision, f"{one.step_s * 1e3:.3f}", rate)
     return found
 
 

@@ -55,6 +55,7 @@ def as_options(home: Home, plan: Plan) -> dict[str, Any]:
     return {
         "spec": plan.spec.model_dump(),
         "reading": plan.reading.to_json(),
+        "program": plan.program,
         "points": {name: vars(point) for name, point in unknown(home, plan).items()},
         "plan": plan.keys,
     }
@@ -100,6 +101,7 @@ def document(plan: Plan, progress: Progress) -> dict[str, Any]:
     """Everything that is known, as one JSON document."""
     return {
         "topology": plan.point.topology,
+        "program": plan.program,
         "spec": plan.spec.changed_from_default(),
         "versions": planning.versions(),
         "label": report.ESTIMATE,

@@ -1,4 +1,5 @@
-"""Compiles the exact training step of a run for a TPU that is not there. Loads JAX: for child processes only.
+"""Compiles the exact training step of a run, or its way from one picture to the next, for a TPU that is not there. Loads JAX: for child
+processes only.
 
 `libtpu` holds the TPU's own compiler, which needs no TPU; the environment of `check.py` must stand before JAX is loaded.
 """
@@ -6,6 +7,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -15,23 +17,32 @@ from jax.sharding import Mesh
 
 from gan_runtime.engines.jax.arrays import AXIS
 from gan_runtime.engines.jax.call import most_steps, training_call
+from gan_runtime.engines.jax.tiles import TileCall
 from gan_runtime.engines.task import task_of, workload_of
+from gan_runtime.engines.tiles import translator_of
+from gan_runtime.frame_fields import SOURCE
 from gan_runtime.spec import RunSpec
+from gan_runtime.tiling.division import Division
+from gan_runtime.tiling.grouping import share
 from gan_runtime.tpu import hlo_cost
-from gan_runtime.tpu.plan import Reading
+from gan_runtime.tpu.plan import Program, Reading
 from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
+from gan_runtime.workloads.contract import Translates
 
 LONGEST_REASON = 600
 
 
-def estimate(spec: RunSpec, reading: Reading, point: Point) -> StepEstimate:
-    """What the compiler makes of `spec` at this point. A refusal is an answer too, and raises nothing.
+def estimate(spec: RunSpec, reading: Reading, point: Point, program: Program = "step") -> StepEstimate:
+    """What the compiler makes of `spec` at this point, for a step or a frame. A refusal is an answer too, and raises nothing.
 
     Raises:
         RuntimeError: the compiler itself does not start; tpu_advice.py knows the usual messages.
     """
     begin, devices = time.monotonic(), described(point)
     try:
+        if program == "frame":
+            compiled, rounds = compile_frame(spec, reading, devices)
+            return of_frame(read(compiled, spec, point, time.monotonic() - begin, rounds), rounds)
         compiled = compile_call(spec, reading, point, devices)
     except Exception as error:  # whatever the compiler or the tracing raises is the answer
         return StepEstimate(point, refused=_reason(error), compile_seconds=time.monotonic() - begin)
@@ -53,9 +64,36 @@ def compile_call(spec: RunSpec, reading: Reading, point: Point, devices: list[An
     return jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
 
 
-def read(compiled: Any, spec: RunSpec, point: Point, seconds: float) -> StepEstimate:
-    """The numbers of a compiled program."""
-    cost = hlo_cost.cost(compiled.as_text(), most_steps(spec), spec.accumulation_steps)
+def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[Any, int]:
+    """The program that makes a frame of a frame, its tiles shared out among the devices; and how many tiles each of them has.
+
+    Raises:
+        ValueError: the workload makes no pictures of pictures, or its tile is larger than a frame.
+    """
+    workload: object = workload_of(spec)
+    if not isinstance(workload, Translates):
+        raise ValueError(f"{spec.workload} makes no pictures of pictures")
+    translator = translator_of(spec, workload, reading.fields, {})
+    height, width, channels = reading.fields[SOURCE].shape
+    division = Division((height, width), (translator.tile, translator.tile))
+    tiles = share(len(division), len(devices))
+    call = TileCall(translator, Mesh(np.array(devices), (AXIS,)), (tiles, *division.tile, channels))
+    return jax.jit(call.function).lower(*call.arguments).compile(), tiles
+
+
+def of_frame(tile: StepEstimate, rounds: int) -> StepEstimate:
+    """From the numbers of a round, one tile, to those of a frame: `rounds` tiles on each device, one after the other."""
+    dearest = tuple(replace(operation, cycles=rounds * operation.cycles) for operation in tile.dearest)
+    flops = None if tile.flops is None else rounds * tile.flops
+    return replace(tile, cycles=rounds * tile.cycles, flops=flops, dearest=dearest)
+
+
+def read(
+    compiled: Any, spec: RunSpec, point: Point, seconds: float, rounds: int | None = None
+) -> StepEstimate:
+    """The numbers of a compiled program, for one of the `rounds` of its loop; None for a host call, whose rounds are steps."""
+    parts = spec.accumulation_steps if rounds is None else 1
+    cost = hlo_cost.cost(compiled.as_text(), rounds or most_steps(spec), parts)
     counted, memory = compiled.cost_analysis(), compiled.memory_analysis()
     networks = [network.name for network in spec.entry.networks]
     exchanges = cost.exchanges if point.devices > 1 else ()
@@ -64,7 +102,7 @@ def read(compiled: Any, spec: RunSpec, point: Point, seconds: float) -> StepEsti
         refused="",
         compile_seconds=seconds,
         cycles=cost.cycles,
-        flops=float(counted["flops"]) if spec.accumulation_steps == 1 else None,
+        flops=float(counted["flops"]) if parts == 1 else None,
         bytes_accessed=float(counted.get("bytes accessed", 0.0)),
         memory=Memory(
             arguments=memory.argument_size_in_bytes,

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gan_runtime.data import door, loading
-from gan_runtime.errors import AcceleratorError, quoted
+from gan_runtime.errors import AcceleratorError, DatasetError, quoted
 from gan_runtime.fields import Field, Fields
+from gan_runtime.frame_fields import SOURCE
 from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.chips import TOPOLOGIES, Topology
@@ -28,8 +29,9 @@ THERE = {
     "tpu_address": "local",
     "xla": "off",
 }  # what a check takes for granted
+Program = Literal["step", "frame"]  # of the training; or one picture made of another, in tiles over all cores
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = ("catalog", "engines", "tpu", "workloads")  # what decides over a program and its reading
+CODE = ("catalog", "engines", "tiling", "tpu", "workloads")  # what decides over a program and its reading
 # Options that change nothing about the program of a step.
 WITHOUT_EFFECT = frozenset(
     {
@@ -83,11 +85,12 @@ def _field(stored: dict[str, Any]) -> Field:
 
 @dataclass(frozen=True)
 class Plan:
-    """A check: options of a run, what its steps read, and the points to compile, the run itself first."""
+    """A check: options of a run, what its steps read, the points to compile, the run itself first, and what of it is compiled."""
 
     spec: RunSpec
     reading: Reading
     points: tuple[Point, ...]
+    program: Program = "step"
 
     @property
     def point(self) -> Point:
@@ -134,16 +137,23 @@ def at(spec: RunSpec, point: Point) -> RunSpec:
     return RunSpec.parse({**spec.model_dump(), **here, **THERE})
 
 
-def make(values: dict[str, Any], topology: str, sweep: bool = True, home: Home | None = None) -> Plan:
+def make(
+    values: dict[str, Any],
+    topology: str,
+    sweep: bool = True,
+    home: Home | None = None,
+    program: Program = "step",
+) -> Plan:
     """The check of a run with these options on all devices of a topology.
 
     `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same batch. `home`: where prepared
-    data sets lie.
+    data sets lie. A frame has no batch, so that there only precision and devices are swept.
 
     Raises:
         AcceleratorError: no such topology; the message lists those there are.
         SpecError: an option is wrong, or the batch cannot be shared by the devices.
-        DatasetError: the data set does not fit the workload, or fills no step, as when a run is submitted.
+        DatasetError: the data set does not fit the workload, or fills no step, as when a run is submitted; or a frame is asked for, and the
+            workload makes no pictures of pictures.
     """
     if topology not in TOPOLOGIES:
         raise AcceleratorError(
@@ -154,8 +164,14 @@ def make(values: dict[str, Any], topology: str, sweep: bool = True, home: Home |
     read = reading(spec, home)
     spec.check_set(read.rows)
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
+    if program == "frame" and SOURCE not in read.fields:
+        raise DatasetError(
+            f"data set {spec.dataset} has no {SOURCE}, so there is no frame to make another of: leave out the frame, or choose a set that has."
+        )
     others = [other for other in _sweep(point) if other != point] if sweep else []
-    return Plan(spec, read, (point, *others))
+    if program == "frame":
+        others = [other for other in others if other.batch_size_global == point.batch_size_global]
+    return Plan(spec, read, (point, *others), program)
 
 
 def _sweep(point: Point) -> list[Point]:
@@ -206,7 +222,7 @@ def key(plan: Plan, point: Point) -> str:
     matters = {
         name: value for name, value in at(plan.spec, point).flat().items() if name not in WITHOUT_EFFECT
     }
-    made_of = [matters, plan.reading.to_json(), asdict(point), versions(), code_version()]
+    made_of = [matters, plan.reading.to_json(), asdict(point), plan.program, versions(), code_version()]
     return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 

@@ -23,5 +23,6 @@ def compile_points(task: Task) -> dict[str, Any]:
     for number, (name, values) in enumerate(asked["points"].items()):
         point = Point(**values)
         task.progress(number, len(asked["points"]), f"{point.shared}, {point.precision}")
-        check.keep(folder, name, compiling.estimate(plan.at(spec, point), reading, point))
+        answer = compiling.estimate(plan.at(spec, point), reading, point, asked["program"])
+        check.keep(folder, name, answer)
     return {"answers": len(asked["points"])}

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from gan_runtime.catalog.flow_scores import SCORES
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
+from gan_runtime.data import prepared
 from gan_runtime.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.jobs import iterate_work
@@ -221,6 +222,41 @@ def test_what_goes_wrong_leaves_neither_records_nor_frames(
 def test_an_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> None:
     with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15"):
         done(home, run, steps=1, overlap=16)
+
+
+def test_a_real_checkpoint_is_iterated_in_two_ways_alike(
+    home: Home,
+    new_run: NewRun,
+    cores: int,  # noqa: ARG001
+) -> None:
+    """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
+    from gan_runtime.workloads.pix2pix import WORKLOAD
+
+    stored_films.stored_flows(home)
+    options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
+    options |= {"engine": "tensorflow", "precision": "float32"}
+    run = new_run("quick-0001", **options)
+    spec = run.spec()
+    fields = prepared.opened(home, "street").fields
+    networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))
+    arrays = {
+        f"{name}/{variable.path}": np.asarray(variable)
+        for name, network in networks.items()
+        for variable in network.variables
+    }
+    checkpoints.save(run.checkpoints, arrays, 10, wall_s=1.0, kept=1)
+    naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
+    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    np.testing.assert_array_equal(films[0], films[1])
+    assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
+    assert (naive.engine, naive.tile, naive.tiles) == ("tensorflow", (16, 16), 6)
+    assert all(
+        stage.seconds > 0.0
+        for record in (naive, grouped)
+        for stage in record.stages
+        if stage.name != "compile"
+    )
+    assert iterate_requests.translates(home, run)
 
 
 # ---- at the door ----------------------------------------------------------------------------------------------------

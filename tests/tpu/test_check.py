@@ -15,6 +15,7 @@ from gan_runtime.runtime import commands, tpu_requests
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.check import Progress
+from gan_runtime.tpu.plan import Program
 from gan_runtime.tpu.report import StepEstimate
 from tests.tpu.examples import keep_all
 
@@ -30,8 +31,10 @@ compiles = pytest.mark.skipif(bool(planning.missing_library()), reason=planning.
 def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progress]:
     """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
 
-    def to_its_end(topology: str, sweep: bool = False, **options: object) -> Progress:
-        plan = planning.make({**SMALL, **options}, topology, sweep)
+    def to_its_end(
+        topology: str, sweep: bool = False, program: Program = "step", **options: object
+    ) -> Progress:
+        plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
         commands.check_on_tpu(home, plan, asker="a test")
         wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the check")
         return tpu_requests.progress(home, plan)
@@ -44,6 +47,16 @@ def only(progress: Progress) -> StepEstimate:
     (answer,) = progress.answers
     assert answer.refused == ""
     return answer
+
+
+@compiles
+def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(checked: Callable[..., Progress]) -> None:
+    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other."""
+    options = {"workload": "pix2pix", "dataset": "karman", "pix2pix.tile": 16}
+    found = only(checked("v3:2x2", program="frame", **options))
+    assert (found.host_transfers, found.exchanges) == ((), 0.0)
+    assert found.cycles > 8 * 1_000, "eight tiles, of dozens of operations each"
+    assert found.dearest[0].layer.startswith("generator ")
 
 
 @compiles

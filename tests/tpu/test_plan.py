@@ -34,6 +34,24 @@ def test_without_a_sweep_only_the_run_itself_is_compiled() -> None:
     assert len(planning.make(PAPER, "v5e:2x4", sweep=False).points) == 1
 
 
+def test_a_frame_is_compiled_for_both_precisions_and_fewer_cores_and_has_an_answer_of_its_own() -> None:
+    flow = {"workload": "pix2pix", "dataset": "karman"}
+    frame, step = (planning.make(flow, "v3:2x2", program=program) for program in ("frame", "step"))
+    batch = frame.point.batch_size_global
+    assert [(one.devices, one.precision) for one in frame.points] == [
+        (8, "mixed_bfloat16"),
+        (8, "float32"),
+        *((cores, "mixed_bfloat16") for cores in (1, 2, 4)),
+    ]
+    assert {one.batch_size_global for one in frame.points} == {batch}
+    assert not set(frame.keys) & set(step.keys)
+
+
+def test_a_frame_of_a_workload_that_has_none_is_refused() -> None:
+    with pytest.raises(DatasetError, match="data set mnist has no source, so there is no frame"):
+        planning.make(PAPER, "v3:2x2", program="frame")
+
+
 def test_an_unknown_topology_names_those_there_are() -> None:
     with pytest.raises(AcceleratorError, match=r"topology is 'v9:1x1', but allowed is v2:2x2, v3:2x2"):
         planning.make(PAPER, "v9:1x1")
