@@ -12,9 +12,11 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 
-from gan_runtime.records import journal
+from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.kinds import StudyPlace
 from gan_runtime.records.rundir import RunDir
+from tests.measured_flows import frames as films
+from tests.measured_flows import iteration
 from tests.pages.hostile import TEXTS
 
 Show = Callable[..., AppTest]
@@ -32,6 +34,7 @@ PAGES = {
     "launch": {},
     "data": {},
     "tpu": {},
+    "flow": {"runs": "quick-0001,quick-0002"},
 }
 NAMES = (
     "![x](http://evil.example/a.png)<img src=//evil.example/b>",
@@ -77,6 +80,8 @@ def hostile(trained: Callable[..., RunDir]) -> None:
         run.supervisor_journal.write_text(
             "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
         )
+        file = flow_frames.write(run, "film", films(8))
+        journal.append(run.flow_journal, 1, iteration(steps=8).model_copy(update={"frames": file}))
         journal.append(
             run.trainer_journal(),
             1,
