@@ -69,3 +69,14 @@ def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callabl
     leftovers.of_run(run)
     names = sorted(path.name for path in run.path.rglob("*") if path.is_file())
     assert names == [".worker.lock", *["epoch-00001.png"] * 3, "journal-supervisor.jsonl", "spec.json"]
+
+
+def test_a_half_written_film_goes_once_no_job_can_be_writing_it(new_run: Callable[..., RunDir]) -> None:
+    run = new_run("quick-0001")
+    run.flow.mkdir()
+    now = run.flow.stat().st_mtime
+    for name, seconds_ago in (("old.part", 2 * leftovers.IDLE_SECONDS), ("new.part", 0.0), ("old.npz", 1e6)):
+        (run.flow / name).write_bytes(b"half")
+        os.utime(run.flow / name, (now - seconds_ago, now - seconds_ago))
+    leftovers.of_run(run)
+    assert sorted(path.name for path in run.flow.iterdir()) == ["new.part", "old.npz"]

@@ -45,7 +45,7 @@ def write(run: RunDir, name: str, frames: Frames) -> str:
         HomeError: the disk is full; no file is left.
     """
     target = run.flow / f"{name}.npz"
-    aside = target.with_name(f".{name}.{os.getpid()}")
+    aside = target.with_suffix(".part")  # removed by the owner of the home where a kill leaves it
     kept = thinned(frames)
     try:
         run.flow.mkdir(exist_ok=True)

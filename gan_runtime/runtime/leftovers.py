@@ -46,6 +46,9 @@ def of_run(run: RunDir) -> None:
     for folder in (run.samples, run.checkpoints, run.snapshots):
         for path in folder.glob("*.part"):
             _remove(path)
+    for path in run.flow.glob("*.part"):
+        if _now(run.flow) - _changed(path) > IDLE_SECONDS:  # a job may be writing it
+            _remove(path)
     for path in run.path.glob(".*.json.*"):
         if _ASIDE.fullmatch(path.name):
             _remove(path)
