@@ -22,12 +22,13 @@ from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.jax.tpu_volumes import Block, folded
 from gan_runtime.workloads.step_context import Padding
 
-# (size, channels in, channels out, stride) of a convolution of square images with a kernel of 5 × 5.
+# (size, channels in, channels out, stride, taps) of a convolution of square images with a square kernel.
 CONVOLUTIONS = {
-    "to_one_channel": (28, 1, 64, 2),
-    "with_stride": (14, 8, 16, 2),
-    "plain": (7, 8, 16, 1),
-    "odd_block": (10, 1, 8, 2),
+    "to_one_channel": (28, 1, 64, 2, 5),
+    "with_stride": (14, 8, 16, 2, 5),
+    "plain": (7, 8, 16, 1, 5),
+    "odd_block": (10, 1, 8, 2, 5),
+    "in_blocks": (16, 32, 4, 2, 4),
 }
 # Sizes of volumes, and their kernel without the channels that it reads.
 VOLUME, VOLUME_TAPS = (4, 5, 7), (3, 2, 4)
@@ -118,9 +119,11 @@ def main() -> None:
     """Every case, once as a convolution and once transposed; then volumes."""
     tpu, plain = TpuKernels(None), JaxKernels(None)
     found = of_volumes()
-    for name, (size, channels, filters, stride) in CONVOLUTIONS.items():
+    for name, (size, channels, filters, stride, taps) in CONVOLUTIONS.items():
         images, small, kernel = arrays(
-            (3, size, size, channels), (3, size // stride, size // stride, filters), (5, 5, channels, filters)
+            (3, size, size, channels),
+            (3, size // stride, size // stride, filters),
+            (taps, taps, channels, filters),
         )
         for kind, inputs in (("convolution", images), ("transposed_convolution", small)):
             ours, others = (partial(_called, getattr(of, kind), stride) for of in (tpu, plain))

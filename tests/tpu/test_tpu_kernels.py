@@ -26,7 +26,7 @@ def differences() -> dict[str, dict[str, float]]:
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", ["to_one_channel", "with_stride", "plain", "odd_block"])
+@pytest.mark.parametrize("case", ["to_one_channel", "with_stride", "plain", "odd_block", "in_blocks"])
 def test_values_and_gradients_are_those_of_the_plain_kernels(
     differences: dict[str, dict[str, float]], case: str, kind: str
 ) -> None:

@@ -4,6 +4,7 @@ A TPU multiplies blocks of 128 numbers, and pads what is narrower. By the compil
 * an output of one channel fills one of 128 columns. A block of 4 × 4 output pixels depends on 4 × 4 input pixels, so all 16
   are computed as channels of one small convolution with stride 2;
 * the gradients of a convolution and of its transpose are those of the same convolution, written without turning anything over;
+* the way back of a 4 × 4 convolution with stride 2, and its transpose, are convolutions of blocks of pixels (tpu_blocks.py);
 * volumes of few channels have a file of their own (tpu_volumes.py).
 """
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
-from gan_runtime.engines.jax import tpu_passes
+from gan_runtime.engines.jax import tpu_blocks, tpu_passes
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
 from gan_runtime.engines.jax.tpu_volumes import is_few, is_volume, volume_convolution
 from gan_runtime.workloads.step_context import Padding
@@ -147,6 +148,8 @@ def by_values(
     is_one_channel = (strides, padding, kernel.shape[:-1]) == ONE_CHANNEL
     if is_one_channel and all(size % BLOCK == 0 for size in sizes):
         return _one_channel(upstream, kernel)
+    if tpu_blocks.is_covered(upstream, kernel, strides, padding, sizes):
+        return tpu_blocks.by_blocks(upstream, kernel)
     shape = jax.ShapeDtypeStruct((upstream.shape[0], *sizes, kernel.shape[-2]), upstream.dtype)
     return jax.linear_transpose(lambda values: convolution(values, kernel, strides, padding), shape)(
         upstream
