@@ -1,6 +1,6 @@
 """The peer of Pix2Pix' cycles: the authors' networks and step in plain Keras on JAX, for the eight cores of a TPU.
 
-`stateless_call`, two gradients of one forward pass, `stateless_apply` of Adam(2e-4, 0.5), the batch shared with `NamedSharding`: the rest is
+`stateless_call`, one forward pass with two ways back (two `jax.grad` would make the images twice), `stateless_apply` of Adam(2e-4, 0.5), the batch shared with `NamedSharding`: the rest is
 left to the compiler. Dropout as in keras_on_jax.py. One step is one program. Loads JAX; the environment of gan_runtime/tpu/check.py
 must stand before.
 """
@@ -63,24 +63,19 @@ class PairPeer:
     def step(self, state: State, source: Any, target: Any) -> tuple[State, Any]:
         """Both networks, each along its own loss."""
         source, target = (values.astype(jnp.float32) / 127.5 - 1.0 for values in (source, target))
-        found, moved, losses = [], None, None
-        for which in (GENERATOR, DISCRIMINATOR):
+        stored = [of_network for _, of_network, _ in state]
 
-            def loss(own: Weights, which: int = which) -> tuple[Any, Any]:
-                pair = [own if place == which else state[place][0] for place in (GENERATOR, DISCRIMINATOR)]
-                losses, moved = self._losses(pair, [stored for _, stored, _ in state], source, target)
-                return losses[which], (losses, moved)
+        def losses_of(*weights: Weights) -> tuple[Any, list[Weights]]:
+            losses, moved = self._losses(list(weights), stored, source, target)
+            return jnp.stack(losses), moved
 
-            by_weight, (losses, moved) = jax.grad(loss, has_aux=True)(state[which][0])
-            found.append(by_weight)
-        assert moved is not None
+        losses, way_back, moved = jax.vjp(losses_of, *(weights for weights, _, _ in state), has_aux=True)
         updated = []
-        for (weights, _, slots), by_weight, stored, optimizer in zip(
-            state, found, moved, self._optimizers, strict=True
-        ):
-            weights, slots = optimizer.stateless_apply(slots, by_weight, weights)
-            updated.append([weights, stored, slots])
-        return updated, jnp.stack(losses)
+        for place, (weights, _, slots) in enumerate(state):
+            by_weight = way_back(jax.nn.one_hot(place, len(state)))[place]
+            weights, slots = self._optimizers[place].stateless_apply(slots, by_weight, weights)
+            updated.append([weights, moved[place], slots])
+        return updated, losses
 
     def _losses(
         self, weights: list[Weights], stored: list[Weights], source: Any, target: Any
