@@ -21,7 +21,7 @@ SOLVER = "Solver"
 # Stages of an iteration by their place, in colors that stand for nothing else on the page.
 STAGE_COLORS = ("#999933", "#56B4E9", "#CC79A7", "#AA4499", "#009E73", "#E69F00", "#7C8798", "#882255")
 DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
-BAR, AROUND = 44, 205  # pixels: a bar, and what stands round the bars
+BAR, AROUND = 50, 215  # pixels: a bar, and what stands round the bars
 
 
 def by_step(
@@ -114,28 +114,32 @@ def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int 
 
 
 def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = None) -> alt.LayerChart:
-    """Bars of time, each in stages. `rows`: bar, stage, place (of the stage), amount; `solver`: what the solver needs, a line across."""
+    """Bars of time, each in stages, its name above it. `rows`: bar, stage, place (of the stage), amount; `solver`: what the solver needs, a
+    line across."""
     order = list(dict.fromkeys(rows["bar"]))
     ordered = rows.sort_values("place")
     known: dict[str, int] = dict(zip(ordered["stage"], ordered["place"], strict=True))
     colors = {stage: STAGE_COLORS[place] for stage, place in known.items()}
-    tooltip = [
-        alt.Tooltip("bar:N", title="Way"),
-        alt.Tooltip("stage:N", title="Stage"),
-        alt.Tooltip("amount:Q", title=axis, format=".3~g"),
-    ]
+    above = legend(2, 110)
+    above["offset"] = 18  # room for the solver's name
+    y = alt.Y("bar:N", title=None, sort=order, axis=None)
     bars = (
         alt.Chart(rows)
-        .mark_bar()
+        .mark_bar(size=20, yOffset=9)
         .encode(
             x=alt.X("sum(amount):Q", title=axis, stack="zero", axis=alt.Axis(grid=False, tickCount=5)),
-            y=alt.Y("bar:N", title=None, sort=order, axis=alt.Axis(labelLimit=170)),
-            color=alt.Color("stage:N", title=None, legend=legend(2, 90), scale=scale_of(colors)),
+            y=y,
+            color=alt.Color("stage:N", title=None, legend=above, scale=scale_of(colors)),
             order=alt.Order("place:Q"),
-            tooltip=tooltip,
+            tooltip=[
+                alt.Tooltip("bar:N", title="Way"),
+                alt.Tooltip("stage:N", title="Stage"),
+                alt.Tooltip("amount:Q", title=axis, format=".3~g"),
+            ],
         )
     )
-    layers: list[alt.Chart] = [bars]
+    names = alt.Chart(pd.DataFrame({"bar": order})).mark_text(align="left", dy=-13, color=ink())
+    layers: list[alt.Chart] = [bars, names.encode(x=alt.value(0), y=y, text="bar:N")]
     if solver is not None:
         layers += _solver(solver, axis)
     what = f"{title} {axis}, a bar for each way: {', '.join(known)}."
@@ -177,7 +181,7 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     ]
     lines = base.mark_line(strokeWidth=2, strokeDash=[5, 4])
     points = base.mark_circle(size=60, opacity=1).encode(tooltip=tooltip)
-    title = "Larger batches, shorter training: as published"
+    title = "Training time by batch, as published"
     what = f"{title}. Seconds over the batch size: {', '.join(devices)}."
     return cast(alt.LayerChart, alt.layer(lines, points)).properties(
         title=heading(title), description=what, height=height

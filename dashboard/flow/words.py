@@ -36,7 +36,10 @@ PROBE = (
     "The probe stands in the wake and hears the velocity across the stream: it swings once while a pair of eddies is shed. Its Strouhal number "
     "is f D / U, with D the obstacle and U the inflow."
 )
-HORIZON = "Dashed: the first frame, copied. The horizon is the step at which the error first exceeds its error: from there on nothing is gained."
+HORIZON = (
+    "Dashed: the first frame, copied; after each shedding period it is right again. Up to the horizon the prediction is better than the copy at "
+    "every step."
+)
 PHYSICS = "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is seen."
 TIMES = (
     "Tracing and compiling happen once, all else at each step. The line is the solver that made the flow, on the same machine: what a network "

@@ -89,7 +89,7 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
         "Seams",
         "Time of all steps",
         "Time of a frame",
-        "Larger batches, shorter training: as published",
+        "Training time by batch, as published",
     ]
     assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
     bars = json.loads(app.get("vega_lite_chart")[4].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
