@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import large_home, measured_showers
+from benchmarks import large_home, measured_flows, measured_showers
 
 COMPARED = 4
 
@@ -26,6 +26,7 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         home = large_home.folder(Path(place), runs, rows)
         measured_showers.write(home, compared(runs))
+        measured_flows.write(home, compared(runs)[:1])
         os.environ["GAN_RUNTIME_HOME"] = str(home.path)
         from dashboard.frame import session
 
@@ -72,6 +73,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "precision": {},
         "paper": {},
         "physics": {"runs": some},
+        "flow": {"runs": compared(runs)[0]},
         "tpu": {},
     }
 

@@ -1,0 +1,77 @@
+"""Iterations of a model as a job writes them, for the page that draws them: a simulated flow, and as a prediction the same flow some frames late."""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+import numpy as np
+
+from gan_runtime.data.films import Film
+from gan_runtime.flow import frames as flow_frames
+from gan_runtime.flow import lattice
+from gan_runtime.home import Home
+from gan_runtime.jobs import iterate_work
+from gan_runtime.jobs.flow_scoring import Times, scored
+from gan_runtime.records.flow import Flow, FlowStage
+from gan_runtime.records.flow_frames import Frames
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.tiling.division import Division
+from gan_runtime.tiling.ways import STAGES, Way
+
+REYNOLDS, STEPS, LATE = 100.0, 50, 2  # frames that are predicted, and by how many they come late
+THROWN_AWAY, SOLVER_STEPS = 3_000, 24  # solver steps before the first frame, and between two
+TILE = (64, 64)
+
+
+def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
+    """Gives each run one iteration over STEPS frames in every way, all alike."""
+    flow = lattice.Lattice(REYNOLDS, lattice.square())
+    flow.advance(THROWN_AWAY)
+    seen = []
+    for _ in range(1 + STEPS + LATE):
+        seen.append(flow_frames.of(flow))
+        flow.advance(SOLVER_STEPS)
+    whole = np.stack(seen)  # (1 + STEPS + LATE, 80, 192, 3)
+    kept = Frames(
+        np.arange(1 + STEPS),
+        whole[LATE:].astype(np.float16),
+        whole[: 1 + STEPS].astype(np.float16),
+        lattice.square()[..., np.newaxis].astype(np.float16),
+    )
+    records = [_record(kept, way, steps_per_epoch) for way in get_args(Way)]
+    for run_id in run_ids:
+        iterate_work.keep(RunDir(home.runs / run_id), [(record, kept) for record in records])
+
+
+def _record(kept: Frames, way: Way, step: int) -> Flow:
+    """Of the first epoch."""
+    truth, predicted = (film.astype(np.float32) for film in (kept.truth, kept.predicted))
+    height, width = truth.shape[1:3]
+    division = Division((height, width), (height, width) if way == "whole" else TILE)
+    film = Film(0, 0, STEPS, REYNOLDS, SOLVER_STEPS)
+    outcome = scored(
+        truth, predicted, kept.mask.astype(np.float32), division, film, Times(0.01, 0.004), math.nan
+    )
+    return Flow(
+        iteration="iterate-0001",
+        way=way,
+        epoch=1,
+        step=step,
+        checkpoint="best",
+        engine="tensorflow",
+        cores=1 if way == "naive" else 2,
+        tile=division.tile,
+        overlap=0,
+        blend="none",
+        tiles=len(division),
+        grid=(height, width, truth.shape[-1]),
+        reynolds=REYNOLDS,
+        trajectory=0,
+        start=0,
+        steps=STEPS,
+        solver_steps=SOLVER_STEPS,
+        scores=outcome.scores,
+        by_step=outcome.by_step,
+        stages=[FlowStage(name=stage, seconds=0.1, times=1, median_s=0.1) for stage in STAGES],
+    )
