@@ -6,7 +6,6 @@ scrolls the page. Charts with the same key show the same part.
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any, Literal
 
@@ -14,12 +13,11 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import chart_style, charts, words
+from dashboard import charts, widgets, words
 from dashboard.panels import Group
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 
-ROWS = "rows"
 LINE = 34  # pixels, with or without the button
 LEAST = 0.01  # of what is shown: a shorter drag is a click with an unsteady hand
 PARAMETERS = (charts.ZOOM, charts.WHOLE)
@@ -42,10 +40,10 @@ def live_chart(
     """The step curves of a page that is redrawn every second. Making its specification takes 60 to 90 ms of the processor and gives
     the same each time, so it is made once; what follows are rows."""
     place = place_of(name, key)
-    specification = _specification(group, pixels)
-    st.vega_lite_chart(
-        spec={**specification, "datasets": {**specification.get("datasets", {}), ROWS: frame}},
-        key=place,
+    widgets.with_rows(
+        _specification(group, pixels),
+        frame,
+        place,
         on_select=lambda: follow(place, key, frame["x"]),
         selection_mode=PARAMETERS,
         height=height,
@@ -100,6 +98,4 @@ def _show(key: str, part: Window = queries.EVERYTHING) -> None:
 
 @cache
 def _specification(group: Group, pixels: int) -> dict[str, Any]:
-    chart = charts.step_curves(alt.NamedData(name=ROWS), group, pixels)
-    drawn: dict[str, Any] = json.loads(json.dumps(chart_style.readable(chart).to_dict()))
-    return drawn
+    return widgets.specification(charts.step_curves(alt.NamedData(name=widgets.ROWS), group, pixels))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import palette
-from dashboard.charts import heading, legend, scale_of
+from dashboard.charts import Rows, heading, legend, scale_of
 from gan_runtime.calorimeter.declared import CurveWords
 from gan_runtime.calorimeter.views import View, seen
 from gan_runtime.catalog.shower_scores import Score
@@ -153,10 +153,9 @@ def projected(cells_gev: NDArray[np.float32], view: View) -> pd.DataFrame:
     return pd.DataFrame({**ends, "gev": sums_gev[rows, columns]})
 
 
-def projection(
-    frame: pd.DataFrame, shape: tuple[int, ...], view: View, title: str, height: int = 250
-) -> alt.Chart:
-    """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the ground. `shape`: (X, Y, Z)."""
+def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250) -> alt.Chart:
+    """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the ground. `rows` as `projected` gives
+    them; `shape`: (X, Y, Z)."""
     up, right = shape[view.up], shape[view.right]
     x = alt.X("left:Q", title=PLACES[view.across], **_cells(right))
     y = alt.Y("below:Q", title=PLACES[view.upwards], **_cells(up))
@@ -171,9 +170,9 @@ def projection(
         alt.Tooltip("below:Q", title=PLACES[view.upwards]),
         alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
     ]
-    what = f"{title}, {view.title}: energy along {view.across} and {view.upwards}."
+    what = f"{view.title.capitalize()}: energy along {view.across} and {view.upwards}."
     return (
-        alt.Chart(frame, view=alt.ViewBackground(fill=DARK))
+        alt.Chart(rows, view=alt.ViewBackground(fill=DARK))
         .mark_rect(strokeWidth=0.7)  # of the same color: without it the ground shows between two cells
         .encode(
             x=x,

@@ -8,9 +8,10 @@ from typing import Any, cast
 import altair as alt
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dashboard import palette
-from dashboard.charts import heading
+from dashboard.charts import Rows, heading
 from gan_runtime.calorimeter.declared import CurveWords
 
 HALF = (
@@ -18,8 +19,8 @@ HALF = (
 )
 
 
-def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) -> alt.Chart:
-    """(N, N) from -1 to 1, layer by layer. `own`: the rows of `together` of one matrix and series."""
+def matrix_rows(own: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `matrix`: a place each. `own`: those of `together` of one matrix and series."""
     size = math.isqrt(len(own))
     rows, columns = np.divmod(np.arange(size * size), size)
     frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": own["value"].to_numpy(float)})
@@ -28,6 +29,11 @@ def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) 
         for axis in "xy"
         for end, side in (("low", -1), ("high", 1))
     }
+    return frame.assign(**edges)
+
+
+def matrix(rows: Rows, size: int, told: CurveWords, height: int = 300) -> alt.Chart:
+    """(size, size) numbers from -1 to 1, layer by layer. The title is left to whoever draws it."""
     x, y = (
         encoding(
             f"{name}:Q",
@@ -48,34 +54,16 @@ def matrix(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) 
         alt.Tooltip("y:Q", title=told.axis),
         alt.Tooltip("value:Q", title=told.values, format=".2f"),
     ]
-    drawn = alt.Chart(frame.assign(**edges)).mark_rect(clip=True)
+    drawn = alt.Chart(rows).mark_rect(clip=True)
     return drawn.encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q", color=color, tooltip=tooltip).properties(
-        title=heading(series), description=f"{told.title} {series}.", height=height
+        title=heading(""), description=told.title, height=height
     )
 
 
-def angle_map(own: pd.DataFrame, told: CurveWords, series: str, height: int = 300) -> alt.LayerChart:
-    """Shares of showers by two angles, in degrees, and dashed where both are equal. `own`: the rows of `together` of one map and series;
-    `x` and `y` are the middles of equal places, rad."""
-    middles = np.unique(own["x"])
-    half = HALF * math.degrees(middles[1] - middles[0])
-    ends = [math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half]
-    axis: dict[str, Any] = {
-        "scale": alt.Scale(domain=ends, nice=False),
-        "axis": alt.Axis(grid=True, tickCount=5, format="d"),
-    }
-    x, y = alt.X("x_low:Q", title=told.axis, **axis), alt.Y("y_low:Q", title=told.values, **axis)
-    places = _shares(_filled(own, half), told).encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q")
-    asked = pd.DataFrame({"x_low": ends, "y_low": ends})
-    line = alt.Chart(asked).mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True).encode(x=x, y=y)
-    layers = cast(alt.LayerChart, alt.layer(places, line))
-    what = f"{told.title} {told.values} over {told.axis.lower()}, {series}."
-    return layers.properties(title=heading(series), description=what, height=height)
-
-
-def _filled(own: pd.DataFrame, half: float) -> pd.DataFrame:
-    """The ends of each place that holds showers, in degrees, and its share. `half`: of the width of a place, degrees."""
-    filled = own[own["value"] > 0]
+def angle_rows(own: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `angle_map`: the ends of each place that holds showers, in degrees, and its share. `own`: those of `together` of one map
+    and series; `x` and `y` are the middles of equal places, rad."""
+    filled, half = own[own["value"] > 0], _half(np.unique(own["x"]))
     ends = {
         f"{axis}_{end}": np.degrees(filled[axis]) + side * half
         for axis in "xy"
@@ -84,7 +72,34 @@ def _filled(own: pd.DataFrame, half: float) -> pd.DataFrame:
     return pd.DataFrame(ends).assign(share=filled["value"])
 
 
-def _shares(filled: pd.DataFrame, told: CurveWords) -> alt.Chart:
+def angle_ends(own: pd.DataFrame) -> tuple[float, float]:
+    """From where to where both axes of `angle_map` go, degrees."""
+    middles = np.unique(own["x"])
+    half = _half(middles)
+    return math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half
+
+
+def angle_map(rows: Rows, ends: tuple[float, float], told: CurveWords, height: int = 300) -> alt.LayerChart:
+    """Shares of showers by two angles, in degrees, and dashed where both are equal. The title is left to whoever draws it."""
+    axis: dict[str, Any] = {
+        "scale": alt.Scale(domain=list(ends), nice=False),
+        "axis": alt.Axis(grid=True, tickCount=5, format="d"),
+    }
+    x, y = alt.X("x_low:Q", title=told.axis, **axis), alt.Y("y_low:Q", title=told.values, **axis)
+    places = _shares(rows, told).encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q")
+    asked = pd.DataFrame({"x_low": ends, "y_low": ends})
+    line = alt.Chart(asked).mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True).encode(x=x, y=y)
+    layers = cast(alt.LayerChart, alt.layer(places, line))
+    what = f"{told.title} {told.values} over {told.axis.lower()}"
+    return layers.properties(title=heading(""), description=what, height=height)
+
+
+def _half(middles: NDArray[np.float64]) -> float:
+    """Of the width of a place between these, degrees."""
+    return HALF * math.degrees(middles[1] - middles[0])
+
+
+def _shares(rows: Rows, told: CurveWords) -> alt.Chart:
     """Rectangles by color, not yet placed."""
     share = alt.Color(
         "share:Q",
@@ -97,4 +112,4 @@ def _shares(filled: pd.DataFrame, told: CurveWords) -> alt.Chart:
         alt.Tooltip("y_low:Q", title=f"{told.values} from", format=".0f"),
         alt.Tooltip("share:Q", title="Share of the showers", format=".2%"),
     ]
-    return alt.Chart(filled).mark_rect().encode(color=share, tooltip=tooltip)
+    return alt.Chart(rows).mark_rect().encode(color=share, tooltip=tooltip)

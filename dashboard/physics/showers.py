@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache
+from typing import Any
 
+import altair as alt
 import streamlit as st
 
 from dashboard import widgets, words
@@ -12,7 +14,7 @@ from dashboard.physics import space
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
 from dashboard.physics.words import Bounds
-from gan_runtime.calorimeter.views import VIEWS
+from gan_runtime.calorimeter.views import VIEWS, View
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.store.store import Store
@@ -91,7 +93,13 @@ def from_three_sides(sides: dict[str, ShowerRow]) -> None:
             f"**{words.plain(title)}** – {physics_words.shower(row.energy_gev, row.angle)}. {physics_words.kept(row.share)}"
         )
         for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
-            draw = partial(physics_charts.projection, shape=row.cells_gev.shape, view=view, title=title)
+            made = _from_one_side(row.cells_gev.shape, view)
+            named = {**made, "description": f"{title}. {made['description']}"}
             with column:
                 frame = physics_charts.projected(row.cells_gev, view)
-                widgets.steady_chart(draw, frame, f"physics.{title}.{view.name}.{row.cells_gev.shape}")
+                widgets.with_rows(named, frame, f"physics.{title}.{view.name}.{row.cells_gev.shape}")
+
+
+@cache
+def _from_one_side(shape: tuple[int, ...], view: View) -> dict[str, Any]:
+    return widgets.specification(physics_charts.projection(alt.NamedData(name=widgets.ROWS), shape, view))

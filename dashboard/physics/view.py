@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from functools import cache, partial
+from typing import Any
 
+import altair as alt
 import pandas as pd
 import streamlit as st
 
@@ -194,9 +197,28 @@ def maps(store: Store, found: Shown) -> None:
         by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
         for column, (series, values) in zip(st.columns(max(2, len(by_series))), by_series, strict=False):
             with column:
-                draw = physics_maps.matrix if told.kind == "matrix" else physics_maps.angle_map
-                key = f"physics.{told.name}.{series}"
-                widgets.steady_chart(partial(draw, told=told, series=series), values, key)
+                _map(told, values, series)
+
+
+def _map(told: CurveWords, own: pd.DataFrame, series: str) -> None:
+    """One map of one series, under its name."""
+    if told.kind == "matrix":
+        made, rows = _matrix(told, len(own)), physics_maps.matrix_rows(own)
+    else:
+        made, rows = _angle_map(told, physics_maps.angle_ends(own)), physics_maps.angle_rows(own)
+    named = {"title": {**made["title"], "text": series}, "description": f"{made['description']}, {series}."}
+    widgets.with_rows({**made, **named}, rows, f"physics.{told.name}.{series}")
+
+
+@cache
+def _matrix(told: CurveWords, numbers: int) -> dict[str, Any]:
+    rows = alt.NamedData(name=widgets.ROWS)
+    return widgets.specification(physics_maps.matrix(rows, math.isqrt(numbers), told))
+
+
+@cache
+def _angle_map(told: CurveWords, ends: tuple[float, float]) -> dict[str, Any]:
+    return widgets.specification(physics_maps.angle_map(alt.NamedData(name=widgets.ROWS), ends, told))
 
 
 def _rows(store: Store, found: Shown) -> pd.DataFrame:
