@@ -28,7 +28,7 @@ from tests.own_pictures import zipped
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
 LONG, TALL, TALLER = 2900, 6400, 8800
-TRAINING_SECONDS = 400_000.0
+TRAINING_MS = 900_000.0
 ASKER = "the photographer"
 OWN_PICTURES = {
     "workload": "dcgan",
@@ -111,9 +111,9 @@ def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) ->
     finished(browser, dashboard, run_id)
     commands.measure_physics(home, physics_wanted.Wanted(run_id, "every", showers=300), asker=ASKER)
     page = open_page(browser, f"{dashboard.address}/physics?runs={run_id}")
-    expect(page.get_by_text("What others reach")).to_be_visible(timeout=TRAINING_SECONDS)
+    expect(page.get_by_text("What others reach")).to_be_visible(timeout=TRAINING_MS)
     page.get_by_role("button", name="Generate showers").click()
-    expect(page.get_by_text("100 showers by")).to_be_visible(timeout=TRAINING_SECONDS)
+    expect(page.get_by_text("100 showers by")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 
 
@@ -129,14 +129,14 @@ def iterated(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) ->
     finished(browser, dashboard, run_id)
     commands.iterate(home, flow_wanted.Wanted(run_id, "best", steps=75, ways=WAYS, cores=2), asker=ASKER)
     page = open_page(browser, f"{dashboard.address}/flow?runs={run_id}")
-    expect(page.get_by_text("Where does the time go?")).to_be_visible(timeout=TRAINING_SECONDS)
+    expect(page.get_by_text("Where does the time go?")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 
 
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
     """Waits for the end of a run on its Live page."""
     page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
-    expect(page.get_by_text("epochs done ·")).to_be_visible(timeout=TRAINING_SECONDS)
+    expect(page.get_by_text("epochs done ·")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 
 
