@@ -51,10 +51,11 @@ def stored_flows(home: Home, name: str = "street") -> None:
     _stored(home, name, flow_fields(HEIGHT, WIDTH), flow_rows(), sum(HELD_OUT.values()))
 
 
-def stored_pairs(home: Home, name: str = "edges") -> None:
-    """Six pairs of grey pictures, two of them held out: the target is the source, turned over."""
-    source = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 1), dtype=np.uint8)
-    _stored(home, name, pair_fields(16, 16, 1, 1), {SOURCE: source, TARGET: 255 - source}, 2)
+def stored_pairs(home: Home, name: str = "edges", target_channels: int = 1, pairs: int = 6) -> None:
+    """Of a grey picture and one of so many equal channels, two pairs held out: the target is the source, turned over."""
+    source = np.random.default_rng(0).integers(0, 256, (pairs, 16, 16, 1), dtype=np.uint8)
+    target = np.repeat(255 - source, target_channels, axis=-1)
+    _stored(home, name, pair_fields(16, 16, 1, target_channels), {SOURCE: source, TARGET: target}, 2)
 
 
 def _stored(home: Home, name: str, fields: Fields, rows: dict[str, np.ndarray], held_out: int) -> None:

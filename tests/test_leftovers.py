@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.home import Home
+from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import leftovers
 from gan_runtime.runtime.runtime import Runtime
+from tests import measured_flows
 
 
 def folder(path: Path, seconds_ago: float = 0.0) -> Path:
@@ -71,12 +75,37 @@ def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callabl
     assert names == [".worker.lock", *["epoch-00001.png"] * 3, "journal-supervisor.jsonl", "spec.json"]
 
 
-def test_a_half_written_film_goes_once_no_job_can_be_writing_it(new_run: Callable[..., RunDir]) -> None:
-    run = new_run("quick-0001")
+def films(run: RunDir, home_clock: float) -> list[Path]:
+    """Old ones, named by a record and not; half written ones; one that is new."""
     run.flow.mkdir()
-    now = run.flow.stat().st_mtime
-    for name, seconds_ago in (("old.part", 2 * leftovers.IDLE_SECONDS), ("new.part", 0.0), ("old.npz", 1e6)):
-        (run.flow / name).write_bytes(b"half")
-        os.utime(run.flow / name, (now - seconds_ago, now - seconds_ago))
-    leftovers.of_run(run)
-    assert sorted(path.name for path in run.flow.iterdir()) == ["new.part", "old.npz"]
+    ages = {"iterate-0001-naive.npz": 1e6, "iterate-0001-whole.npz": 1e6, "old.part": 1e6}
+    for name, seconds_ago in {**ages, "new.part": 0.0, "iterate-0002-naive.npz": 0.0}.items():
+        (run.flow / name).write_bytes(b"frames")
+        os.utime(run.flow / name, (home_clock - seconds_ago, home_clock - seconds_ago))
+    record = measured_flows.iteration(way="naive")
+    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": "flow/iterate-0001-naive.npz"}))
+    return sorted(run.flow.iterdir())
+
+
+def iterating(home: Home, run_id: str) -> None:
+    """A job that is at work, as this process."""
+    job = JobDir(home.jobs / "iterate-0002")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind="iterate", options={"run_id": run_id}, asker="a test"))
+    job.introduce(os.getpid())
+
+
+def test_an_owner_removes_films_that_no_record_names_of_ended_runs_too(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    ended, busy = new_run("quick-0001"), new_run("quick-0002")
+    journal.append(ended.supervisor_journal, 1, StatusChange(status="finished", reason="all epochs"))
+    clock = home.runs.stat().st_mtime
+    films(ended, clock)
+    there = films(busy, clock)
+    iterating(home, "quick-0002")
+    busy.request_stop("a test")
+    Runtime.open(home).close()
+    names = sorted(path.name for path in ended.flow.iterdir())
+    assert names == ["iterate-0001-naive.npz", "iterate-0002-naive.npz", "new.part"]
+    assert sorted(busy.flow.iterdir()) == there, "a job is alive"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,11 +13,13 @@ from dashboard import actions, data_words, words
 from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
+from gan_runtime import catalog
 from gan_runtime.data import door, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.errors import DatasetError
+from gan_runtime.fields import Fields
 from gan_runtime.home import Home
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec, nesting
@@ -69,23 +72,28 @@ def _picture(home: Home, known_set: KnownSet) -> None:
 
 
 def _train(known_set: KnownSet) -> None:
-    """Goes to Launch, where a preset of a workload that reads this data set stands with it, or the one that names it; else the
-    first, with such a workload."""
+    """Goes to Launch, where the data set stands with options that read it."""
     if st.button("Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"):
-        fitting = door.workloads_for(known_set.fields)
-        made_for = [name for name, preset in PRESETS.items() if preset.values["workload"] in fitting]
-        # A workload may read it with other options than the usual ones, which a preset then says.
-        made_for = made_for or [
-            name for name, preset in PRESETS.items() if preset.values["dataset"] == known_set.name
-        ]
-        preset = next(iter(made_for or PRESETS))
-        changes = {"dataset": known_set.name}
-        if fitting and not made_for:
-            changes["workload"] = fitting[0]
-        launch_fields.fill_again(
-            RunSpec.parse(nesting.overlaid(PRESETS[preset].values, changes)).flat(), preset
-        )
+        preset, spec = starting_point(known_set.name, known_set.fields)
+        launch_fields.fill_again(spec.flat(), preset)
         st.switch_page(places.LAUNCH)
+
+
+def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
+    """The first preset that reads such fields as it stands, and the options. Without one, the first workload that reads them: its own options
+    at their defaults, fitted to the data, beside a preset of it that is for other data; else the first preset, as far as it has its options."""
+    for name, preset in PRESETS.items():
+        spec = RunSpec.parse(nesting.overlaid(preset.values, {"dataset": dataset}))
+        if door.reads(spec.entry, spec.of_workload, offered):
+            return name, spec
+    changes: dict[str, Any] = {"dataset": dataset}
+    for workload in door.workloads_for(offered)[:1]:
+        changes |= {"workload": workload, **catalog.WORKLOADS[workload].fitted(offered)}
+    of_it = [name for name, preset in PRESETS.items() if preset.values["workload"] == changes.get("workload")]
+    name = next(iter(of_it or PRESETS))
+    lost = nesting.own_options(changes["workload"]) if of_it else {}
+    kept = {option: value for option, value in PRESETS[name].values.items() if option not in lost}
+    return name, RunSpec.parse(nesting.overlaid(kept, changes))
 
 
 def _fetch(runtime: Runtime, name: str) -> None:

@@ -22,6 +22,7 @@ from gan_runtime.training.checkpoints import Which
 STOP = EndButton("flow.stop", "Stop", "stopping …")
 CORES = (1, 2, 4, 8)
 STEPS = 50
+MOST_OVERLAP = 256
 STATES: dict[Which, str] = {"newest": "Newest checkpoint", "best": "Best checkpoint"}
 BLENDING = {"none": "Mean", "hann": "Hann"}
 
@@ -67,7 +68,7 @@ def _form(
         begun = Wanted(run_id, checkpoint=_checkpoint(run_id, there[run_id]))
         begun = _begin(begun, flows)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        wanted = _division(begun)
+        wanted = _division(begun, iterate_requests.tile_of(runtime.home.run_dir(run_id)))
         pressed = st.button(
             "Iterate",
             key="flow.start",
@@ -106,8 +107,8 @@ def _begin(wanted: Wanted, flows: list[Film]) -> Wanted:
     return replace(wanted, trajectory=flows[place].number, steps=int(steps), cores=cores)
 
 
-def _division(wanted: Wanted) -> Wanted:
-    """In which ways, and how the frame is cut."""
+def _division(wanted: Wanted, tile: int | None) -> Wanted:
+    """In which ways, and how the frame is cut. `tile`: side of the network's tiles, where it has some."""
     ways = st.pills(
         "Ways",
         WAYS,
@@ -117,8 +118,9 @@ def _division(wanted: Wanted) -> Wanted:
         key="flow.ways",
         help=flow_words.WAYS_HELP,
     )
+    most = MOST_OVERLAP if tile is None else tile - 1
     overlap = st.number_input(
-        "Overlap (px)", 0, 256, 0, 1, key="flow.overlap", width=120, help=flow_words.OVERLAP_HELP
+        "Overlap (px)", 0, most, 0, 1, key=f"flow.overlap.{most}", width=120, help=flow_words.OVERLAP_HELP
     )
     blend = st.segmented_control(
         "Blending",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pandas as pd
@@ -16,6 +17,7 @@ from dashboard.frame import places
 from gan_runtime.catalog.flow_scores import BY_NAME, FlowScore
 from gan_runtime.runtime import iterate_requests
 from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import FlowRow, RunRow
 from gan_runtime.store.store import Store
@@ -55,16 +57,25 @@ def runs(runtime: Runtime) -> list[RunRow]:
 
 
 def _of_frames(runtime: Runtime, iterated: list[str]) -> list[RunRow]:
-    """An imported run has no data set here, but perhaps iterations. Runs of one workload on one data set read the same."""
-    makes: dict[tuple[str, str], bool] = {}
+    """An imported run has no data set here, but perhaps iterations; one whose folder is gone may still be stored. Runs of one workload with
+    the same options of its own read the same of a data set."""
+    there = {run.run_id for run in runtime.home.run_dirs()}
+    makes: dict[tuple[str, ...], bool] = {}
     found = []
     for row in queries.runs(runtime.store):
-        kind = (row.workload, row.dataset)
-        if row.run_id not in iterated and kind not in makes:
-            makes[kind] = iterate_requests.translates(runtime.home, runtime.home.run_dir(row.run_id))
-        if row.run_id in iterated or makes[kind]:
+        is_iterated, kind = row.run_id in iterated, _kind(row)
+        if not is_iterated and row.run_id in there and kind not in makes:
+            makes[kind] = iterate_requests.translates(runtime.home, row.run_id)
+        if is_iterated or (row.run_id in there and makes[kind]):
             found.append(row)
     return found
+
+
+def _kind(row: RunRow) -> tuple[str, ...]:
+    """All that decides what a run reads."""
+    given = nesting.flat(json.loads(row.spec))
+    own = {name: given[name] for name in nesting.own_options(row.workload) if name in given}
+    return row.workload, row.dataset, json.dumps(own, sort_keys=True)
 
 
 def choose(rows: list[RunRow], stored: list[FlowRow]) -> Shown:

@@ -90,6 +90,8 @@ class WorkloadEntry:
     `options`: the record of its own options, nested in a run's options under the workload's name.
     `reads(options, offered)`: the fields of a batch that it reads, out of those that a data set offers. Raises DatasetError with
     the reason when they do not fit.
+    `fitted(offered)`: its own options that must follow the shapes of a data set, by name, for one who chooses the data set first.
+    `tile(options)`: side in pixels of the square tiles that its network sees of a picture; None for a workload that sees all of it.
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
     `averaged`: the network of which a moving average may be kept; pictures come from it. `rules`: across its options and those
     of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
@@ -110,6 +112,8 @@ class WorkloadEntry:
     reads: Callable[[Options, Fields], Fields]
     batches: Callable[[Options], int]
     size: Callable[[Options, Fields], Size]
+    fitted: Callable[[Fields], Mapping[str, Any]] = lambda _offered: {}
+    tile: Callable[[Options], int] | None = None
     panels: tuple[Panel, ...] = ()
     rules: tuple[Rule, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Pix2Pix, images out of images: options, what it reads, its layers, how large it is. Its numbers: pix2pix_numbers.py."""
+"""Pix2Pix, images out of images: options, its layers, how large it is. What it reads: pix2pix_fields.py; its numbers: pix2pix_numbers.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gan_runtime.catalog.entries import Size, WorkloadEntry
+from gan_runtime.catalog.pix2pix_fields import LEAST_TILE, MOST_TILE, fitted, reads
 from gan_runtime.catalog.pix2pix_numbers import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
-from gan_runtime.errors import DatasetError, FieldError
-from gan_runtime.fields import Field, Fields, needed
-from gan_runtime.frame_fields import LATER, SOURCE, TARGET
+from gan_runtime.errors import FieldError
+from gan_runtime.fields import Fields
+from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.options import OptionRecord, option
 
 NetworkSize = Literal["small", "full"]
@@ -21,9 +22,7 @@ MOST_CHANNELS = 8  # of the innermost layers, in multiples of the width
 KERNEL = 4
 DROPPED_BLOCKS = 3  # of the decoder, the innermost ones
 PATCH_HALVINGS = 3  # of the full discriminator: its patches are 70 pixels wide
-LEAST_TILE, MOST_TILE = 16, 512
 OF_THE_AUTHORS = "Isola et al. 2017, arXiv:1611.07004, section 6.2 and phillipi/pix2pix"
-ADVICE = "use data set karman, or pairs of pictures"
 
 
 class Pix2pixOptions(OptionRecord):
@@ -159,51 +158,6 @@ def tile_halves_down_to_one_pixel(tile: int) -> FieldError | None:
     return FieldError("tile", f"tile is {tile}, but allowed is a power of two: use {below} or {2 * below}.")
 
 
-# ---- what it reads ------------------------------------------------------------------------------------------------
-
-
-def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
-    """Sources and targets of one size, not smaller than a tile; the frames after the target where steps are unrolled.
-
-    Raises:
-        DatasetError: one of them is missing, or too small, or may not be flipped as the options say.
-    """
-    source = needed(
-        offered,
-        SOURCE,
-        lambda shape: len(shape) == 3 and min(shape[:2]) >= options.tile,
-        f"an image of at least {options.tile} × {options.tile}",
-        f"{ADVICE}, or a smaller tile",
-    )
-    target = needed(
-        offered,
-        TARGET,
-        lambda shape: len(shape) == 3 and shape[:2] == source.shape[:2],
-        f"an image of {source.shape[0]} × {source.shape[1]}, as its source is,",
-        ADVICE,
-    )
-    if options.flip == "horizontal" and (source.odd_channels or target.odd_channels):
-        raise DatasetError(
-            "it has a direction from left to right, which flip=horizontal would turn round: use flip=vertical or none."
-        )
-    return {SOURCE: source, TARGET: target, **_later(options, offered, target)}
-
-
-def _later(options: Pix2pixOptions, offered: Fields, target: Field) -> Fields:
-    if options.unrolled == 1:
-        return {}
-    more = options.unrolled - 1
-    return {
-        LATER: needed(
-            offered,
-            LATER,
-            lambda shape: shape[:1] >= (more,) and shape[1:] == target.shape,
-            f"{more} × {target.size}, {more} or more frames after the target,",
-            "use fewer unrolled steps, or prepare the set with more frames",
-        )
-    }
-
-
 # ---- layers and size ----------------------------------------------------------------------------------------------
 
 
@@ -285,6 +239,8 @@ ENTRY = WorkloadEntry(
     pictures=PICTURES,
     averaged=G,
     reads=reads,
+    fitted=fitted,
+    tile=lambda options: options.tile,
     batches=lambda _options: 1,
     size=size,
     panels=PANELS,

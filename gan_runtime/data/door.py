@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
 from gan_runtime import catalog
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data import loading
@@ -29,13 +31,18 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
 
 
 def workloads_for(offered: Fields) -> list[str]:
-    """The workloads that read such fields with their options as they are by default, in the order of the catalog."""
-    return [name for name, entry in catalog.WORKLOADS.items() if _reads(entry, offered)]
+    """The workloads that read such fields with their options as they are by default, or fitted to them, in the order of the catalog."""
+    return [
+        name
+        for name, entry in catalog.WORKLOADS.items()
+        if reads(entry, entry.options(**entry.fitted(offered)), offered)
+    ]
 
 
-def _reads(entry: WorkloadEntry, offered: Fields) -> bool:
+def reads(entry: WorkloadEntry, options: BaseModel, offered: Fields) -> bool:
+    """Whether a workload with these options of its own reads such fields."""
     try:
-        entry.reads(entry.options(), offered)
+        entry.reads(options, offered)
     except DatasetError:
         return False
     return True

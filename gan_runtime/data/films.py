@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.data.contract import DataSet
 from gan_runtime.errors import DatasetError
+from gan_runtime.fields import Fields
 from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, SOURCE, TARGET
 
 
@@ -72,6 +73,16 @@ def chosen(known: list[Film], number: int, start: int, steps: int) -> Film:
             f"{steps} steps from frame {start} on are asked for, but {film.title} has {film.steps} in all: use fewer, or begin earlier."
         )
     return film
+
+
+def check_channels(fields: Fields) -> None:
+    """Raises DatasetError when a picture that is made has more channels than the one it is made of: it cannot stand in its place."""
+    (*_, given), (*_, made) = fields[SOURCE].shape, fields[TARGET].shape
+    if made > given:
+        raise DatasetError(
+            f"the targets of the data set have {made} channels and its sources {given}, so that what is made cannot be fed back: "
+            "pick a run whose targets have no more channels than its sources."
+        )
 
 
 def _only(data: DataSet, *names: str) -> DataSet:

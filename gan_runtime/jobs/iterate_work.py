@@ -118,7 +118,8 @@ def iterate(task: Task) -> dict[str, Any]:
 
 
 def given_of(data: DataSet, wanted: Wanted) -> Given:
-    """Raises DatasetError when the data set has no such film, or too few frames of it."""
+    """Raises DatasetError when the data set has no such film, too few frames of it, or targets that cannot be fed back."""
+    films.check_channels(data.fields)
     film = films.chosen(films.films(data), wanted.trajectory, wanted.start, wanted.steps)
     source, targets = films.frames(data, film, wanted.start, wanted.steps)
     first = host_value(source, data.fields[SOURCE])

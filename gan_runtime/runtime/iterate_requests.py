@@ -30,16 +30,18 @@ def iterate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
         UnknownRunError: there is no such run.
         SpecError: an option is out of range, or the run's options cannot be read.
         CheckpointError: the run has no such checkpoint, or it is being iterated already.
-        DatasetError: the run makes no pictures of pictures, has no such film, or its data set is gone, or another by now.
+        DatasetError: the run makes no pictures of pictures, or none to feed back, has no such film, or its data set is gone, or another by now.
         HomeError: the home cannot be written.
     """
     _check_options(wanted)
     run = home.run_dir(wanted.run_id)
-    if not translates(home, run):
+    if not translates(home, run.run_id):
         raise DatasetError(
             f"run {run.run_id} makes no pictures of pictures: its data set {run.spec().dataset} has no {SOURCE} and {TARGET}. Pick a run that has."
         )
+    _check_overlap(run, wanted)
     _check_checkpoint(home, wanted)
+    films.check_channels(loading.fields_of(run.spec().dataset, home))
     trained.check_data(run, home)
     films.chosen(trajectories(home, run), wanted.trajectory, wanted.start, wanted.steps)
     known = newest_iteration(home, run.run_id)
@@ -48,10 +50,10 @@ def iterate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
     return desk.ask(home, ITERATE, asdict(wanted), asker)
 
 
-def translates(home: Home, run: RunDir) -> bool:
-    """Whether a run's workload reads pictures in pairs, whatever its name is."""
+def translates(home: Home, run_id: str) -> bool:
+    """Whether a run's workload reads pictures in pairs, whatever its name is; not that of a run that is gone."""
     try:
-        read = _read(home, run)
+        read = _read(home, home.run_dir(run_id))
     except GanRuntimeError:
         return False
     return SOURCE in read and TARGET in read
@@ -60,6 +62,13 @@ def translates(home: Home, run: RunDir) -> bool:
 def iterable(home: Home, run_id: str) -> tuple[Which, ...]:
     """The checkpoints from which a run can be iterated here; none for one that has left none, such as an imported one."""
     return tuple(checkpoints_of(home, run_id))
+
+
+def tile_of(run: RunDir) -> int | None:
+    """Side of the tiles that a run's network sees, in pixels; None where it sees whole pictures. Raises SpecError for options that cannot
+    be read."""
+    spec = run.spec()
+    return None if spec.entry.tile is None else spec.entry.tile(spec.of_workload)
 
 
 def trajectories(home: Home, run: RunDir) -> list[Film]:
@@ -104,6 +113,20 @@ def _check_options(wanted: Wanted) -> None:
         wrong.append(FieldError("ways", f"ways are {told}: use one or more of {', '.join(WAYS)}, each once."))
     if wrong:
         raise SpecError(wrong)
+
+
+def _check_overlap(run: RunDir, wanted: Wanted) -> None:
+    """Raises SpecError where neighbors would share whole tiles."""
+    tile = tile_of(run)
+    if tile is not None and wanted.overlap >= tile:
+        raise SpecError(
+            [
+                FieldError(
+                    "overlap",
+                    f"overlap is {wanted.overlap}, but allowed is 0 to {tile - 1}: the tiles of run {run.run_id} are {tile} pixels wide.",
+                )
+            ]
+        )
 
 
 def _check_checkpoint(home: Home, wanted: Wanted) -> None:

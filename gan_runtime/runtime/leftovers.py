@@ -12,9 +12,10 @@ from pathlib import Path
 import psutil
 
 from gan_runtime.home import Home
-from gan_runtime.jobs import uploads
+from gan_runtime.jobs import desk, uploads
 from gan_runtime.processes import SCRATCH_PREFIX
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.iterate_requests import ITERATE
 
 IDLE_SECONDS = (
     3_600.0  # another process may be submitting or importing right now, which takes seconds to minutes
@@ -39,15 +40,35 @@ def of_home(home: Home) -> None:
         owner = _SCRATCH.fullmatch(path.name)
         if owner and not psutil.pid_exists(int(owner[1])):
             _remove(path)
+    _of_films(home)
+
+
+def _of_films(home: Home) -> None:
+    """Films of iterations that no record names: a job writes them before the record, and a kill may come between."""
+    runs = [run for run in home.run_dirs() if run.flow.is_dir()]
+    # Before any record is read: a job that ends meanwhile counts as alive.
+    looks = desk.looks(home, ITERATE) if runs else []
+    iterated = {look.asked.options.get("run_id") for look in looks if look.is_live}
+    for run in runs:
+        if run.run_id not in iterated:
+            with contextlib.suppress(OSError):  # of another user, or gone
+                _of_flow(run)
+
+
+def _of_flow(run: RunDir) -> None:
+    """What is named is read as text: the records of a newer version have files too."""
+    named = run.flow_journal.read_bytes() if run.flow_journal.exists() else b""
+    now = _now(run.flow)
+    for path in run.flow.iterdir():
+        is_film = path.suffix == ".npz" and f'"{run.flow.name}/{path.name}"'.encode() not in named
+        if (is_film or path.suffix == ".part") and now - _changed(path) > IDLE_SECONDS:
+            _remove(path)
 
 
 def of_run(run: RunDir) -> None:
     """For the owner, while the run has no trainer."""
     for folder in (run.samples, run.checkpoints, run.snapshots):
         for path in folder.glob("*.part"):
-            _remove(path)
-    for path in run.flow.glob("*.part"):
-        if _now(run.flow) - _changed(path) > IDLE_SECONDS:  # a job may be writing it
             _remove(path)
     for path in run.path.glob(".*.json.*"):
         if _ASIDE.fullmatch(path.name):

@@ -39,7 +39,7 @@ OWN_PICTURES = {
 }
 TAKING_IN_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
 SHOWERS = {"epochs": 12, "weight_snapshots": "yes"}
-FLOWS = {"dataset": "karman_small", "tile": 32, "epochs": 8}
+FLOWS = {"epochs": 8}
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 
 

@@ -12,6 +12,7 @@ from gan_runtime.data import door, prepared, preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, RunStateError
 from gan_runtime.fields import IMAGES, LABELS, labels, needed, pictures
+from gan_runtime.frame_fields import pair_fields
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.records.rundir import RunDir
@@ -74,6 +75,8 @@ def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
     assert door.workloads_for({IMAGES: pictures(28, 28, 1)}) == ["dcgan_mnist", "dcgan", "mlp_gan"]
     assert door.workloads_for({IMAGES: pictures(64, 64, 3), LABELS: labels(("cat", "dog"))}) == ["dcgan"]
     assert door.workloads_for({LABELS: labels(("cat",))}) == []
+    assert door.workloads_for(pair_fields(32, 32)) == ["pix2pix"], "with a smaller tile than the usual one"
+    assert door.workloads_for(pair_fields(8, 8)) == []
 
 
 def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host: Host) -> None:

@@ -256,7 +256,8 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(
         for stage in record.stages
         if stage.name != "compile"
     )
-    assert iterate_requests.translates(home, run)
+    assert iterate_requests.translates(home, "quick-0001")
+    assert iterate_requests.tile_of(run) == 16
 
 
 # ---- at the door ----------------------------------------------------------------------------------------------------
@@ -286,6 +287,29 @@ def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run
         DatasetError, match=r"run quick-0001 makes no pictures of pictures: its data set digits has"
     ):
         commands.iterate(home, Wanted("quick-0001"), asker="a test")
+
+
+def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home, new_run: NewRun) -> None:
+    stored_films.stored_flows(home)
+    new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
+        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker="a test")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=15), asker="a test")
+    assert not home.jobs.exists()
+
+
+@pytest.mark.usefixtures("toy")
+def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(home: Home, new_run: NewRun) -> None:
+    stored_films.stored_pairs(home, target_channels=3)
+    run = new_run("quick-0001", workload="pix2pix", dataset="edges", **{"pix2pix.tile": 16})
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    refusal = "targets of the data set have 3 channels and its sources 1, so that what is made cannot be fed"
+    with pytest.raises(DatasetError, match=refusal):
+        commands.iterate(home, Wanted("quick-0001", steps=1), asker="a test")
+    assert not home.jobs.exists()
+    with pytest.raises(DatasetError, match=refusal):
+        done(home, run, steps=1)
 
 
 def test_what_can_be_iterated_is_what_the_run_has_left(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,20 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard import data_words
-from dashboard.data import mosaic
+from dashboard.data import mosaic, sets_view
 from dashboard.frame import session
-from gan_runtime.data import loading, prepared
+from gan_runtime.data import door, loading, prepared
 from gan_runtime.data.live_picture import LivePicture
-from gan_runtime.fields import labels
+from gan_runtime.fields import Fields, labels
+from gan_runtime.frame_fields import flow_fields, pair_fields
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.spec.presets import PRESETS
 from tests.data.hdf5_showers import challenge_columns, written
 from tests.own_pictures import encoded, picture, zipped
+from tests.stored_films import stored_pairs
 
 Show = Callable[..., AppTest]
 Wait = Callable[..., Any]
@@ -94,18 +94,39 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
     assert not app.error
 
 
-def test_train_on_it_takes_the_preset_that_names_a_set_which_needs_other_options_than_the_usual(
-    show: Show, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("dataset", "offered", "preset", "options"),
+    [
+        ("karman_small", flow_fields(40, 96, 2), "karman", ("pix2pix", 32, 2, 40)),
+        ("karman", flow_fields(80, 192, 2), "karman", ("pix2pix", 32, 2, 40)),
+        ("facades", pair_fields(256, 256), "karman", ("pix2pix", 256, 1, 40)),
+        ("stamps", pair_fields(40, 50, 1, 3), "karman", ("pix2pix", 32, 1, 40)),
+    ],
+)
+def test_train_on_it_begins_with_options_that_read_the_set(
+    dataset: str, offered: Fields, preset: str, options: tuple[object, ...]
 ) -> None:
-    """Frames of 40 × 96 have no room for the usual tile of 64."""
-    known = PRESETS["quick"]
-    values = {**known.values, "workload": "pix2pix", "dataset": "karman_small", "tile": 32}
-    monkeypatch.setitem(PRESETS, "streets", replace(known, values=values))
+    """Pairs of pictures have no frames after their targets, which the preset of the flows asks for."""
+    name, spec = sets_view.starting_point(dataset, offered)
+    own = spec.flat()
+    assert (name, own["dataset"]) == (preset, dataset)
+    assert (own["workload"], own["tile"], own["unrolled"], own["epochs"]) == options
+    assert door.reads(spec.entry, spec.of_workload, offered)
+
+
+def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home: Home) -> None:
+    """16 pixels have no room for the usual tile."""
+    stored_pairs(home, pairs=100)
     app = show("data")
-    app.button(key="data.train.karman_small").click().run()
-    assert not app.error
-    chosen_there = [app.session_state[f"spec.{name}"] for name in ("preset", "dataset", "workload")]
-    assert chosen_there == ["streets", "karman_small", "pix2pix"]
+    app.button(key="data.train.edges").click().run()
+    assert app.title[0].value == "Launch a run"
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    assert [app.session_state[f"spec.{name}"] for name in ("dataset", "workload", "tile")] == [
+        "edges",
+        "pix2pix",
+        "16",
+    ]
 
 
 def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wait_until: Wait) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -138,6 +139,32 @@ def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_
     assert not app.get("bidi_component")
 
 
+def test_a_run_whose_folder_was_deleted_by_hand_leaves_the_page_to_the_others(
+    show: Show, home: Home, trained: Make
+) -> None:
+    stored_flows(home)
+    for run_id in ("flow-0001", "flow-0002"):
+        trained(run_id, workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    app = show("flow")
+    assert app.multiselect(key="flow.runs").options == ["flow-0001", "flow-0002"]
+    shutil.rmtree(home.run_dir("flow-0001").path)
+    app.run()
+    assert not app.exception
+    assert app.multiselect(key="flow.runs").options == ["flow-0002"]
+
+
+def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_set(
+    show: Show, home: Home, trained: Make
+) -> None:
+    """The newest run's tile does not fit into the frames any more."""
+    stored_flows(home)
+    trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    trained("flow-0002", seconds=10, workload="pix2pix", dataset="street", **{"pix2pix.tile": 64})
+    app = show("flow")
+    assert not app.exception
+    assert app.multiselect(key="flow.runs").options == ["flow-0001"]
+
+
 @pytest.mark.usefixtures("held")
 def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     show: Show, home: Home, trained: Make
@@ -157,6 +184,8 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     (steps,) = [one for one in app.number_input if one.label == "Steps"]
     assert flow.options == ["Re 120", "Re 200"]
     assert (steps.value, steps.max) == (40, 40)
+    (overlap,) = [one for one in app.number_input if one.label == "Overlap (px)"]
+    assert overlap.max == 15, "less than a tile"
     app = flow.select_index(1).run()
     (steps,) = [one for one in app.number_input if one.label == "Steps"]
     assert (steps.value, steps.max) == (6, 6), "as many as that flow has"

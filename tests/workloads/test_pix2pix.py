@@ -10,7 +10,8 @@ import pytest
 
 from gan_runtime import pictures
 from gan_runtime.catalog import flow_scores
-from gan_runtime.catalog.pix2pix import ENTRY, Pix2pixOptions, halvings, patch_pixels, plan, reads
+from gan_runtime.catalog.pix2pix import ENTRY, Pix2pixOptions, halvings, patch_pixels, plan
+from gan_runtime.catalog.pix2pix_fields import fitted, reads
 from gan_runtime.engines.values import host_values
 from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.fields import Fields
@@ -203,6 +204,11 @@ def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
         ),
         ({"tile": 16, "unrolled": 2}, FLOW, "it has no later, only source and target"),
         (
+            {"tile": 16, "unrolled": 2},
+            pair_fields(16, 16, 1, 3),
+            "its target has 3 channels and its source 1, so that what is made cannot be fed back: use unrolled=1",
+        ),
+        (
             {"tile": 16, "unrolled": 4},
             flow_fields(16, 20, 2),
             "its later are 2 × 16 × 20 × 3, but 3 × 16 × 20 × 3, 3 or more frames after the target, is needed",
@@ -220,6 +226,14 @@ def test_the_frames_after_the_target_are_read_only_for_unrolled_steps() -> None:
     offered = flow_fields(16, 20, 2)
     assert set(reads(SMALL, offered)) == {SOURCE, TARGET}
     assert set(reads(Pix2pixOptions(tile=16, unrolled=3), offered)) == {SOURCE, TARGET, LATER}
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "tile"), [(40, 96, 32), (200, 150, 128), (16, 16, 16), (8, 8, 16), (600, 1_024, 512)]
+)
+def test_the_largest_tile_that_fits_into_the_images_is_offered(height: int, width: int, tile: int) -> None:
+    assert fitted(pair_fields(height, width)) == {"tile": tile}
+    assert fitted({"images": picture_field(28, 28, 1)}) == {}
 
 
 def test_a_tile_that_cannot_be_halved_down_to_one_pixel_is_refused() -> None:
