@@ -16,7 +16,10 @@ REYNOLDS = "reynolds"  # of the flow, on the obstacle's diameter; the same for a
 LATTICE_STEP = "lattice_step"  # of the solver, of the source
 
 FLOW_CHANNELS = ("ux", "uy", "vorticity")  # of a target; a source has the obstacle too, 0 or 1
-ODD_CHANNELS = (1, 2)  # upside down, a flow goes down where it went up, and turns the other way round
+UX, UY, VORTICITY = range(len(FLOW_CHANNELS))  # their places
+OBSTACLE = len(FLOW_CHANNELS)  # its place in a source
+# Upside down, a flow goes down where it went up, and turns the other way round.
+ODD_CHANNELS = (UY, VORTICITY)
 
 
 def flow_fields(height: int, width: int, later: int = 0) -> Fields:

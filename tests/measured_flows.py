@@ -24,7 +24,7 @@ def iteration(
         step=epoch * STEPS_PER_EPOCH,
         checkpoint="best",
         engine="tensorflow",
-        cores=1 if way == "naive" else 2,
+        cores=2 if way == "map_reduce" else 1,
         tile=(16, 48) if way == "whole" else (16, 16),
         overlap=0,
         blend="none",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import io
+from collections.abc import Generator, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +17,7 @@ from dashboard.flow import charts as flow_charts
 from dashboard.flow import colors, movie, panels, player, quantities
 from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
+from gan_runtime.errors import PictureError
 from gan_runtime.flow import frames as of_flow
 from gan_runtime.store.queries import FlowRow
 from gan_runtime.tiling.ways import STAGES
@@ -101,6 +104,7 @@ def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() 
     assert [panel["title"] for panel in film["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
     assert film["panels"][0]["ticks"] == ["−5", "ω D / U", "5"]
     assert (film["height"], film["width"], film["across"], film["first"]) == (12, 40, 2, 4)
+    assert film["frames_per_s"] == panels.FRAMES_PER_S
     assert film["steps"][0] == "given frame"
     assert film["steps"][6] == "step 6 · 1.5 periods"
 
@@ -109,6 +113,7 @@ def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
     steps = [f"step {step}" for step in range(STEPS + 1)]
     film = Image.open(io.BytesIO(movie.gif(films(), steps, "quick-0001")))
     assert film.n_frames == STEPS + 1
+    assert film.info["duration"] == 10 * round(100 / panels.FRAMES_PER_S), "GIF counts hundredths of a second"
     width, height = film.size
     assert (width % 2, height % 2) == (0, 0)
     pictures = []
@@ -140,7 +145,7 @@ def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
     told = next(reader)
     width, height = told["size"]
     pictures = [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
-    assert len(pictures) == STEPS + 1 + round(movie.LAST_SECONDS * movie.FRAMES_PER_S)
+    assert len(pictures) == STEPS + 1 + round(movie.LAST_SECONDS * panels.FRAMES_PER_S)
     zoom, top = 10, movie.MARGIN + 2 * movie.LINE
     middles = pictures[2][
         top + 5 : top + 12 * zoom : zoom, movie.MARGIN + 5 : movie.MARGIN + 40 * zoom : zoom
@@ -149,6 +154,40 @@ def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
     # H.264 loses a little; another frame is off by 40 levels and more.
     assert np.abs(middles - wanted).mean() < 8.0
     reader.close()
+
+
+def test_an_encoder_is_closed_when_a_frame_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    import imageio_ffmpeg
+
+    opened: list[Generator[None, object, None]] = []
+    real = imageio_ffmpeg.write_frames
+
+    def kept(*given: object, **options: object) -> Generator[None, object, None]:
+        opened.append(real(*given, **options))
+        return opened[0]
+
+    def broken(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(imageio_ffmpeg, "write_frames", kept)
+    monkeypatch.setattr("numpy.ascontiguousarray", broken)
+    with pytest.raises(MemoryError):
+        movie.mp4(films(), ["step 0"], "quick-0001")
+    assert inspect.getgeneratorstate(opened[0]) == inspect.GEN_CLOSED
+
+
+@pytest.fixture
+def no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/nowhere/ffmpeg")
+    movie.missing_encoder.cache_clear()
+    yield
+    movie.missing_encoder.cache_clear()
+
+
+@pytest.mark.usefixtures("no_ffmpeg")
+def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
+    with pytest.raises(PictureError, match="the program ffmpeg is missing: install"):
+        movie.mp4(films(), ["step 0"], "quick-0001")
 
 
 def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_reference() -> None:

@@ -22,7 +22,8 @@ from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import FlowRow
 
 KEPT = 8  # films in memory, some megabytes each
-FILES = {"gif": ("image/gif", movie.gif), "mp4": ("video/mp4", movie.mp4)}
+FILES: dict[str, tuple[str, movie.Maker]] = {"gif": ("image/gif", movie.gif), "mp4": ("video/mp4", movie.mp4)}
+FILES_HELP = "Flow, prediction and difference beside each other, with their colors. Made when you press."
 
 
 def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> None:
@@ -82,8 +83,9 @@ def _panels(frames: Frames, quantity: Quantity) -> tuple[Panel, ...]:
 
 
 def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name: str) -> None:
-    """Each is made when its button is pressed, not before."""
+    """Each is made when its button is pressed, not before; where that cannot be, the button says why and is not to be pressed."""
     for kind, (mime, make) in FILES.items():
+        trouble = movie.missing_encoder() if make is movie.mp4 else ""
         st.download_button(
             kind.upper(),
             data=partial(_file, run, row.frames, quantity, make, steps, name),
@@ -92,7 +94,8 @@ def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name
             on_click="ignore",
             key=f"flow.{kind}",
             icon=":material/movie:",
-            help="Flow, prediction and difference beside each other, with their colors. Made when you press.",
+            help=trouble or FILES_HELP,
+            disabled=bool(trouble),
         )
 
 

@@ -11,7 +11,7 @@ from dashboard import actions, job_bar, widgets, words
 from dashboard.flow import words as flow_words
 from dashboard.job_bar import EndButton
 from gan_runtime.data.films import Film
-from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.jobs.flow_wanted import Wanted, usual_steps
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime import commands, iterate_requests
 from gan_runtime.runtime.runtime import ASKER, Runtime
@@ -21,7 +21,6 @@ from gan_runtime.training.checkpoints import Which
 
 STOP = EndButton("flow.stop", "Stop", "stopping …")
 CORES = (1, 2, 4, 8)
-STEPS = 50
 MOST_OVERLAP = 256
 STATES: dict[Which, str] = {"newest": "Newest checkpoint", "best": "Best checkpoint"}
 BLENDING = {"none": "Mean", "hann": "Hann"}
@@ -98,7 +97,7 @@ def _begin(wanted: Wanted, flows: list[Film]) -> Wanted:
     )
     most = flows[place].steps
     steps = st.number_input(
-        "Steps", 1, most, min(STEPS, most), 1, key=f"flow.steps.{wanted.run_id}.{most}", width=120,
+        "Steps", 1, most, usual_steps(most), 1, key=f"flow.steps.{wanted.run_id}.{most}", width=120,
         help=f"How often the model is fed with its own frame: 1 to {most}, as many frames follow the given one.",
     )  # fmt: skip
     cores = st.selectbox(

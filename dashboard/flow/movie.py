@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +16,17 @@ from PIL import Image, ImageDraw, ImageFont
 
 from dashboard.flow import colors
 from dashboard.flow.colors import Bytes
-from dashboard.flow.panels import Panel
+from dashboard.flow.panels import FRAMES_PER_S, Panel
+from gan_runtime.errors import PictureError
 
-FRAMES_PER_S = 12
 LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
 WIDE = 400  # pixels that a panel has at least, as a whole multiple of its own
 MARGIN, LINE, LETTER = 12, 24, 14  # pixels: round everything, a line of text, its letters
 BAR = 8  # of the colors below a panel
+NO_ENCODER = (
+    "An MP4 cannot be made here, as the program ffmpeg is missing: install the package imageio-ffmpeg anew, or ffmpeg itself, and start the "
+    "dashboard again. The GIF shows the same."
+)
 Maker = Callable[
     [tuple[Panel, ...], list[str], str], bytes
 ]  # panels, what is said of each frame, name of the run
@@ -45,9 +52,11 @@ def gif(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
 
 
 def mp4(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
-    """An MP4 (H.264), as every browser and every program for slides plays it."""
+    """An MP4 (H.264), as every browser and every program for slides plays it. Raises PictureError: it cannot be made here."""
     import imageio_ffmpeg  # for those who ask for a film
 
+    if missing_encoder():
+        raise PictureError(missing_encoder())
     frames = list(_frames(panels, steps, name))
     frames += [frames[-1]] * round(LAST_SECONDS * FRAMES_PER_S)
     height, width = frames[0].shape
@@ -64,11 +73,26 @@ def mp4(panels: tuple[Panel, ...], steps: list[str], name: str) -> bytes:
             macro_block_size=2,
             output_params=["-preset", "veryfast"],
         )
-        writer.send(None)
-        for frame in frames:
-            writer.send(np.ascontiguousarray(colors.PALETTE[frame]))
-        writer.close()
+        with closing(writer):
+            try:
+                writer.send(None)
+                for frame in frames:
+                    writer.send(np.ascontiguousarray(colors.PALETTE[frame]))
+            except OSError as error:
+                reason = error.strerror or str(error).splitlines()[0]
+                raise PictureError(f"the MP4 cannot be made: {reason}.") from error
         return file.read_bytes()
+
+
+@cache
+def missing_encoder() -> str:
+    """Why no MP4 can be made here, in a sentence; "" where one can."""
+    import imageio_ffmpeg
+
+    try:
+        return "" if shutil.which(imageio_ffmpeg.get_ffmpeg_exe()) else NO_ENCODER
+    except RuntimeError:  # there is none
+        return NO_ENCODER
 
 
 def _frames(panels: tuple[Panel, ...], steps: list[str], name: str) -> Iterator[Bytes]:

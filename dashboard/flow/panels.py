@@ -15,6 +15,8 @@ from dashboard.flow import colors, quantities
 from dashboard.flow.colors import Bytes
 from dashboard.flow.quantities import Quantity
 
+FRAMES_PER_S = 12  # of the films, in the browser and as files
+
 
 @dataclass(frozen=True)
 class Panel:

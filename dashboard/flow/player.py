@@ -9,9 +9,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard.flow import colors
-from dashboard.flow.panels import Panel, across, sheet
+from dashboard.flow.panels import FRAMES_PER_S, Panel, across, sheet
 
-FRAMES_PER_S = 12
 _FOLDER = Path(__file__).parent
 _HTML, _CSS, _JS = (
     (_FOLDER / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.flow import frames as flow_frames
+from gan_runtime.frame_fields import UX, UY, VORTICITY
 
 Pixels = NDArray[np.floating]
 
@@ -38,8 +39,8 @@ def _channel(number: int) -> Callable[[Pixels], Pixels]:
 
 
 def _speed(frames: Pixels) -> Pixels:
-    velocity = flow_frames.physical(frames)[..., :2]
-    speed: Pixels = np.hypot(velocity[..., 0], velocity[..., 1])
+    physical = flow_frames.physical(frames)
+    speed: Pixels = np.hypot(physical[..., UX], physical[..., UY])
     return speed
 
 
@@ -53,7 +54,7 @@ QUANTITIES = (
         5.0,
         True,
         "How fast and which way the fluid turns: red against the clock's hands, blue with them.",
-        _channel(2),
+        _channel(VORTICITY),
     ),
     Quantity(
         "speed",
@@ -75,7 +76,7 @@ QUANTITIES = (
         2.0,
         True,
         "Along the stream; below zero it flows back.",
-        _channel(0),
+        _channel(UX),
     ),
     Quantity(
         "across",
@@ -86,7 +87,7 @@ QUANTITIES = (
         1.0,
         True,
         "Across the stream; upwards above zero.",
-        _channel(1),
+        _channel(UY),
     ),
 )
 

@@ -120,9 +120,8 @@ def figures(store: Store, found: Shown) -> None:
             flow_words.periods(steps, period),
         )
         for name in FIGURES:
-            value, reference = own.get(name, (None, None))
-            if value is not None:
-                score = BY_NAME[name]
+            if name in own:
+                score, (value, reference) = BY_NAME[name], own[name]
                 beside = {"persistence": "copied frame: ", "solver": "solver: "}.get(
                     score.reference, "flow: "
                 )

@@ -20,7 +20,7 @@ NOTHING_YET = (
 )
 NO_CHECKPOINT = "There is no checkpoint of these runs here to iterate: a run saves one after each epoch, and bundles hold none."
 NO_DATA = (
-    "No flow is here that this run was not trained on: its data set is gone, or holds pictures that are no flow. Prepare the data set again on the Data page, or pick "
+    "No flow is here that this run was not trained on: its data set is gone, holds none out, or holds pictures that are no flow. Prepare the data set again on the Data page, or pick "
     "another run."
 )
 NO_FRAMES = "The frames of this iteration are not here: an imported run brings its numbers alone. Iterate again to see them."

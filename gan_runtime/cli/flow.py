@@ -12,7 +12,7 @@ from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
 from gan_runtime.errors import JobError
 from gan_runtime.home import Home
-from gan_runtime.jobs.flow_wanted import MOST_CORES, Wanted
+from gan_runtime.jobs.flow_wanted import MOST_CORES, USUAL_STEPS, Wanted
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Flow
 from gan_runtime.runtime import commands, iterate_requests
@@ -25,8 +25,9 @@ HOW = "How: naive (one core, tile by tile), map_reduce (tiles over all cores), w
 def flow(
     run: RunArgument,
     steps: Annotated[
-        int, typer.Option(metavar="N", help="Frames to predict; 1 for pairs of pictures.")
-    ] = Wanted.steps,
+        int | None,
+        typer.Option(metavar="N", help=f"Frames to predict. Default: {USUAL_STEPS}, or all there are."),
+    ] = None,
     way: Annotated[list[str] | None, typer.Option(metavar="WAY", help=HOW)] = None,
     cores: Annotated[
         int, typer.Option(metavar="N", help=f"Simulated cores of map_reduce, up to {MOST_CORES}.")
@@ -43,7 +44,8 @@ def flow(
     chosen = Home.choose(home)
     picked = checkpoint or ("best" if "best" in iterate_requests.iterable(chosen, run) else "newest")
     ways = cast(tuple[Way, ...], tuple(way or Wanted.ways))  # the door refuses others
-    wanted = Wanted(run, picked, steps, ways, cores, overlap, blend, trajectory, start)
+    usual = iterate_requests.usual_steps(chosen, run, trajectory, start) if steps is None else steps
+    wanted = Wanted(run, picked, usual, ways, cores, overlap, blend, trajectory, start)
     job = commands.iterate(chosen, wanted, asker=ASKER)
     result = progress_line.to_its_end(chosen, job)
     measured = _measured(chosen, run, result["iteration"])

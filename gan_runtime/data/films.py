@@ -36,8 +36,10 @@ class Film:
 
 
 def films(data: DataSet) -> list[Film]:
-    """Those held out, in their order; of a set that holds none out, those to train on. Reads two numbers a row, no pictures."""
-    rows = data.held_out or data.rows
+    """Those held out, in their order; none of a set that holds nothing out. Reads two numbers a row, no pictures."""
+    rows = data.held_out
+    if not rows:
+        return []
     if REYNOLDS not in data.fields or LATTICE_STEP not in data.fields:
         return [Film(row, row, 1) for row in range(rows)]
     stored = _only(data, REYNOLDS, LATTICE_STEP).read_held_out(rows)
@@ -64,9 +66,15 @@ def chosen(known: list[Film], number: int, start: int, steps: int) -> Film:
     Raises:
         DatasetError: there is no such film, or it is too short.
     """
+    if not known:
+        raise DatasetError(
+            "the data set holds nothing out, so there is nothing that the model was not trained on: prepare a set with held-out flows, "
+            "or with more pairs or a higher held_out_percent."
+        )
     if not 0 <= number < len(known):
-        there = f"0 to {len(known) - 1}" if known else "none"
-        raise DatasetError(f"trajectory is {number}, but the data set holds out {there}: use one of them.")
+        raise DatasetError(
+            f"trajectory is {number}, but the data set holds out 0 to {len(known) - 1}: use one of them."
+        )
     film = known[number]
     if start + steps > film.steps:
         raise DatasetError(

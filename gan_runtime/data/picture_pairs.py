@@ -72,7 +72,7 @@ def prepare(source: Path, options: PairOptions, folder: Path, progress: Progress
     """
     fields = _fields(options)
     with picture_files.opened(source) as files:
-        tally, most = Tally(files.hidden), len(files.names)
+        tally, most = Tally(files.hidden), len(pairs_of(files.names, options.layout)[0])
         with RowWriter(folder, fields, most, f"a data set of {most:,} pairs") as writer:
             for rows in _rows(files, options, tally, progress):
                 if rows:

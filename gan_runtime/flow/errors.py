@@ -72,8 +72,8 @@ def power(frames: Frames) -> Numbers:
 
 
 def horizon(errors: Numbers, of_persistence: Numbers) -> int:
-    """Steps before the first whose error is above that of standing still; all of them where none is."""
-    worse = np.flatnonzero(errors > of_persistence)
+    """Steps before the first whose error is above that of standing still, or no number; all of them where none is."""
+    worse = np.flatnonzero((errors > of_persistence) | np.isnan(errors))
     return int(worse[0]) if len(worse) else len(errors)
 
 

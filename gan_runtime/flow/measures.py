@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.flow import frames as flow_frames
 from gan_runtime.flow.lattice import CENTER, DIAMETER, INFLOW, WIDTH
+from gan_runtime.frame_fields import UX, UY, VORTICITY
 
 Numbers = NDArray[np.float64]
 Frames = NDArray[np.floating]
@@ -27,7 +28,7 @@ def probe(frames: Frames) -> Numbers:
     height, width = frames.shape[1:3]
     column = int((CENTER + BEHIND * DIAMETER) * width / WIDTH)
     middle = frames[:, (height - 1) // 2 : height // 2 + 1, column : column + 1]
-    velocity: Numbers = flow_frames.physical(middle)[..., 1].mean(axis=(1, 2), dtype=np.float64)
+    velocity: Numbers = flow_frames.physical(middle)[..., UY].mean(axis=(1, 2), dtype=np.float64)
     return velocity
 
 
@@ -73,7 +74,7 @@ def strouhal_of(frequency: float, steps_between: float) -> float:
 
 def enstrophy(frames: Frames, obstacle: Mask) -> Numbers:
     """½ (ω D / U)², the mean of the fluid's pixels: frames (K, height, width, 3), obstacle (height, width) → (K,)."""
-    turning = flow_frames.physical(frames)[..., 2][:, ~obstacle]
+    turning = flow_frames.physical(frames)[..., VORTICITY][:, ~obstacle]
     strength: Numbers = 0.5 * np.square(turning, dtype=np.float64).mean(axis=1)
     return strength
 
@@ -83,9 +84,10 @@ def divergence(frames: Frames, obstacle: Mask) -> Numbers:
 
     Central differences. That of the solver is not quite 0: its fluid can be compressed a little.
     """
-    velocity = flow_frames.physical(frames)[..., :2].astype(np.float64)
-    along = (velocity[:, 1:-1, 2:, 0] - velocity[:, 1:-1, :-2, 0]) / 2.0
-    upwards = (velocity[:, :-2, 1:-1, 1] - velocity[:, 2:, 1:-1, 1]) / 2.0
+    physical = flow_frames.physical(frames).astype(np.float64)
+    ux, uy = physical[..., UX], physical[..., UY]
+    along = (ux[:, 1:-1, 2:] - ux[:, 1:-1, :-2]) / 2.0
+    upwards = (uy[:, :-2, 1:-1] - uy[:, 2:, 1:-1]) / 2.0
     fluid = ~obstacle
     within = fluid[1:-1, 1:-1] & fluid[1:-1, 2:] & fluid[1:-1, :-2] & fluid[2:, 1:-1] & fluid[:-2, 1:-1]
     pixels_a_diameter = flow_frames.diameter_pixels(frames.shape[2])

@@ -67,7 +67,7 @@ def scored(
     singles = [_mean(one) for one in series if one.name != "probe"]
     singles.append(FlowScore(name="horizon", value=errors.horizon(*map(np.array, _both(known["rmse"])))))
     if film.reynolds is not None and film.solver_steps is not None:
-        singles.extend(_street(known["probe"], film.solver_steps))
+        singles.extend(_street(known["probe"], film.solver_steps, period))
         singles.extend(_of_period(known[name], period) for name in ("rmse", "ssim"))
     singles.append(FlowScore(name="ms_frame", value=1e3 * times.frame_s, reference=1e3 * times.solver_s))
     return Scored(singles, series)
@@ -89,11 +89,12 @@ def _of_flow(
     ]
 
 
-def _street(probe: FlowSeries, solver_steps: int) -> list[FlowScore]:
-    """By the frequency at which the probe swings; NaN where it does not, or not often enough to tell."""
-    predicted, true = (np.array(signal) for signal in (probe.values, probe.truth))
-    numbers = [measures.strouhal(signal, solver_steps) for signal in (predicted, true)]
-    periods = [measures.period(signal) for signal in (predicted, true)]
+def _street(probe: FlowSeries, solver_steps: int, period: float) -> list[FlowScore]:
+    """By the frequency at which the probe swings; NaN where it does not, or not often enough to tell. `period`: of the whole true film; where
+    it is NaN, the steps alone tell that of the truth."""
+    predicted, true = (measures.period(np.array(signal)) for signal in (probe.values, probe.truth))
+    periods = (predicted, period if math.isfinite(period) else true)
+    numbers = [measures.strouhal_of(1.0 / frames, solver_steps) for frames in periods]
     error = abs(numbers[0] - numbers[1]) / numbers[1]
     return [
         FlowScore(name="strouhal", value=numbers[0], reference=numbers[1]),
@@ -106,7 +107,7 @@ def _of_period(series: FlowSeries, period: float) -> FlowScore:
     """Mean over the first period; NaN where there are fewer steps."""
     steps = round(period) if math.isfinite(period) else 0
     whole = 0 < steps <= len(series.values)
-    means = [_finite_mean(numbers[:steps]) if whole else math.nan for numbers in _both(series)]
+    means = [_mean_of(numbers[:steps]) if whole else math.nan for numbers in _both(series)]
     return FlowScore(name=f"{series.name}_period", value=means[0], reference=means[1])
 
 
@@ -123,18 +124,19 @@ def _series(
 
 
 def _mean(series: FlowSeries) -> FlowScore:
-    """Over the steps, of what is a number there."""
-    values, reference = _both(series)
-    return FlowScore(name=series.name, value=_finite_mean(values), reference=_finite_mean(reference))
+    """Over the steps. Equal frames have an infinite PSNR, which no mean can hold: they are left out of it."""
+    equal = math.inf if series.name == "psnr" else math.nan  # NaN equals nothing
+    means = [_mean_of([number for number in numbers if number != equal]) for numbers in _both(series)]
+    return FlowScore(name=series.name, value=means[0], reference=means[1])
 
 
 def _both(series: FlowSeries) -> tuple[list[float], list[float]]:
     return series.values, series.persistence or series.truth
 
 
-def _finite_mean(values: list[float]) -> float:
-    finite = [value for value in values if math.isfinite(value)]
-    return math.fsum(finite) / len(finite) if finite else math.nan
+def _mean_of(values: list[float]) -> float:
+    """NaN where one of them is no finite number, as of a model that has run away, and where there is none."""
+    return math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else math.nan
 
 
 def _rounded(numbers: Numbers) -> list[float]:

@@ -10,6 +10,8 @@ from gan_runtime.training.checkpoints import Which
 
 # Simulated cores that the job's process has with JAX, whatever is asked for: XLA shares out its threads by their number, and with that its sums.
 MOST_CORES = 8
+# Frames that are predicted where nobody says how many: four shedding periods of the default flows, of which two must be there for a frequency.
+USUAL_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -20,13 +22,18 @@ class Wanted:
 
     run_id: str
     checkpoint: Which = "newest"
-    steps: int = 50
+    steps: int = USUAL_STEPS
     ways: tuple[Way, ...] = ("map_reduce",)
     cores: int = 1
     overlap: int = 0
     blend: Blend = "none"
     trajectory: int = 0
     start: int = 0
+
+
+def usual_steps(there: int) -> int:
+    """Steps where nobody says how many. `there`: frames that the true flow has after the given one."""
+    return max(1, min(USUAL_STEPS, there))
 
 
 def of_options(options: dict[str, Any]) -> Wanted:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gan_runtime.frame_fields import OBSTACLE
 from gan_runtime.pictures import sheet, vorticity
 from gan_runtime.pictures.sheet import GAP, LINE, Room
 
@@ -46,9 +47,9 @@ def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: 
 
 def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
     """Of each the pixels, (N, height, width, 1 or 3)."""
-    if arrays[0].shape[-1] <= vorticity.OBSTACLE:
+    if arrays[0].shape[-1] <= OBSTACLE:
         return [sheet.pixels(array) for array in arrays]
-    obstacle = arrays[0][..., vorticity.OBSTACLE]
+    obstacle = arrays[0][..., OBSTACLE]
     return [vorticity.drawn(array, obstacle) for array in arrays]
 
 

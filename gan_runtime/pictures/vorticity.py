@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-VORTICITY, OBSTACLE = 2, 3  # places of a frame's channels: ux, uy, vorticity and perhaps the obstacle
-CHANNELS = (3, 4)
+from gan_runtime.frame_fields import OBSTACLE, VORTICITY
+
+CHANNELS = (OBSTACLE, OBSTACLE + 1)  # of a frame: without the obstacle and with it
 # From -1 to 1, evenly spread.
 ANCHORS = (
     "#053061",

@@ -11,7 +11,7 @@ from gan_runtime.errors import CheckpointError, DatasetError, FieldError, GanRun
 from gan_runtime.fields import Fields
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.home import Home
-from gan_runtime.jobs import desk
+from gan_runtime.jobs import desk, flow_wanted
 from gan_runtime.jobs.flow_wanted import MOST_CORES, Wanted
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.flow import MOST_STEPS
@@ -77,6 +77,13 @@ def trajectories(home: Home, run: RunDir) -> list[Film]:
         return films.films(prepared.opened(home, run.spec().dataset, resident_bytes=0))
     except GanRuntimeError:
         return []
+
+
+def usual_steps(home: Home, run_id: str, trajectory: int, start: int) -> int:
+    """Steps of an iteration of a run where nobody says how many: of a short film all that it has. UnknownRunError: the run is gone."""
+    known = trajectories(home, home.run_dir(run_id))
+    there = [film.steps - start for film in known if film.number == trajectory]
+    return flow_wanted.usual_steps(there[0]) if there else flow_wanted.USUAL_STEPS
 
 
 def newest_iteration(home: Home, run_id: str) -> JobLook | None:

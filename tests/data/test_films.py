@@ -9,7 +9,8 @@ from gan_runtime.data import films, prepared
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.data.films import Film
 from gan_runtime.errors import DatasetError
-from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, flow_fields
+from gan_runtime.fields import Fields
+from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, flow_fields, pair_fields
 from gan_runtime.home import Home
 from tests import stored_films
 
@@ -47,6 +48,17 @@ def test_pairs_of_pictures_are_films_of_one_step(home: Home) -> None:
     assert [film.title for film in films.films(data)] == ["pair 0", "pair 1"]
     source, targets = films.frames(data, films.films(data)[1], 0, 1)
     np.testing.assert_array_equal(targets[0], 255 - source)
+
+
+@pytest.mark.parametrize("fields", [flow_fields(4, 4), pair_fields(4, 4)], ids=["flows", "pairs"])
+def test_a_set_that_holds_nothing_out_has_no_film_and_what_was_trained_on_is_not_shown_instead(
+    fields: Fields,
+) -> None:
+    rows = {name: np.zeros((5, *field.shape), field.dtype) for name, field in fields.items()}
+    data = ArraySet("street", fields, rows, "test")
+    assert films.films(data) == []
+    with pytest.raises(DatasetError, match=r"holds nothing out, so .* higher held_out_percent"):
+        films.chosen([], 0, 0, 1)
 
 
 @pytest.mark.parametrize(

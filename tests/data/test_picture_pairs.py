@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.data.picture_pairs import Pair, pairs_of
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.survey import Survey
-from gan_runtime.errors import DatasetError
+from gan_runtime.errors import DatasetError, HomeError
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.home import Home
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
@@ -200,3 +201,20 @@ def test_side_by_side_every_file_is_a_pair() -> None:
         [Pair("b/1.png", "b/1.png"), Pair("2.png", "2.png")],
         [],
     )
+
+
+@pytest.mark.parametrize("layout", ["folders", "side_by_side"])
+def test_room_is_asked_for_pairs_whether_they_are_one_file_or_two(
+    home: Home, spread: Pack, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    """4,000 pairs of 2 · 3,072 bytes are 24.6 MB, beside the 20 MB that always stay free."""
+    names = [f"{number}.png" for number in range(4_000)]
+    files = (
+        dict.fromkeys(names, b"")
+        if layout == "side_by_side"
+        else {f"{folder}/{name}": b"" for folder in "ab" for name in names}
+    )
+    source = spread(files)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+    with pytest.raises(HomeError, match="a data set of 4,000 pairs needs 45 MB"):
+        made(home, source, layout=layout)

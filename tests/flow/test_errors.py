@@ -64,6 +64,8 @@ def test_a_wave_has_its_power_in_one_place() -> None:
         ([0.1, 0.2, 0.3], [0.2, 0.2, 0.2], 2),
         ([0.1, 0.1, 0.1], [0.2, 0.2, 0.2], 3),
         ([0.3, 0.1, 0.1], [0.2, 0.2, 0.2], 0),
+        ([0.1, np.nan, np.nan], [0.2, 0.2, 0.2], 1),
+        ([0.1, 0.1, np.inf], [0.2, 0.2, 0.2], 2),
     ],
 )
 def test_the_horizon_ends_where_standing_still_is_better(

@@ -7,7 +7,7 @@ import pytest
 
 from gan_runtime.flow import frames
 from gan_runtime.flow.lattice import DIAMETER, INFLOW, Lattice, circle, square
-from gan_runtime.frame_fields import ODD_CHANNELS
+from gan_runtime.frame_fields import FLOW_CHANNELS, OBSTACLE, ODD_CHANNELS, UX, UY, VORTICITY
 
 
 def test_values_go_there_and_back_by_fixed_scales() -> None:
@@ -19,9 +19,15 @@ def test_values_go_there_and_back_by_fixed_scales() -> None:
     assert (values.shape, values.dtype) == ((2, 5, 7, 3), np.float32)
     assert abs(values).max() <= 1.0
     physical = frames.physical(values)
-    assert physical[..., 0] == pytest.approx(ux / INFLOW, abs=1e-5)
-    assert physical[..., 1] == pytest.approx(uy / INFLOW, abs=1e-5)
-    assert physical[..., 2] == pytest.approx(turning * DIAMETER / INFLOW, abs=1e-5)
+    assert physical[..., UX] == pytest.approx(ux / INFLOW, abs=1e-5)
+    assert physical[..., UY] == pytest.approx(uy / INFLOW, abs=1e-5)
+    assert physical[..., VORTICITY] == pytest.approx(turning * DIAMETER / INFLOW, abs=1e-5)
+
+
+def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() -> None:
+    assert [FLOW_CHANNELS[place] for place in (UX, UY, VORTICITY)] == ["ux", "uy", "vorticity"]
+    moving, obstacle = np.zeros((2, 2, 3), np.float32), np.eye(2, dtype=bool)
+    np.testing.assert_array_equal(frames.source(moving, obstacle)[..., OBSTACLE], obstacle)
 
 
 @pytest.mark.parametrize(

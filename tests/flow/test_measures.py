@@ -10,6 +10,7 @@ import pytest
 from gan_runtime.flow import frames as flow_frames
 from gan_runtime.flow import measures
 from gan_runtime.flow.lattice import DIAMETER, INFLOW
+from gan_runtime.jobs.flow_wanted import USUAL_STEPS
 
 FREE = np.zeros((40, 96), bool)
 
@@ -36,6 +37,13 @@ def test_a_faint_swing_beside_noise_is_no_street() -> None:
     assert math.isnan(measures.period(0.005 * np.sin(np.arange(200) / 4)))
     assert math.isnan(measures.period(np.array([0.0, 1.0, np.nan, 1.0, 0.0])))
     assert math.isnan(measures.period(np.linspace(0.0, 1.0, 100))), "a signal that never comes back"
+
+
+@pytest.mark.parametrize("period", [20.0, 24.7, 25.0, 28.3, 33.0])
+def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_street(period: float) -> None:
+    """Streets of the default sets take 21 to 27 frames; half as many steps told nothing of 24.7 and more."""
+    signal = 0.5 * np.sin(2 * np.pi * np.arange(1 + USUAL_STEPS) / period + 0.4)
+    assert measures.period(signal) == pytest.approx(period, rel=0.005)
 
 
 def test_the_strouhal_number_counts_in_passages_of_the_diameter() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.flow import charts as flow_charts
+from dashboard.flow import movie
 from dashboard.flow import words as flow_words
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
@@ -94,7 +96,7 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     ]
     assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
     bars = json.loads(app.get("vega_lite_chart")[4].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
-    assert sorted(bars) == ["map-reduce on 2 cores", "one core, tile by tile", "whole image on 2 cores"]
+    assert sorted(bars) == ["map-reduce on 2 cores", "one core, tile by tile", "whole image"]
     training_times(app.dataframe[-1].value)
     assert "is not compiled yet" not in texts(app)
     assert flow_words.NO_CHECKPOINT in texts(app)
@@ -104,6 +106,27 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert speed["film"] != vorticity["film"]
     assert speed["steps"] == vorticity["steps"]
     assert speed["panels"][0]["ticks"] == ["0", "|u| / U", "2"]
+
+
+def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_why(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps too few for a frequency; a machine without ffmpeg."""
+    monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
+    run, record = trained("quick-0001"), iteration(2, steps=STEPS)
+    scores = [
+        score.model_copy(update={"value": math.nan}) if score.name == "strouhal_error" else score
+        for score in record.scores
+    ]
+    file = flow_frames.write(run, f"{record.iteration}-map_reduce", frames(STEPS))
+    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": file, "scores": scores}))
+    app = show("flow")
+    assert not app.exception
+    shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
+    assert shown["Error of the Strouhal number"] == ("–", "")
+    gif, mp4 = (button.proto for button in app.get("download_button"))
+    assert (gif.disabled, mp4.disabled) == (False, True)
+    assert mp4.help == movie.NO_ENCODER
 
 
 def training_times(table: pd.DataFrame) -> None:

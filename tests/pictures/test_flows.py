@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import pictures
+from gan_runtime.frame_fields import OBSTACLE, VORTICITY
 from gan_runtime.pictures import sheet, vorticity
 
 STONE, WHITE, REDDEST, BLUEST = (75, 80, 88), (247, 247, 247), (103, 0, 31), (5, 48, 97)
@@ -14,8 +15,8 @@ STONE, WHITE, REDDEST, BLUEST = (75, 80, 88), (247, 247, 247), (103, 0, 31), (5,
 def frames(*turning: float, obstacle: bool = False) -> np.ndarray:
     """8 × 8 pixels that turn alike; the upper left quarter is the obstacle where there is one."""
     values = np.zeros((len(turning), 8, 8, 4), np.float16)
-    values[..., vorticity.VORTICITY] = np.asarray(turning)[:, None, None]
-    values[:, :4, :4, vorticity.OBSTACLE] = 1.0
+    values[..., VORTICITY] = np.asarray(turning)[:, None, None]
+    values[:, :4, :4, OBSTACLE] = 1.0
     return values if obstacle else values[..., :3]
 
 
@@ -27,7 +28,7 @@ def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_b
 
 def test_an_obstacle_is_grey_and_what_is_no_number_is_black() -> None:
     values = frames(0.5, obstacle=True)
-    values[0, 7, 7, vorticity.VORTICITY] = np.nan
+    values[0, 7, 7, VORTICITY] = np.nan
     (colors,) = vorticity.drawn(values)
     assert tuple(colors[0, 0].tolist()) == STONE
     assert tuple(colors[7, 7].tolist()) == (0, 0, 0)

@@ -34,7 +34,7 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
         "SELECT value, persistence FROM flow_steps WHERE score = 'rmse' AND way = 'map_reduce' AND step = 3"
     )
     assert store.rows(rmse) == [(pytest.approx(0.6), 0.3)]
-    assert store.rows("SELECT tile, cores FROM flow ORDER BY way") == [([16, 16], 2), ([16, 48], 2)]
+    assert store.rows("SELECT tile, cores FROM flow ORDER BY way") == [([16, 16], 2), ([16, 48], 1)]
 
 
 def test_another_checkpoint_start_or_division_is_another_iteration(home: Home, new_run: NewRun) -> None:

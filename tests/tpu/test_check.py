@@ -32,9 +32,12 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
     """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
 
     def to_its_end(
-        topology: str, sweep: bool = False, program: Program = "step", **options: object
+        topology: str, sweep: bool = False, program: Program = "step", fewer: int = 0, **options: object
     ) -> Progress:
+        """`fewer`: on so many devices too."""
         plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
+        if fewer:
+            plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
         commands.check_on_tpu(home, plan, asker="a test")
         wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the check")
         return tpu_requests.progress(home, plan)
@@ -43,20 +46,33 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
 
 
 def only(progress: Progress) -> StepEstimate:
-    assert progress.trouble == ""
-    (answer,) = progress.answers
-    assert answer.refused == ""
+    (answer,) = _given(progress)
     return answer
+
+
+def both(progress: Progress) -> tuple[StepEstimate, StepEstimate]:
+    """Of all devices and of fewer."""
+    whole, fewer = _given(progress)
+    return whole, fewer
+
+
+def _given(progress: Progress) -> tuple[StepEstimate, ...]:
+    assert progress.trouble == ""
+    assert {answer.refused for answer in progress.answers} == {""}
+    return progress.answers
 
 
 @compiles
 def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(checked: Callable[..., Progress]) -> None:
-    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other."""
+    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other, or fifteen on each of four."""
     options = {"workload": "pix2pix", "dataset": "karman", "pix2pix.tile": 16}
-    found = only(checked("v3:2x2", program="frame", **options))
-    assert (found.host_transfers, found.exchanges) == ((), 0.0)
-    assert found.cycles > 8 * 1_000, "eight tiles, of dozens of operations each"
-    assert found.dearest[0].layer.startswith("generator ")
+    eight, four = both(checked("v3:2x2", fewer=4, program="frame", **options))
+    for found in (eight, four):
+        assert (found.host_transfers, found.exchanges) == ((), 0.0)
+        assert found.dearest[0].layer.startswith("generator ")
+    assert four.dearest[0].cycles / eight.dearest[0].cycles == pytest.approx(15 / 8), "a tile costs the same"
+    # What is done once, before the first tile, weighs a little on a round.
+    assert four.cycles / eight.cycles == pytest.approx(15 / 8, rel=0.05)
 
 
 @compiles
