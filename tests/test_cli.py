@@ -647,7 +647,10 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--preset", "quik"], "preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick?"),
+        (
+            ["--preset", "quik"],
+            "preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick?",
+        ),
         (["--set", "epoch=3"], "epoch is not an option of a run: did you mean epochs?"),
         (
             ["--set", "mlp_gan.label_smoothing=0.1"],

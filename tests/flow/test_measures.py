@@ -41,7 +41,7 @@ def test_a_faint_swing_beside_noise_is_no_street() -> None:
 
 @pytest.mark.parametrize("period", [20.0, 24.7, 25.0, 28.3, 33.0])
 def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_street(period: float) -> None:
-    """Streets of the default sets take 21 to 27 frames; half as many steps told nothing of 24.7 and more."""
+    """Those of the default sets take about 25 frames; half as many steps told nothing of these and of slower ones."""
     signal = 0.5 * np.sin(2 * np.pi * np.arange(1 + USUAL_STEPS) / period + 0.4)
     assert measures.period(signal) == pytest.approx(period, rel=0.005)
 
