@@ -1,7 +1,10 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
 # make test     set up if needed, then check and test everything, a real browser included
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
+# make faults   harm short runs on real processes and see that nothing is lost; SEED=1 SCENARIOS=200
+# make load     30 windows on one run, 1,000 stored runs, 10 million numbers: how fast pages, ingest and a training beside them are
 # make mutants  change the training core in small ways and see whether its tests notice; SEED=1 MUTANTS=60 ONLY=survivors
+# make audit    look up known holes in the pinned packages (pip-audit; needs a network)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
 VENV := .venv
@@ -21,7 +24,7 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-.PHONY: run setup setup-dev test check format bench mutants screenshots clean
+.PHONY: run setup setup-dev test check format bench faults load mutants screenshots clean
 
 run: setup
 	@$(PYTHON) -m gan_runtime serve --port $(PORT)
@@ -46,6 +49,9 @@ test: check
 	@scripts/browser.sh $(PYTHON)
 	@$(PYTHON) -m pytest --durations=30 -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_architecture.py
 
+audit: setup-dev
+	@scripts/audit.sh $(PYTHON)
+
 format: setup-dev
 	@$(VENV)/bin/ruff format .
 	@$(VENV)/bin/ruff check --fix .
@@ -54,8 +60,15 @@ bench: setup-dev
 	@scripts/browser.sh $(PYTHON)
 	@$(PYTHON) -m benchmarks.bench $(if $(ONLY),--only $(ONLY))
 
+faults: setup-dev
+	@$(PYTHON) -m benchmarks.faults --keep --seed $(or $(SEED),1) --scenarios $(or $(SCENARIOS),200)
+
+load: setup-dev
+	@scripts/browser.sh $(PYTHON)
+	@$(PYTHON) -m benchmarks.load --keep $(if $(ONLY),--only $(ONLY))
+
 mutants: setup-dev
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-mutants.txt
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/requirements-mutants.txt
 	@$(PYTHON) -m benchmarks.mutants --seed $(or $(SEED),1) --count $(or $(MUTANTS),60) $(if $(ONLY),--only $(ONLY))
 
 screenshots: setup-dev

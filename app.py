@@ -24,6 +24,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     opening = threading.Thread(target=_open, name="open-dashboard", daemon=True)
     opening.start()
     yield
+    opening.join()  # a process that ends in the midst of an import complains of what it leaks
     from dashboard.frame import session
 
     session.close()

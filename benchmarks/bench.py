@@ -1,7 +1,7 @@
 """Everything that is measured here. `make bench` runs it, `make bench ONLY=training` a part.
 
 Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them: benchmarks/results/<date>-<row>.jsonl,
-latest.jsonl, and the tables of docs/benchmarks.md (report.py). All on the CPU; `cycles` is what a compiler reckons for a TPU.
+latest.jsonl, and the tables of docs/benchmarks.md (report.py). All on the CPU; `cycles` and `pair_cycles` are what a compiler reckons for a TPU.
 ROWS below says what there is and how long it takes on 2 cores; docs/benchmarks.md says how long each took.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N] [--referee SCRIPT] [--try]
@@ -26,9 +26,11 @@ from benchmarks.rows import (
     dashboard,
     growth,
     input,
+    iterate,
     matrix,
     overhead,
     pages,
+    pair_cycles,
     pix2pix,
     preprocessing,
     referee,
@@ -74,11 +76,13 @@ ROWS = {
     "preprocessing": Row(preprocessing.measure, rounds=12, steps=4, minutes=6, batch=64, images=1_024),
     "showers": Row(showers.measure, rounds=6, steps=4, minutes=8, batch=32, images=1_280),
     "pix2pix": Row(pix2pix.measure, rounds=24, steps=10, minutes=5, batch=16, images=3_840),
+    "iterate": Row(iterate.measure, rounds=24, steps=40, minutes=2),  # steps: frames
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
     "dashboard": Row(dashboard.measure, rounds=1, steps=1, minutes=1),
     "pages": Row(pages.measure, rounds=1, steps=1, minutes=3),
     "cycles": Row(cycles.measure, rounds=1, steps=1, minutes=40),
+    "pair_cycles": Row(pair_cycles.measure, rounds=1, steps=1, minutes=10),
 }
 
 

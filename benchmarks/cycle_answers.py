@@ -1,4 +1,4 @@
-"""What the TPU's compiler answers about one program of the row `cycles`, and answers of programs put together to a step.
+"""What the TPU's compiler answers about one program of the rows of cycles, and answers of programs put together to a step.
 
 An answer that took the compiler minutes is kept in benchmarks/kept/ (not part of the repository) as it comes, under a name made of what the program
 is made of: its arguments, the versions of the compiler and of what feeds it, and the code behind it. A row that was interrupted
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.effort import answer_of
+from benchmarks.results import Report
 from gan_runtime.home import REPOSITORY
 from gan_runtime.records.rundir import write_json
 from gan_runtime.tpu import plan as planning
@@ -100,3 +101,22 @@ def together(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
 
 def _cheapness(operation: DearOperation) -> float:
     return -operation.cycles
+
+
+def numbers(one: StepEstimate) -> dict[str, float | None]:
+    """As they stand in a record of a row."""
+    return {
+        "cycles": one.cycles,
+        "step_ms": one.step_s * 1e3,
+        "floor_ms": None if one.floor_s is None else one.floor_s * 1e3,
+        "share_of_peak": one.share_of_peak,
+        "exchanges": one.exchanges,
+        "exchange_mb": one.exchange_bytes / 1e6,
+        "operations": one.operations,
+    }
+
+
+def add_dearest(report: Report, kind: str, side: str, one: StepEstimate) -> None:
+    """A record of each of the program's dearest operations."""
+    for operation in one.dearest:
+        report.add(kind, side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles)

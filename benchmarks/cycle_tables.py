@@ -27,7 +27,7 @@ def cycles(records: Sequence[Record]) -> str:
 
 def pairs(records: Sequence[Record]) -> str:
     """Pix2Pix at full size."""
-    found = of(records, "cycles", "pair_cycles")
+    found = of(records, "pair_cycles", "pair_cycles")
     if not found:
         return f"{NOT_MEASURED.capitalize()}.\n"
     return (
@@ -35,7 +35,7 @@ def pairs(records: Sequence[Record]) -> str:
         "Keras is benchmarks/keras_pix2pix_on_jax.py.\n\n"
         + _programs(found)
         + "\nIts dearest operations:\n\n"
-        + _dearest(of(records, "cycles", "pair_operation"))
+        + _dearest(of(records, "pair_cycles", "pair_operation"))
     )
 
 

@@ -5,7 +5,7 @@ In bfloat16, but for the convolutions that are products of spectra, which are so
 The shapes are those of Table 1 at batch 256. Each figure is the least of so many calls, which others at work disturb
 least. Prints the table of docs/training.md, "What makes it fast".
 
-python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time] [--showers]
+python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time] [--showers | --pairs]
 """
 
 from __future__ import annotations
@@ -183,6 +183,76 @@ def of_showers(batch: int) -> list[Compared]:
     ]
 
 
+def of_digits(batch: int) -> list[Compared]:
+    """Layers of Table 1."""
+    return [
+        filter_gradient(batch, 1, 7, 128, 256),
+        filter_gradient(batch, 2, 14, 64, 128),
+        to_one_channel(batch),
+        batch_norm(batch),
+        by_spectra("transposed convolution", batch, 1, 7, (128, 256)),
+        by_spectra("transposed convolution", batch, 2, 14, (64, 128)),
+        by_spectra("convolution", batch, 2, 14, (64, 128)),
+    ]
+
+
+def of_pairs(batch: int) -> list[Compared]:
+    """Innermost layers of Pix2Pix, small, tiles of 64 pixels; and its logits, which are float32 in both formats."""
+    layers = [
+        ("down_4, 4 × 4 to 2 × 2 pixels", 4, (128, 128), False),
+        ("down_5, 2 × 2 to 1 pixel", 2, (128, 128), False),
+        ("up_5, 1 to 2 × 2 pixels", 1, (128, 128), True),
+        ("up_4, 2 × 2 to 4 × 4 pixels", 2, (128, 256), True),
+    ]
+    halved = [
+        pictures(what, batch, size, channels, dtype, transposed)
+        for what, size, channels, transposed in layers
+        for dtype in (tf.bfloat16, tf.float32)
+    ]
+    return [*halved, logits(batch)]
+
+
+def pictures(
+    what: str, batch: int, size: int, channels: tuple[int, int], dtype: tf.DType, transposed: bool
+) -> Compared:
+    """A 4 × 4 convolution of images with stride 2, or its transpose, with both gradients. `channels`: of the kernel."""
+    images = numbers(batch, size, size, channels[1 if transposed else 0], dtype=dtype)
+    weights = numbers(4, 4, *channels, dtype=dtype)
+
+    def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
+        layer = kernels.transposed_convolution if transposed else kernels.convolution
+        with tf.GradientTape() as tape:
+            tape.watch([images, weights])
+            found = layer(images, weights, (2, 2), "same")
+        return [found, *tape.gradient(found, [images, weights], output_gradients=found)]
+
+    return Compared(
+        f"{what}, {dtype.name}, three passes",
+        lambda: passes(tf_kernels.PlainKernels()),
+        lambda: passes(tf_kernels.CpuKernels()),
+    )
+
+
+def logits(batch: int) -> Compared:
+    """The discriminator's last convolution."""
+    images, weights = (
+        numbers(batch, 15, 15, 64, dtype=tf.float32),
+        numbers(4, 4, 64, 1, dtype=tf.float32),
+    )
+
+    def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch([images, weights])
+            found = kernels.convolution(images, weights, (1, 1), ((1, 1), (1, 1)))
+        return [found, *tape.gradient(found, [images, weights], output_gradients=found)]
+
+    return Compared(
+        "logits, 15 × 15 pixels, 64 to 1 channel, float32, three passes",
+        lambda: passes(tf_kernels.PlainKernels()),
+        lambda: passes(tf_kernels.CpuKernels()),
+    )
+
+
 def batch_norm(batch: int) -> Compared:
     """Of 7 × 7 images with 128 channels, as Keras writes it and fused."""
     values, gamma, beta = numbers(batch, 7, 7, 128), tf.ones([128]), tf.zeros([128])
@@ -204,21 +274,11 @@ def main() -> None:
         "--cpu-time", action="store_true", help="of all threads together, for a machine that others use too"
     )
     parser.add_argument("--showers", action="store_true", help="of the convolutions of CERN's 3DGAN instead")
+    parser.add_argument("--pairs", action="store_true", help="of the convolutions of Pix2Pix instead")
     given = parser.parse_args()
     clock = time.process_time if given.cpu_time else time.perf_counter
-    compared = (
-        of_showers(given.batch)
-        if given.showers
-        else [
-            filter_gradient(given.batch, 1, 7, 128, 256),
-            filter_gradient(given.batch, 2, 14, 64, 128),
-            to_one_channel(given.batch),
-            batch_norm(given.batch),
-            by_spectra("transposed convolution", given.batch, 1, 7, (128, 256)),
-            by_spectra("transposed convolution", given.batch, 2, 14, (64, 128)),
-            by_spectra("convolution", given.batch, 2, 14, (64, 128)),
-        ]
-    )
+    of = of_showers if given.showers else of_pairs if given.pairs else of_digits
+    compared = of(given.batch)
     print(table(["What", "Before", "After"], [one.line(given.calls, clock) for one in compared]))
 
 

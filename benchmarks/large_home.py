@@ -41,24 +41,30 @@ BATCHES = (64, 128, 256, 512)
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def write(home: Home, runs: int, rows: int) -> None:
-    """`runs` finished runs with about `rows` step numbers in all."""
+def write(home: Home, runs: int, rows: int, epochs: int = EPOCHS) -> None:
+    """`runs` finished runs with about `rows` step numbers in all, and a picture for each epoch of each run."""
     home.prepare()
     random = np.random.default_rng(1)
-    steps = max(1, rows // runs // len(METRICS) // EPOCHS)  # of an epoch
-    picture = _picture(random)
+    steps = max(1, rows // runs // len(METRICS) // epochs)  # of an epoch
+    drawn = picture(random)
     for number in range(1, runs + 1):
-        _write_run(home, number, steps, random, picture, in_study=number <= runs // 2)
+        _write_run(home, number, (epochs, steps), random, drawn, in_study=number <= runs // 2)
 
 
 def _write_run(
-    home: Home, number: int, steps: int, random: np.random.Generator, picture: bytes, in_study: bool
+    home: Home,
+    number: int,
+    length: tuple[int, int],
+    random: np.random.Generator,
+    drawn: bytes,
+    in_study: bool,
 ) -> None:
-    run = RunDir(home.runs / f"run-{number:04d}")
+    """`length`: epochs, and steps of each."""
+    run, (epochs, steps) = RunDir(home.runs / f"run-{number:04d}"), length
     run.samples.mkdir(parents=True)
     variant = number % len(BATCHES)
     spec = RunSpec.parse(
-        {"batch_size_global": BATCHES[variant], "epochs": EPOCHS, "seed": number}
+        {"batch_size_global": BATCHES[variant], "epochs": epochs, "seed": number}
     ).model_dump()
     write_json(run.spec_path, spec)
     at = BEGIN + timedelta(minutes=20 * number)
@@ -80,46 +86,53 @@ def _write_run(
         journal.StatusChange(at=at, status="queued", reason="waiting", queue_rank=float(number)),
         journal.StatusChange(at=at, status="starting", reason="starting a trainer on cpu"),
     )
-    journal.append(run.trainer_journal(), 1, *_records(at, steps, random))
-    for epoch in range(1, EPOCHS + 1):
-        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(picture)
+    journal.append(run.trainer_journal(), 1, *_records(at, epochs, steps, random))
+    for epoch in range(1, epochs + 1):
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(drawn)
 
 
-def _records(at: datetime, steps: int, random: np.random.Generator) -> list[journal.Record]:
+def _records(at: datetime, epochs: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
     records: list[journal.Record] = [
         journal.AttemptStart(at=at, resume_step=0),
-        journal.Plan(at=at, images=64 * steps, steps_per_epoch=steps, epochs=EPOCHS),
+        journal.Plan(at=at, images=64 * steps, steps_per_epoch=steps, epochs=epochs),
         journal.StatusChange(at=at, status="running", reason="training"),
     ]
-    for epoch in range(1, EPOCHS + 1):
-        records += _epoch(at, epoch, steps, random)
+    for epoch in range(1, epochs + 1):
+        records += epoch_records(at, epoch, steps, random)
     records += [journal.Phase(at=at, phase=name, seconds=1.0) for name in ("trace", "first_call", "compile")]
     records += [
         journal.Phase(at=at, phase="steady_step", seconds=0.01),
         journal.StatusChange(
-            at=at + timedelta(minutes=15), status="finished", reason=f"all {EPOCHS} epochs done"
+            at=at + timedelta(minutes=15), status="finished", reason=f"all {epochs} epochs done"
         ),
     ]
     return records
 
 
-def _epoch(at: datetime, epoch: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
-    first, last = (epoch - 1) * steps + 1, epoch * steps
-    found: list[journal.Record] = []
-    for begin in range(first, last + 1, STEPS_PER_CALL):
-        count = min(STEPS_PER_CALL, last - begin + 1)
-        values = {metric: (1.0 + 0.1 * random.standard_normal(count)).tolist() for metric in METRICS}
-        wall_s = (0.01 * np.arange(begin, begin + count)).tolist()
-        found.append(journal.Scalars(at=at, epoch=epoch, first_step=begin, wall_s=wall_s, values=values))
-    scores = {metric: float(random.uniform(0.2, 0.8)) for metric in EPOCH_METRICS}
+def epoch_records(at: datetime, epoch: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
+    """What a trainer writes in one epoch: its calls, then everything that it measures at the end."""
+    calls = range((epoch - 1) * steps + 1, epoch * steps + 1, STEPS_PER_CALL)
+    return [
+        *(call(at, epoch, begin, min(STEPS_PER_CALL, epoch * steps - begin + 1), random) for begin in calls),
+        *end_of_epoch(at, epoch, steps, random),
+    ]
+
+
+def call(
+    at: datetime, epoch: int, first_step: int, count: int, random: np.random.Generator
+) -> journal.Scalars:
+    """The numbers of one host call of `count` steps."""
+    values = {metric: (1.0 + 0.1 * random.standard_normal(count)).tolist() for metric in METRICS}
+    wall_s = (0.01 * np.arange(first_step, first_step + count)).tolist()
+    return journal.Scalars(at=at, epoch=epoch, first_step=first_step, wall_s=wall_s, values=values)
+
+
+def end_of_epoch(at: datetime, epoch: int, steps: int, random: np.random.Generator) -> list[journal.Record]:
+    """What is measured once an epoch. The picture that it names is not written here."""
+    last = epoch * steps
     edges = np.linspace(0.0, 1.0, 31)[:-1].tolist()
-    found.append(
-        journal.EpochDone(
-            at=at, epoch=epoch, step=last, seconds=0.01 * steps, images=64 * steps, images_per_s=6400.0
-        )
-    )
-    found.append(journal.EpochScores(at=at, epoch=epoch, step=last, wall_s=0.01 * last, values=scores))
-    found += [
+    scores = {metric: float(random.uniform(0.2, 0.8)) for metric in EPOCH_METRICS}
+    histograms = [
         journal.Histogram(
             at=at,
             epoch=epoch,
@@ -132,21 +145,25 @@ def _epoch(at: datetime, epoch: int, steps: int, random: np.random.Generator) ->
         for name in HISTOGRAMS
     ]
     file = f"samples/epoch-{epoch:05d}.png"
-    found.append(
-        journal.Sample(at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={})
-    )
-    return found
+    return [
+        journal.EpochDone(
+            at=at, epoch=epoch, step=last, seconds=0.01 * steps, images=64 * steps, images_per_s=6400.0
+        ),
+        journal.EpochScores(at=at, epoch=epoch, step=last, wall_s=0.01 * last, values=scores),
+        *histograms,
+        journal.Sample(at=at, epoch=epoch, step=last, sample_kind="fixed_latents", file=file, meta={}),
+    ]
 
 
-def _picture(random: np.random.Generator) -> bytes:
+def picture(random: np.random.Generator) -> bytes:
     """A grid of noise: PNG cannot make it small, as it cannot with early samples."""
     kept = io.BytesIO()
     Image.fromarray(random.integers(0, 255, (232, 232), dtype=np.uint8)).save(kept, "PNG")
     return kept.getvalue()
 
 
-def folder(path: Path, runs: int, rows: int) -> Home:
+def folder(path: Path, runs: int, rows: int, epochs: int = EPOCHS) -> Home:
     """A new home in `path`."""
     home = Home(path)
-    write(home, runs, rows)
+    write(home, runs, rows, epochs)
     return home

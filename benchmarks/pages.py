@@ -78,8 +78,8 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
     }
 
 
-def visit(page: str, query: dict[str, str]) -> tuple[float, float]:
-    """Seconds of the first run of the page's script and of the second. A page that fails raises."""
+def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
+    """Seconds of the first run of the page's script, of the second, and so on. A page that fails raises."""
     from streamlit.testing.v1 import AppTest
 
     from dashboard.frame import places
@@ -90,13 +90,13 @@ def visit(page: str, query: dict[str, str]) -> tuple[float, float]:
         app.query_params[name] = value
     app.switch_page(str(getattr(places, page.upper())))
     seconds = []
-    for _ in range(2):
+    for _ in range(times):
         begin = time.perf_counter()
         app.run()
         seconds.append(time.perf_counter() - begin)
         if app.exception:
             raise RuntimeError(f"{page}: {app.exception[0].value}")
-    return seconds[0], seconds[1]
+    return seconds
 
 
 if __name__ == "__main__":

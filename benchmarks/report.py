@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import conditions, cycle_tables, results
+from benchmarks import conditions, cycle_tables, load_tables, results
 from benchmarks.figure_tables import figures, referee
 from benchmarks.markdown import NOT_MEASURED, number, of, only, table
 from benchmarks.matrix_side import FLOP, WHAT
@@ -51,6 +51,9 @@ Keras (benchmarks/keras_showers.py; a test compares their losses).
 
 "Pix2Pix, small" is `pix2pix` with size=small on tiles of 64 pixels out of frames of 80 × 192, batch 16, streamed, against the same networks and
 step in plain Keras (benchmarks/keras_pix2pix.py; a test compares their losses).
+
+"Map-reduce" feeds that generator with its own frames: tiles on two simulated cores against the whole frame at once, which may use every
+thread (benchmarks/rows/iterate.py).
 """
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures one more peer: a script that is no part of this project, started anew for each turn as
@@ -90,6 +93,8 @@ def text(records: Sequence[Record]) -> str:
         dashboard(records),
         "## Pages on a large store\n",
         pages(records),
+        "## Under load\n",
+        load_tables.under_load(),
         "## Machine\n",
         machines(records),
     ]

@@ -6,7 +6,7 @@ turn           one turn of one side: round, side, steps, seconds
 figure         a number with its spread, by `name`; targets.py says what it must reach
 rate           images per second of one side, with its spread
 cell           one measurement of a table (growth)
-cycles         what the TPU's compiler reckons for one program
+cycles, pair_cycles   what the TPU's compiler reckons for one program
 epoch          what it reckons for an epoch of CERN's 3DGAN on one machine
 epoch_operation  one of the dearest operations of our step of it
 operation      one of the dearest operations of such a program
@@ -60,10 +60,10 @@ class Report:
         """A figure or a rate."""
         self.add(kind, name=name, **asdict(values), **further)
 
-    def rates(self, turns: Mapping[str, Sequence[Turn]], batch: int) -> None:
+    def rates(self, turns: Mapping[str, Sequence[Turn]], batch: int, unit: str = "images/s") -> None:
         """What each side reached by itself in its turns, in images per second. `batch`: images of a step."""
         for side, its_turns in turns.items():
-            self.spread("rate", side, spread([batch / turn.step_s for turn in its_turns]), unit="images/s")
+            self.spread("rate", side, spread([batch / turn.step_s for turn in its_turns]), unit=unit)
 
     def not_measured(self, name: str, reason: str) -> None:
         """Nothing is missing silently."""

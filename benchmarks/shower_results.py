@@ -6,24 +6,20 @@ python -m benchmarks.shower_results --picture docs/screenshots/showers-example.p
 
 from __future__ import annotations
 
-import argparse
 import math
-import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from benchmarks import markdown
-from gan_runtime import bundles, pictures
+from benchmarks import bundle_command, markdown
+from gan_runtime import pictures
 from gan_runtime.bundles.layout import SHOWERS
 from gan_runtime.calorimeter.comparison import Sample, compared, sample
 from gan_runtime.calorimeter.fields import values_of
 from gan_runtime.calorimeter.simulation import TINY, simulate
 from gan_runtime.calorimeter.values import Value
 from gan_runtime.catalog.shower_scores import SCORES
-from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import EpochDone, Physics
 from gan_runtime.records.rundir import RunDir
@@ -40,16 +36,7 @@ Scores = Mapping[str, Value]
 
 def main() -> None:
     """Prints the table; draws the picture where one is wanted."""
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    arguments.add_argument("--bundle", type=Path, default=SHOWERS)
-    arguments.add_argument("--picture", type=Path)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder)).prepare()
-        runs = [home.run_dir(run_id) for run_id in sorted(bundles.unpack(given.bundle, home))]
-        if given.picture:
-            drawn(measurements(runs[0])[-1]).save(given.picture, optimize=True)
-        print(table(runs))
+    bundle_command.run(__doc__, SHOWERS, table, lambda run: drawn(measurements(run)[-1]))
 
 
 def measurements(run: RunDir) -> list[Physics]:

@@ -72,9 +72,9 @@ class ConvertedAnew:
         begin, self.begin = self.begin, self.begin + len(indices)
         return dict(shower_files.kept_rows(self.options, self.file, self._columns, begin, self.begin))
 
-    def read_held_out(self, count: int) -> dict[str, Array]:
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """Of the prepared set."""
-        return self.whole.read_held_out(count)
+        return self.whole.read_held_out(count, first)
 
 
 @contextmanager

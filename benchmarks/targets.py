@@ -142,6 +142,20 @@ TARGETS = (
         1.2,
     ),
     Target(
+        "iterate",
+        "map_reduce_over_whole_tensorflow",
+        "map-reduce on 2 simulated cores, times the whole frame, TensorFlow",
+        "at_least",
+        0.95,
+    ),
+    Target(
+        "iterate",
+        "map_reduce_over_whole_jax",
+        "map-reduce on 2 simulated cores, times the whole frame, JAX",
+        "at_least",
+        0.95,
+    ),
+    Target(
         "matrix",
         "share_of_matrix_rate",
         "share of the machine's bfloat16 rate (yardsticks below)",
@@ -158,7 +172,7 @@ TARGETS = (
         "%",
     ),
     Target(
-        "cycles",
+        "pair_cycles",
         "pair_cycles_of_keras",
         "cycles of Pix2Pix at full size on a TPU v3, estimated, of plain Keras on JAX",
         "at_most",

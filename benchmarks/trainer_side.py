@@ -32,6 +32,7 @@ from benchmarks.run_options import add_data_argument, random_rows, reading, spec
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, answer_stream
 from gan_runtime import catalog, hosts, worker
+from gan_runtime.askers import operator
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
@@ -99,7 +100,7 @@ def train(run_path: Path, data: str) -> int:
 
 def watch(home: Home, spec: RunSpec, data: str) -> int:
     """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's work until it has ended."""
-    run = commands.submit(home, spec, hosts.probe(), asker="a benchmark")
+    run = commands.submit(home, spec, hosts.probe(), asker=operator("a benchmark"))
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="starting", reason="started by the benchmark")
     )

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import words
 from dashboard.frame import places
 from gan_runtime.errors import GanRuntimeError
+from gan_runtime.runtime.after import After
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset as find_preset
@@ -17,10 +18,10 @@ from gan_runtime.spec.presets import preset as find_preset
 Answer = TypeVar("Answer")
 
 
-def start(runtime: Runtime, spec: RunSpec, preset: str) -> None:
-    """Queues the run and goes to its live page."""
+def start(runtime: Runtime, spec: RunSpec, preset: str, after: After | None = None) -> None:
+    """Queues the run, to start after another one if need be, and goes to its live page."""
     with st.spinner("Checking data and accelerator …"):
-        run = attempt(lambda: runtime.submit(spec, preset))
+        run = attempt(lambda: runtime.submit(spec, preset, after))
     if run is not None:
         st.switch_page(places.LIVE, query_params={"run": run.run_id})
 

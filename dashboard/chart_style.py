@@ -16,16 +16,10 @@ def ink() -> alt.ExprRef:
     return alt.ExprRef(READABLE)
 
 
+# Of every chart's specification: labels, titles and legend in that color; what a chart says itself stays.
 CONFIG = alt.Config(
     axis=alt.AxisConfig(labelColor=ink(), titleColor=ink()),
     legend=alt.LegendConfig(labelColor=ink(), titleColor=ink()),
     header=alt.HeaderConfig(labelColor=ink(), titleColor=ink()),
     title=alt.TitleConfig(subtitleColor=ink()),
-)
-
-
-def readable(chart: alt.Chart | alt.LayerChart) -> alt.Chart | alt.LayerChart:
-    """The chart with its labels, titles and legend in that color; what the chart says itself stays."""
-    drawn = chart.copy(deep=False)  # each of Altair's configure_… copies the whole chart
-    drawn.config = CONFIG
-    return drawn
+).to_dict(validate=False)

@@ -37,7 +37,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     axis = alt.Axis(tickMinStep=1, grid=False)
     labels = json.dumps(group.labels)
     base = (
-        alt.Chart(rows)
+        alt.Chart()
         .transform_calculate(series=f"{labels}[datum.metric]")
         .encode(
             x=alt.X("x:Q", title="Step", axis=axis, scale=alt.Scale(zero=False, nice=False)), color=series
@@ -56,16 +56,26 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
         alt.Tooltip("mean:Q", title="Value", format=group.format),
     ]
-    band = base.mark_area(opacity=0.12, line=False).encode(y=of("low"), y2="high:Q")
+    band = base.mark_area(opacity=0.12, line=False).encode(y=of("low"), y2=alt.Y2("high:Q"))
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
     bold = smooth.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
-    layers = cast(alt.LayerChart, alt.layer(ground(), band, raw, bold, reader.add_params(drag())))
+    layers = (ground(), band, raw, bold, reader.add_params(drag()))
     what = (
         f"{panel.heading} Lines over the training steps, as measured and smoothed: {', '.join(group.colors)}."
     )
     svg = {"embedOptions": {"renderer": "svg"}}
-    return layers.properties(title=panel.heading, description=what, height=height, usermeta=svg)
+    title = panel.heading
+    return layered(rows, *layers, title=title, description=what, height=height, usermeta=svg)
+
+
+def layered(rows: Rows, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
+    """One chart out of layers that draw the same rows, but for those that bring their own.
+
+    Rows and properties are given here, once: to lift the rows out of the layers, Altair writes each table down as text, and a property that
+    comes later costs one more copy of all layers.
+    """
+    return cast(alt.LayerChart, alt.layer(*layers, data=rows, **properties))
 
 
 def _values(group: Group) -> alt.Scale:
@@ -82,15 +92,17 @@ def drag() -> alt.Parameter:
 
 def ground() -> alt.Chart:
     """An unseen rectangle behind everything: a double-click on it is what shows everything again."""
-    corners = {"x": alt.value(0), "x2": alt.value("width"), "y": alt.value(0), "y2": alt.value("height")}
+    kinds: dict[str, Any] = {"x": alt.XValue, "x2": alt.X2Value, "y": alt.YValue, "y2": alt.Y2Value}
+    ends = {"x": 0, "x2": "width", "y": 0, "y2": "height"}
+    corners = {name: kinds[name](end) for name, end in ends.items()}
     rectangle = alt.Chart(alt.InlineData(values=[{"x": 0}])).mark_rect(opacity=0).encode(**corners)
     return rectangle.add_params(alt.selection_point(name=WHOLE, fields=["x"], on="dblclick", clear=False))
 
 
-def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
-    """Training seconds of each epoch of one run. `frame` as `queries.epoch_times` gives it."""
+def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
+    """Training seconds of each epoch of one run. `rows` as `queries.epoch_times` gives it."""
     return (
-        alt.Chart(frame)
+        alt.Chart(rows)
         .transform_calculate(begin="datum.epoch - 0.4", end="datum.epoch + 0.4")
         .mark_bar(color=palette.NEUTRAL)
         .encode(
@@ -100,9 +112,9 @@ def epoch_bars(frame: pd.DataFrame, height: int = 260) -> alt.Chart:
                 axis=alt.Axis(tickMinStep=1, grid=False, format="d"),
                 scale=alt.Scale(zero=False),
             ),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y("seconds:Q", title="Training time (s)"),
-            y2=alt.datum(0),
+            y2=alt.Y2Datum(0),
             tooltip=[
                 alt.Tooltip("epoch:Q", title="Epoch", format="d"),
                 alt.Tooltip("seconds:Q", title="Seconds", format=".2f"),
@@ -153,16 +165,17 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
     )
 
 
-def score_histogram(frame: pd.DataFrame, group: Group, height: int = 260) -> alt.Chart:
-    """What the judging network made of the probed rows at one epoch. `frame` as `queries.histogram` gives it."""
+def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
+    """What the judging network made of the probed rows at one epoch. `rows` as `queries.histogram` gives it."""
     return (
-        alt.Chart(frame.assign(series=frame["name"].map(group.labels)))
+        alt.Chart(rows)
+        .transform_calculate(series=f"{json.dumps(group.labels)}[datum.name]")
         .mark_bar(opacity=0.65, binSpacing=0)
         .encode(
             x=alt.X("left:Q", title=group.axis, scale=_values(group), axis=alt.Axis(grid=False)),
-            x2="right:Q",
+            x2=alt.X2("right:Q"),
             y=alt.Y("share:Q", title=_share(group.panel.series), stack=None, axis=alt.Axis(format="%")),
-            y2=alt.datum(0),
+            y2=alt.Y2Datum(0),
             color=alt.Color("series:N", title=None, legend=legend(), scale=_scale(group)),
             tooltip=[
                 alt.Tooltip("series:N", title=group.panel.series),
@@ -182,17 +195,17 @@ def _share(series: str) -> str:
     return "Share" if series == Panel.series else f"Share of {series.lower()}"
 
 
-def value_histogram(frame: pd.DataFrame, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
+def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
     """Weights or gradients of one network at one epoch, counts on a log scale that begins at 0, so that tails show."""
     counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
     return (
-        alt.Chart(frame)
+        alt.Chart(rows)
         .mark_bar(color=color, binSpacing=0)
         .encode(
             x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
-            x2="right:Q",
+            x2=alt.X2("right:Q"),
             y=alt.Y("count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts),
-            y2=alt.datum(0),
+            y2=alt.Y2Datum(0),
             tooltip=[
                 alt.Tooltip("left:Q", title="From", format=".3g"),
                 alt.Tooltip("right:Q", title="To", format=".3g"),

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from dashboard import charts, palette
+from dashboard.charts import Rows
 from dashboard.panels import Group
 
 # Equal values lie on each other: the dashes of a second line let the first one through.
@@ -23,39 +24,52 @@ NARROWEST, MOST_COLUMNS, ROW_HEIGHT = 300, 8, 15
 SYMBOL, LETTER, WIDEST_NAME = 34, 7, 66
 
 
-def over_epochs(frame: pd.DataFrame, group: Group) -> alt.LayerChart:
+def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
+    """The rows of a chart: each number under its name in the legend; over steps the first line first, the dashes of the others over it."""
+    named = frame.assign(series=frame["metric"].map(group.labels))
+    return named if group.per_epoch else _in_order(named, group.colors)
+
+
+def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
     """What is measured once an epoch, a line each, with what it is to be compared with behind the lines."""
-    return _small(group, *_usual(group), *_epoch_lines(frame, group))
+    return _small(rows, group, *_usual(group), *_epoch_lines(group))
 
 
-def over_steps(frame: pd.DataFrame, group: Group) -> alt.LayerChart:
+def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
     """Numbers of the steps, unsmoothed."""
     y = alt.Y("mean:Q", title=group.axis, **_step_axis(group))
-    named = frame.assign(series=frame["metric"].map(group.labels))
     tooltip = alt.Tooltip("step:Q", title="Step", format=",d")
-    return _small(group, _dashed(named, group.colors, _x("step"), y, tooltip, "mean", ".4~g"))
+    return _small(rows, group, _dashed(group.colors, _x("step"), y, tooltip, "mean", ".4~g"))
 
 
 def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
     """Learning rates over the epochs of a run to come. Columns: epoch (from 0), series, rate; `colors`: of each series."""
     y = alt.Y("rate:Q", title="Learning rate", axis=alt.Axis(format="~g", tickCount=4))
     tooltip = alt.Tooltip("epoch:Q", title="Epoch", format=".1f")
-    lines = _dashed(frame, colors, _x("epoch"), y, tooltip, "rate", ".3~g")
-    return _titled(charts.heading("Learning rates over the epochs"), lines)
+    lines = _dashed(colors, _x("epoch"), y, tooltip, "rate", ".3~g")
+    return _titled(_in_order(frame, colors), lines, title="Learning rates over the epochs")
 
 
-def _small(group: Group, *layers: alt.Chart) -> alt.LayerChart:
+def _small(rows: Rows, group: Group, *layers: alt.Chart) -> alt.LayerChart:
     """As high as all small charts, and by the further rows of its legend higher."""
-    rows = math.ceil(len(group.colors) / _columns(group.colors)) if len(group.colors) > ONE_ROW else 1
-    title = charts.heading(group.panel.heading, group.panel.subtitle)
-    return _titled(title, *layers, height=HEIGHT + ROW_HEIGHT * (rows - 1))
+    further = math.ceil(len(group.colors) / _columns(group.colors)) - 1 if len(group.colors) > ONE_ROW else 0
+    panel, height = group.panel, HEIGHT + ROW_HEIGHT * further
+    return _titled(rows, *layers, title=panel.heading, subtitle=panel.subtitle, height=height)
 
 
-def _titled(title: alt.Title, *layers: alt.Chart, height: int = HEIGHT) -> alt.LayerChart:
+def _titled(
+    rows: Rows, *layers: alt.Chart, title: str, subtitle: str = "", height: int = HEIGHT
+) -> alt.LayerChart:
     """Described by what its title asks."""
-    words = title.to_dict()
-    what = f"{words['text']} Lines over the training. {words.get('subtitle', '')}".strip()
-    return cast(alt.LayerChart, alt.layer(*layers).properties(title=title, description=what, height=height))
+    what = f"{title} Lines over the training. {subtitle}".strip()
+    named = charts.heading(title, subtitle)
+    return charts.layered(rows, *layers, title=named, description=what, height=height)
+
+
+def _in_order(named: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
+    """The rows of the first line first."""
+    order = {name: number for number, name in enumerate(colors)}
+    return named.sort_values("series", key=lambda names: names.map(order), kind="stable")
 
 
 def _usual(group: Group) -> list[alt.Chart]:
@@ -65,15 +79,16 @@ def _usual(group: Group) -> list[alt.Chart]:
     low, high = group.panel.usual
     chart = alt.Chart(alt.InlineData(values=[{"low": low, "high": high}]))
     if low == high:
-        return [chart.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="low:Q")]
-    return [chart.mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y="low:Q", y2="high:Q")]
+        return [chart.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y=alt.Y("low:Q"))]
+    return [
+        chart.mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+    ]
 
 
-def _epoch_lines(frame: pd.DataFrame, group: Group) -> tuple[alt.Chart, ...]:
+def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
     """One line for each number, with a point at every epoch."""
     y = alt.Y("value:Q", title=group.axis, **_epoch_axis(group))
-    named = frame.assign(series=frame["metric"].map(group.labels))
-    base = alt.Chart(named).encode(x=_x("epoch"), y=y, color=_color(group.colors))
+    base = alt.Chart().encode(x=_x("epoch"), y=y, color=_color(group.colors))
     if group.log:
         base = base.transform_filter("datum.value > 0")  # a logarithm has no place for 0: a gap
     tooltip = [
@@ -112,7 +127,6 @@ def _step_axis(group: Group) -> dict[str, Any]:
 
 
 def _dashed(
-    frame: pd.DataFrame,
     colors: dict[str, str],
     x: alt.X,
     y: alt.Y,
@@ -125,12 +139,8 @@ def _dashed(
         place,
         alt.Tooltip(f"{value}:Q", title="Value", format=form),
     ]
-    order = {name: number for number, name in enumerate(colors)}
-    drawn = frame.sort_values(  # the first line first, the dashes of the others over it
-        "series", key=lambda names: names.map(order), kind="stable"
-    )
     return (
-        alt.Chart(drawn)
+        alt.Chart()
         .mark_line(strokeWidth=2)
         .encode(x=x, y=y, color=_color(colors), strokeDash=_dash(colors, range(len(colors))), tooltip=tooltip)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import actions, words
+from dashboard import actions, change_buttons, words
 from gan_runtime.errors import JobError
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime.runtime import Runtime
@@ -45,7 +45,10 @@ def _bar(runtime: Runtime, job_id: str, told: Callable[[JobLook], str], button: 
     bar.progress(look.progress.share, text=f"{told(look)}. This goes on when the page is closed.")
     if look.job.stop_file.exists():
         beside.caption(button.pressed)
-    elif beside.button(button.label, key=button.key, icon=":material/close:"):
+        return
+    with beside:
+        asked = change_buttons.button(button.label, key=button.key, icon=":material/close:")
+    if asked:
         actions.succeeded(lambda: runtime.cancel_job(job_id))
         # The whole page: `scope="fragment"` is an error when the press arrives while the page is drawn.
         st.rerun()

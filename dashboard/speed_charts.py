@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.charts import legend
+from dashboard.charts import layered, legend
 
 
 def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     """How many times faster on more devices. `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic."""
-    base = alt.Chart(frame).encode(
+    base = alt.Chart().encode(
         x=alt.X(
             "devices:Q",
             title="Devices",
@@ -36,6 +34,4 @@ def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
             alt.Tooltip("speed_up:Q", title="Times as fast", format=".2f"),
         ]
     )
-    return cast(
-        alt.LayerChart, alt.layer(lines, points).properties(title="How does it scale?", height=height)
-    )
+    return layered(frame, lines, points, title="How does it scale?", height=height)

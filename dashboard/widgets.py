@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 import altair as alt
@@ -13,13 +13,12 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from dashboard import chart_style, words
+from dashboard import chart_style, listed, words
 from dashboard.frame import places
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.metrics import LOSSES, Metric
 from gan_runtime.records.journal import ACTIVE
-from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, Progress, RunRow
 from gan_runtime.store.store import Store
 
@@ -28,6 +27,7 @@ MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 MOST_ROWS_IN_WORDS = 500
 ROWS = "rows"  # of a chart, under this name in its specification
+MOST_KEPT = 500  # specifications, some kilobytes each
 MOST_IN_FIGURE = 2  # losses beside each other
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
@@ -42,31 +42,58 @@ def state(status: str, text: str = "") -> None:
 
 
 def chart(drawn: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None:
-    """Every chart of the dashboard is put on the page here. `selection`: `on_select` and `selection_mode` of Streamlit."""
-    st.altair_chart(chart_style.readable(drawn), key=key, **selection)
+    """Puts a chart that was just drawn on the page, its tables beside its specification. `selection`: `on_select` and
+    `selection_mode` of Streamlit."""
+    tables: dict[str, pd.DataFrame] = {}
+    for part in (drawn, *getattr(drawn, "layer", ())):
+        if isinstance(part.data, pd.DataFrame):
+            name = f"{ROWS}{len(tables) or ''}"
+            tables[name], part.data = part.data, alt.NamedData(name=name)
+    _put(specification(drawn), tables, key, **selection)
 
 
 def specification(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
-    """Of a chart whose rows come later, under the name ROWS. Making it takes 20 to 90 ms of the processor, so callers keep it."""
-    made: dict[str, Any] = json.loads(json.dumps(chart_style.readable(drawn).to_dict()))
-    return made
+    """Of a chart whose tables have names. Nothing compares it with the schema of Vega-Lite, which takes as long as all the rest: tests do."""
+    made: dict[str, Any] = json.loads(json.dumps(drawn.to_dict(validate=False)))
+    return {**made, "config": chart_style.CONFIG}
 
 
-def with_rows(made: dict[str, Any], rows: pd.DataFrame, key: str, **arguments: Any) -> None:
+def with_rows(made: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:
     """Puts a chart on the page: its kept specification and today's rows. `arguments`: of `st.vega_lite_chart`."""
+    _put(made, {ROWS: rows}, key, **arguments)
+
+
+def _put(
+    made: dict[str, Any], tables: Mapping[str, pd.DataFrame | bytes], key: str, **arguments: Any
+) -> None:
+    """Every chart of the dashboard is put on the page here."""
     st.vega_lite_chart(
-        spec={**made, "datasets": {**made.get("datasets", {}), ROWS: rows}}, key=key, **arguments
+        spec={**made, "datasets": {**made.get("datasets", {}), **tables}}, key=key, **arguments
     )
+
+
+def kept_chart(
+    draw: Callable[..., alt.Chart | alt.LayerChart],
+    rows: pd.DataFrame | bytes,
+    key: str,
+    *what: Hashable,
+    **arguments: Any,
+) -> None:
+    """A chart on a page that is redrawn while a run trains: what `draw(rows, *what)` makes is drawn once, without the rows, and kept."""
+    with_rows(kept(draw, *what), rows, key, **arguments)
+
+
+@lru_cache(MOST_KEPT)
+def kept(draw: Callable[..., alt.Chart | alt.LayerChart], *what: Hashable) -> dict[str, Any]:
+    """The specification of `draw(rows, *what)` for rows that come later."""
+    return specification(draw(alt.NamedData(name=ROWS), *what))
 
 
 @st.cache_data(show_spinner=False, max_entries=100)
 def steady_chart(
     _draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str
 ) -> None:
-    """A chart whose rows change once an epoch, on a page that is redrawn every second.
-
-    Making a chart takes 30 to 50 ms of the processor; with the same `key` and the same rows Streamlit repeats what it sent.
-    """
+    """A chart in which more than the rows follows from the rows: with the same `key` and the same rows Streamlit repeats what it sent."""
     chart(_draw(frame), key)
 
 
@@ -105,10 +132,10 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
     A choice goes into the address. What was shown without one does not: an address that the page writes by itself is one
     more press on the browser's Back.
     """
-    rows = {row.run_id: row for row in queries.runs(store)}
+    asked = st.query_params.get("run", "")
+    rows = {row.run_id: row for row in listed.runs(store, (asked, st.session_state.get(SHOWN, "")))}
     if not rows:
         return None
-    asked = st.query_params.get("run", "")
     live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
     chosen = next(run_id for run_id in (asked, st.session_state.get(SHOWN), live) if run_id in rows)
     if asked and asked not in rows:
@@ -117,8 +144,8 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
         )
     picked = st.selectbox(
         label,
-        list(rows),
-        index=list(rows).index(chosen),
+        offered := [row.run_id for row in listed.pinned_first(list(rows.values()))],
+        index=offered.index(chosen),
         format_func=lambda run_id: title(rows[run_id]),
         label_visibility="collapsed",
     )
@@ -130,10 +157,10 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
 
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
     """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
-    rows = {row.run_id: row for row in queries.runs(store)}
     named = [
         run_id for run_id in dict.fromkeys(st.query_params.get("runs", ",".join(usual)).split(",")) if run_id
     ]
+    rows = {row.run_id: row for row in listed.pinned_first(listed.runs(store, named))}
     asked = [run_id for run_id in named if run_id in rows]
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
     if unknown:
@@ -156,7 +183,7 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
 def newest_or_picked(store: Store, key: str, first: str, pick: str) -> list[RunRow]:
     """As `runs_picker`, beginning with the newest run. Ends the page with the sentence `first` where no run is stored, and with
     `pick` where none is picked."""
-    newest = queries.runs(store)
+    newest = listed.runs(store)
     if not newest:
         st.info(f"No run is stored yet. Start one on the Launch page; {first}")
         st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")

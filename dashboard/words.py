@@ -85,8 +85,10 @@ def loss(number: float | None) -> str:
 
 
 def size(number: float) -> str:
-    """1.2 GB · 340 MB."""
-    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
+    """1.2 GB · 340 MB · 20 kB."""
+    if number >= 1e9:
+        return f"{number / 1e9:.1f} GB"
+    return f"{number / 1e6:.0f} MB" if number >= 1e6 else f"{number / 1e3:.0f} kB"
 
 
 def age(then: datetime | None, moment: datetime | None = None) -> str:

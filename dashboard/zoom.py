@@ -6,15 +6,14 @@ scrolls the page. Charts with the same key show the same part.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Literal
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
 from dashboard import charts, widgets, words
 from dashboard.panels import Group
+from dashboard.tables import Table
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 
@@ -31,20 +30,21 @@ def window(key: str) -> Window:
 
 def live_chart(
     group: Group,
-    frame: pd.DataFrame,
+    rows: Table,
     name: str,
     key: str,
     pixels: int,
     height: Literal["content", "stretch"] = "content",
 ) -> None:
-    """The step curves of a page that is redrawn every second. Making its specification takes 60 to 90 ms of the processor and gives
-    the same each time, so it is made once; what follows are rows."""
+    """The step curves of a page that is redrawn while a run trains."""
     place = place_of(name, key)
-    widgets.with_rows(
-        _specification(group, pixels),
-        frame,
+    widgets.kept_chart(
+        charts.step_curves,
+        rows.arrow,
         place,
-        on_select=lambda: follow(place, key, frame["x"]),
+        group,
+        pixels,
+        on_select=lambda: follow(place, key, rows.frame["x"]),
         selection_mode=PARAMETERS,
         height=height,
     )
@@ -94,8 +94,3 @@ def take(place: str, key: str, x: pd.Series[Any]) -> bool:
 def _show(key: str, part: Window = queries.EVERYTHING) -> None:
     st.session_state[f"{key}.window"] = part
     st.session_state[f"{key}.turn"] = st.session_state.get(f"{key}.turn", 0) + 1
-
-
-@cache
-def _specification(group: Group, pixels: int) -> dict[str, Any]:
-    return widgets.specification(charts.step_curves(alt.NamedData(name=widgets.ROWS), group, pixels))

@@ -1,4 +1,4 @@
-"""Free space, looked at before something is written that would not fit."""
+"""Free space, looked at before something is written that would not fit, and while a run trains; and the space that folders take."""
 
 from __future__ import annotations
 
@@ -13,12 +13,39 @@ from gan_runtime.errors import GanRuntimeError, HomeError
 
 # What journals and results.duckdb need to go on: below it a run would be queued that nobody can start or follow.
 LEAST_BYTES = 20_000_000
+# Below it pages and runs warn: a twentieth of the disk, within these bounds.
+LOW_BYTES = (100_000_000, 5_000_000_000)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def free_bytes(folder: Path) -> int:
+    """What is left on the disk of the existing `folder`. Whoever asks for free space asks here."""
+    return shutil.disk_usage(folder).free
+
+
+def low_bytes(folder: Path) -> int:
+    """Below how many free bytes the disk of `folder` is worth a warning."""
+    least, most = LOW_BYTES
+    return min(max(shutil.disk_usage(folder).total // 20, least), most)
+
+
+def used_bytes(folder: Path) -> int:
+    """The bytes of all files in a folder and below it; links are not followed, and what vanishes meanwhile has none."""
+    total, waiting = 0, [folder]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_size
+    return total
 
 
 def require(folder: Path, size: int, purpose: str) -> None:
     """Raises HomeError when fewer than `size` bytes are free on the disk of the existing `folder`."""
-    free = shutil.disk_usage(folder).free
+    free = free_bytes(folder)
     if free < size:
         raise HomeError(
             f"the disk of {folder} has {free / 1e6:,.0f} MB left, but {purpose} needs {size / 1e6:,.0f} MB: make space on it."

@@ -4,11 +4,13 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── SpecError                   an option is wrong; carries one message per field
 ├── DatasetError                data missing, unreadable or of the wrong shape
 ├── AcceleratorError            the host has no such device, or TensorFlow cannot use it
+├── DeviceLockError             the locks of this host's devices cannot be kept
 ├── HomeError                   the home folder cannot be used, or its disk is full
 ├── StoreError                  results.duckdb cannot be opened
 │   ├── StoreLockedError        another process holds it
 │   │   └── HomeInUseError      a dashboard or a training owns the home; it acts on what is asked of its runs
-│   ├── StoreDamagedError       it is no DuckDB database
+│   ├── StoreDamagedError       it is none that this version can use; its owner makes it anew
+│   ├── StoreNewerError         a newer version of this program wrote it
 │   └── QueryError              a person's SQL does not run
 ├── ExportError                 the folder for an export cannot be written
 ├── BundleError                 a bundle of runs cannot be written or read
@@ -18,6 +20,8 @@ GanRuntimeError                 one clear sentence; exit code 2 on the command l
 ├── OutputError                 the standard output takes no more
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
+├── RoleError                   a viewer asked for a change
+├── SignInError                 a password is wrong, too short, or was tried too often
 ├── RunStateError               the run is in a state that does not allow this
 ├── JobError                    no such background job, its state does not allow this, or it has failed
 ├── SurfaceError                a loss surface could not be computed
@@ -32,10 +36,12 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 QUOTED_CHARACTERS = 80
+MOST_TOLD = 6  # wrong options in one message; a file may hold hundreds
 
 
 def quoted(given: Any) -> str:
@@ -64,7 +70,10 @@ class SpecError(GanRuntimeError):
 
     def __init__(self, errors: list[FieldError]) -> None:
         self.errors = errors
-        super().__init__(" ".join(error.message for error in errors))
+        told = [error.message for error in errors[:MOST_TOLD]]
+        if len(errors) > MOST_TOLD:
+            told.append(f"{len(errors) - MOST_TOLD} more are wrong.")
+        super().__init__(" ".join(told))
 
     def by_field(self) -> dict[str, str]:
         """The first message of each field, for showing it beside its input."""
@@ -80,6 +89,10 @@ class DatasetError(GanRuntimeError):
 
 class AcceleratorError(GanRuntimeError):
     """The host lacks the device that a run asks for."""
+
+
+class DeviceLockError(GanRuntimeError):
+    """The locks of this host's devices cannot be kept."""
 
 
 class HomeError(GanRuntimeError):
@@ -107,8 +120,25 @@ class HomeInUseError(StoreLockedError):
     """A dashboard or a training owns the home."""
 
 
+class StoreKind(StrEnum):
+    """What lies in the place of results.duckdb that cannot be used; a part of its name once it is set aside."""
+
+    DAMAGED = "damaged"
+    OLDER = "older"
+    NEWER = "newer"
+    FOREIGN = "foreign"
+
+
 class StoreDamagedError(StoreError):
-    """results.duckdb is not a DuckDB database."""
+    """results.duckdb is none that this version can use. `found`: what is told of it, such as "has schema version 3, …"."""
+
+    def __init__(self, message: str, found: str = "", kind: StoreKind = StoreKind.DAMAGED) -> None:
+        super().__init__(message)
+        self.found, self.kind = found, kind
+
+
+class StoreNewerError(StoreError):
+    """A newer version of this program wrote results.duckdb."""
 
 
 class QueryError(StoreError):
@@ -145,6 +175,14 @@ class PortError(GanRuntimeError):
 
 class UnknownRunError(GanRuntimeError):
     """No run of that name is stored."""
+
+
+class RoleError(GanRuntimeError):
+    """Somebody who may only look asked for a change."""
+
+
+class SignInError(GanRuntimeError):
+    """Somebody cannot become an operator that way."""
 
 
 class RunStateError(GanRuntimeError):

@@ -7,6 +7,7 @@ each image. The constants were fitted to the measured trainers of docs/metrics.m
 from __future__ import annotations
 
 from gan_runtime.data import door
+from gan_runtime.fields import Fields
 from gan_runtime.home import Home
 from gan_runtime.spec import RunSpec
 
@@ -14,6 +15,9 @@ BASE_BYTES = 715e6  # a trainer that has loaded TensorFlow and made its threads
 BYTES_PER_WEIGHT = 60  # of a worker: the weight, its gradient and two Adam slots are 16 of them
 BYTES_PER_COPY = (
     17.5  # of each replica: its own gradient and slots are 12; that of the weights themselves is shared
+)
+CHECKPOINT_BYTES_PER_WEIGHT = (
+    16  # the weight, two slots of its optimizer, and a moving average where there is one
 )
 BYTES_PER_ACTIVATION = {"float32": 9.4, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
 
@@ -30,3 +34,9 @@ def memory_bytes(spec: RunSpec, home: Home | None = None) -> float:
 def training_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:
     """Seconds of pure training at a given rate."""
     return spec.epochs * spec.steps_per_epoch(images) * spec.images_per_step / images_per_s
+
+
+def checkpoints_bytes(spec: RunSpec, fields: Fields) -> int:
+    """Bytes on the disk of all checkpoints that a run keeps: the newest ones, the best one, and the one that is being written."""
+    kept = min(spec.keep_checkpoints, spec.epochs) + 2
+    return kept * spec.entry.size(spec.of_workload, fields).parameters * CHECKPOINT_BYTES_PER_WEIGHT

@@ -16,6 +16,7 @@ from gan_runtime.records.rundir import RunDir
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME_VARIABLE = "GAN_RUNTIME_HOME"
 LAST_NUMBER = ".last-number"
+BIN = ".bin"
 # Names that `submit` gives, such as quick-0007: where they come from, then their number. A bundle may bring no others, and
 # none whose number would use up those that are left for the home's own runs.
 SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
@@ -85,6 +86,12 @@ class Home:
         return self.path / "runs"
 
     @property
+    def bin(self) -> Path:
+        """Deleted runs, until they are removed for good; missing before the first. Below runs/, which may be a disk of its own: so
+        that a run comes here, and back, by one change of its name."""
+        return self.runs / BIN
+
+    @property
     def data(self) -> Path:
         """One folder per prepared data set; missing before the first."""
         return self.path / "data"
@@ -136,6 +143,10 @@ class Home:
             UnknownRunError: no such run; the message lists the newest runs that exist.
         """
         names = [run.run_id for run in self.run_dirs()]
+        if run_id not in names and is_run_name(run_id) and (self.bin / run_id).is_dir():
+            raise UnknownRunError(
+                f"run {run_id} is in the bin: bring it back on the Runs page, or with `{command_line()} restore {run_id}{self.flag}`."
+            )
         if run_id not in names:
             known = f"there are {', '.join(names[-8:])}" if names else "there are no runs yet"
             raise UnknownRunError(f"run {quoted(run_id)} is not stored in {self.path}: {known}.")

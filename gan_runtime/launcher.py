@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from gan_runtime import cluster, processes
 from gan_runtime.cluster import Place
+from gan_runtime.device_locks import claims
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
@@ -42,12 +43,12 @@ class _Worker:
         return f"{self.place.name} (pid {self.process.pid})"
 
 
-def launch(run: RunDir, attempt: int, accelerator: str) -> int:
-    """Starts the workers of one attempt and waits for their end; returns 0 when all ended well."""
+def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
+    """Starts the workers of one attempt, each as `module`, and waits for their end; returns 0 when all ended well."""
     # Meant for the workers, which get it too, as the whole group does. Ignored, not handled: a worker that is still
     # loading inherits that and does not die of it before it can listen.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    workers = _start(run, attempt, accelerator)
+    workers = _start(run, attempt, accelerator, module)
     started = [processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers]
     run.write_process(processes.identity(os.getpid()) | {"attempt": attempt, "workers": started})
     first = _first_to_end_badly(workers)
@@ -64,15 +65,18 @@ def launch(run: RunDir, attempt: int, accelerator: str) -> int:
     return 1
 
 
-def _start(run: RunDir, attempt: int, accelerator: str) -> list[_Worker]:
+def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_Worker]:
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
-    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), str(attempt), accelerator]
+    command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
+    locks = claims.handed(os.environ)  # a worker that outlives this process still has its device
     return [
         _Worker(
             Place(rank, spec.workers),
             subprocess.Popen(
-                [*command, str(rank)], env=environment(spec, accelerator, addresses, rank, dict(os.environ))
+                [*command, str(rank)],
+                env=environment(spec, accelerator, addresses, rank, dict(os.environ)),
+                pass_fds=locks,
             ),
         )
         for rank in range(spec.workers)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from gan_runtime.home import LAST_NUMBER, Home, run_number
+from gan_runtime.home import BIN, LAST_NUMBER, Home, run_number
 from gan_runtime.records.rundir import write_whole
 
 LAST_RANK = ".last-rank"
@@ -37,8 +37,9 @@ def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
 
 
 def _highest(folder: Path, remembered: Path) -> int:
-    """The remembered one or that of a folder: the file may be missing in a home that was copied or written by hand."""
-    numbers = [number for path in folder.iterdir() if (number := run_number(path.name)) is not None]
+    """The remembered one or that of a folder, also one in the bin: the file may be missing in a home that was copied or written by hand."""
+    folders = [*folder.iterdir(), *(folder / BIN).glob("*")]
+    numbers = [number for path in folders if (number := run_number(path.name)) is not None]
     return max([*numbers, _number_in(remembered)])
 
 

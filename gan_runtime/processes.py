@@ -45,6 +45,18 @@ def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
         return None
 
 
+def started_for(*words: str) -> list[psutil.Process]:
+    """Living processes whose command line has these words one after the other, such as folder, attempt and accelerator of a run."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        given = process.info["cmdline"] or []
+        if process.info["status"] != psutil.STATUS_ZOMBIE and any(
+            tuple(given[begin : begin + len(words)]) == words for begin in range(len(given))
+        ):
+            found.append(process)
+    return found
+
+
 def _born(pid: int) -> str:
     """Which start of the machine, and how many ticks after it; empty where Linux's /proc is missing or the process is gone."""
     try:

@@ -19,15 +19,17 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, cluster, disk, fields, hosts, launcher, processes
+from gan_runtime import catalog, cluster, disk, estimate, fields, hosts, launcher, processes
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
+from gan_runtime.device_locks import claims
 from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
@@ -44,11 +46,49 @@ HEARTBEAT = (
 )
 
 
-def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -> int:
+MODULE = "gan_runtime.worker"
+Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
+
+
+def enter(words: list[str], module: str = MODULE, train: Trains | None = None) -> NoReturn:
+    """The life of a trainer process. `words`: its command line after the module's name; `module`: what the launcher of several
+    workers starts each one as; `train`: what this process does once it has its place in the run, by default `_train`."""
+    claims.handed(os.environ)
+    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
+        tempfile.tempdir = (
+            scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
+        )
+        try:
+            code = main(
+                RunDir(Path(words[0])),
+                int(words[1]),
+                words[2],
+                *map(int, words[3:4]),
+                module=module,
+                train=train,
+            )
+        except GanRuntimeError as problem:  # this process has no place in the run, and so no journal
+            code = launcher.FAILED
+            print(problem)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for seconds more.
+    os._exit(code)
+
+
+def main(
+    run: RunDir,
+    attempt: int,
+    accelerator: str,
+    rank: int | None = None,
+    *,
+    module: str = MODULE,
+    train: Trains | None = None,
+) -> int:
     """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed, 3 failed because others did)."""
     place = _place(run, rank)
     if place is None:
-        return launcher.launch(run, attempt, accelerator)
+        return launcher.launch(run, attempt, accelerator, module)
     lock = FileLock(run.worker_lock(place.rank))
     try:
         lock.acquire(blocking=False)
@@ -63,7 +103,7 @@ def main(run: RunDir, attempt: int, accelerator: str, rank: int | None = None) -
     with lock, writer_kind(run.trainer_journal(place.rank), attempt) as writer:
         try:
             with disk.told_when_full(run.path):
-                _train(run, writer, accelerator, stop, place)
+                (train or _train)(run, writer, accelerator, stop, place)
             return 0
         except (
             NonFiniteError,
@@ -143,6 +183,8 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     engine_module = importlib.import_module(engine_entry.module)
     workload, data = workload_of(spec), read_by_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
+    if not run.has_checkpoint:
+        disk.require(run.path, estimate.checkpoints_bytes(spec, data.fields), "this run with its checkpoints")
     from gan_runtime.training import loop
     from gan_runtime.training.album import Album
 
@@ -188,16 +230,4 @@ def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, d
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
-        tempfile.tempdir = (
-            scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
-        )
-        try:
-            code = main(RunDir(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:5]))
-        except GanRuntimeError as problem:  # this process has no place in the run, and so no journal
-            code = launcher.FAILED
-            print(problem)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Everything is on disk. Taking TensorFlow down in order holds the accelerator's memory for seconds more.
-    os._exit(code)
+    enter(sys.argv[1:])

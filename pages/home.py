@@ -2,16 +2,21 @@
 
 import streamlit as st
 
-from dashboard import actions
+from dashboard import actions, change_buttons, listed
 from dashboard.frame import session
 from dashboard.home import examples
 from dashboard.home import view as home_view
+from dashboard.queue import view as queue_view
 from gan_runtime.store import queries
 
 head = st.columns([3, 1], vertical_alignment="bottom")
 head[0].title("GAN training")
 runtime = session.runtime()
-if head[1].button("Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch"):
+with head[1]:
+    asked = change_buttons.button(
+        "Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch"
+    )
+if asked:
     actions.start_preset(runtime, "quick")
 
 
@@ -24,8 +29,9 @@ def overview() -> None:
         examples.offer(runtime, "home")
         return
     home_view.training_now(runtime, [row for row in rows if row.is_live and row.status != "queued"])
-    home_view.waiting(runtime, queries.queue(runtime.store))
-    home_view.last_runs(runtime.store, [row for row in rows if not row.is_live][:8])
+    queue_view.show(runtime)
+    ended = [row for row in listed.pinned_first(listed.runs(runtime.store)) if not row.is_live]
+    home_view.last_runs(runtime.store, ended[:8])
     examples.offer(runtime, "home", rows)
 
 

@@ -6,6 +6,7 @@ from dashboard import actions
 from dashboard.frame import host_view, session
 from dashboard.launch import form as launch_form
 from dashboard.launch import view as launch_view
+from dashboard.queue import after_view, devices_view
 
 st.title("Launch a run")
 runtime = session.runtime()
@@ -29,5 +30,7 @@ with summary:
         st.stop()
     launch_view.what_it_takes(runtime, spec, host, preset)
     waits = launch_view.accelerator_is_busy(runtime.store, spec, host)
-    if launch_view.start_button("Add to the queue" if waits else "Start run"):
-        actions.start(runtime, spec, preset)
+    devices_view.taken(runtime)
+    after = after_view.choice(runtime, "launch")
+    if launch_view.start_button("Add to the queue" if waits or after else "Start run"):
+        actions.start(runtime, spec, preset, after)

@@ -1,9 +1,10 @@
-"""Live: one run while it trains, or as it ended. Redraws itself each second; the address keeps the run."""
+"""Live: one run while it trains, or as it ended. Redraws itself each second, less often before many viewers; the address keeps the run."""
 
 import streamlit as st
 
 from dashboard import widgets
 from dashboard.frame import places, session
+from dashboard.live import pace
 from dashboard.live import view as live_view
 
 runtime = session.runtime()
@@ -15,18 +16,18 @@ if row is None:
     st.info("No run is stored yet. Start one on the Launch page, and its curves appear here.")
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
     st.stop()
-run_id, was_live = row.run_id, row.is_live
+run_id, was_live, every = row.run_id, row.is_live, pace.interval()
 st.set_page_config(page_title=f"{row.name} – Live")
 
 
-@st.fragment(run_every=1.0 if was_live else None)
+@st.fragment(run_every=every if was_live else None)
 def panel() -> None:
     """Redraws alone, so the widgets above keep their state between refreshes."""
     now = live_view.current(runtime.store, run_id)
     if now is None:
         live_view.gone(run_id)
         return
-    if was_live and not now.is_live:
+    if was_live and not (now.is_live and pace.is_kept(every, pace.interval())):
         st.rerun()
     live_view.show(runtime, now)
 

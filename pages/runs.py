@@ -1,9 +1,10 @@
-"""Runs: every stored run in one table; open one, compare several, rename, delete."""
+"""Runs: every stored run in one table; open one, compare several, rename, delete; and what was deleted."""
 
 import streamlit as st
 
 from dashboard.frame import places, session
 from dashboard.home import examples
+from dashboard.runs import bin_view, space_view
 from dashboard.runs import view as runs_view
 from gan_runtime.store import queries
 
@@ -16,10 +17,13 @@ if table.empty:
         "No run is stored yet. Start one on the Launch page, and it appears here as soon as it waits or trains."
     )
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
+    bin_view.show(runtime)
     st.stop()
 
 shown = runs_view.filtered(table)
-chosen = runs_view.table(shown)
+chosen = runs_view.table(space_view.with_space(shown, runtime.keeping.space))
 runs_view.buttons(runtime, chosen)
+space_view.show(runtime)
+bin_view.show(runtime)
 examples.offer(runtime, "runs", queries.runs(runtime.store))
 runs_view.redraw_when_states_change(runtime.store, table)

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # setup.sh VENV REQUIREMENTS: makes the virtual environment and installs pinned packages, only when the list has changed.
+# What is installed stands in locks/REQUIREMENTS, with the hashes of all files; pip refuses a file with another one. scripts/lock.sh makes it.
 set -euo pipefail
 venv=$1
 requirements=$2
 stamp="$venv/.installed-$(basename "$requirements")"
 # -gpu includes requirements.txt, so both decide whether anything changed.
-wanted=$(cat requirements.txt "$requirements" | sha256sum)
+installed=(--require-hashes --requirement "locks/$requirements")
+[ -e "locks/$requirements" ] || installed=(--requirement "$requirements") # somebody's own list
+wanted=$(cat requirements.txt "$requirements" "${installed[-1]}" | sha256sum)
 
 if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
@@ -44,5 +47,5 @@ if [ ! -x "$venv/bin/python" ]; then
     fi
 fi
 echo "Installing $requirements (a few minutes the first time)"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${installed[@]}"
 echo "$wanted" >"$stamp"

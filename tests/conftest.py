@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import resource
 import struct
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.home import Home
 from gan_runtime.hosts import Device, Host
@@ -48,6 +50,21 @@ START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first."""
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lock_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
+    """Folders for locks of devices, none of which exists yet. The first one is of what lives longer than one test."""
+    place = tmp_path_factory.mktemp("locks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(place / "session"))
+        yield (place / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def own_devices(lock_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits for a device that a training of this host has, or of another test."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(next(lock_folders)))
 
 
 @pytest.fixture

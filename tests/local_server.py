@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 
 def free_port() -> int:
@@ -14,10 +16,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def answers(url: str) -> bool:
-    """Whether the address gives a page within two seconds."""
+def answers(url: str, certificate: Path | None = None) -> bool:
+    """Whether the address gives a page within two seconds; with a certificate, whether it is the server's."""
+    trusted = ssl.create_default_context(cafile=certificate) if certificate else None
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(url, timeout=2, context=trusted) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

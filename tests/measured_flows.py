@@ -12,7 +12,12 @@ STEPS_PER_EPOCH = 10
 
 
 def iteration(
-    epoch: int = 1, way: Way = "map_reduce", steps: int = 20, number: int = 1, error: float = 0.1
+    epoch: int = 1,
+    way: Way = "map_reduce",
+    steps: int = 20,
+    number: int = 1,
+    error: float = 0.1,
+    is_usual: bool = True,
 ) -> Flow:
     """Of a checkpoint after an epoch: an error that grows by `error` a step, where standing still is off by 0.3 from the first."""
     grown = [error * step for step in range(1, steps + 1)]
@@ -34,6 +39,7 @@ def iteration(
         trajectory=0,
         start=4,
         steps=steps,
+        is_usual=is_usual,
         solver_steps=24,
         scores=[
             FlowScore(name="rmse", value=float(np.mean(grown)), reference=0.3),

@@ -5,27 +5,31 @@ from __future__ import annotations
 import io
 import os
 import re
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from gan_runtime import bundles
-from gan_runtime.errors import BundleError, HomeError, RunStateError, TargetError
+from gan_runtime.askers import operator
+from gan_runtime.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.records import journal
+from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
-from gan_runtime.store import queries
+from gan_runtime.store import memory, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 from tests.crafted_zips import crowded
+from tests.measured_flows import frames, iteration
 
 NewRun = Callable[..., RunDir]
 
@@ -37,6 +41,8 @@ def _png(width: int, height: int) -> bytes:
 
 
 GRID = _png(4, 4)
+FILM = frames(steps=3)
+WIDE = np.zeros((4, 1, 5_000, 3), np.float16)
 
 
 @pytest.fixture
@@ -143,7 +149,10 @@ def test_a_study_stays_a_study_under_its_new_name(
     home: Home, host: Host, other: Home, tmp_path: Path
 ) -> None:
     runs = commands.submit_study(
-        home, StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]), host, asker="a test"
+        home,
+        StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"]),
+        host,
+        asker=operator("a test"),
     )
     for run in runs:
         journal.append(
@@ -182,6 +191,10 @@ def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: P
         "run-0001/samples/epoch-٣٣٣٣٣.png",
         "run-0001/samples/By-class-00001.png",
         "run-0001/samples/00001.png",
+        "run-0001/flow/../film.npz",
+        "run-0001/flow/Film.npz",
+        "run-0001/flow/film.npy",
+        f"run-0001/flow/{'x' * 121}.npz",
         f"run-0001/samples/{'x' * 41}-00001.png",
         ".owner.lock/spec.json",
         "run-999999999/spec.json",
@@ -364,6 +377,156 @@ def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
 
 def test_the_examples_from_before_the_format_number_still_open(other: Home) -> None:
     assert len(bundles.unpack(bundles.examples()[0], other)) > 10
+
+
+# ---- films ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def iterated(ended: RunDir) -> RunDir:
+    """The same run after two iterations, with the film of the first one; that of the second is gone, and another file has no record."""
+    film = flow_frames.write(ended, "iterate-0001-map_reduce", FILM)
+    gone = iteration(steps=3, number=2, way="whole").model_copy(update={"frames": "flow/gone.npz"})
+    journal.append(ended.flow_journal, 1, iteration(steps=3).model_copy(update={"frames": film}), gone)
+    flow_frames.write(ended, "unnamed", FILM)
+    return ended
+
+
+def test_a_bundle_brings_iterations_with_their_films(iterated: RunDir, other: Home, tmp_path: Path) -> None:
+    bundles.pack([iterated], tmp_path / "one.zip", prefix="example-")
+    assert bundles.unpack(tmp_path / "one.zip", other) == ["example-quick-0001"]
+    brought = other.run_dir("example-quick-0001")
+    rows = queries.flows(memory.from_journals(other), [brought.run_id])
+    assert sorted(row.frames for row in rows) == ["flow/gone.npz", "flow/iterate-0001-map_reduce.npz"]
+    assert [path.name for path in brought.flow.iterdir()] == ["iterate-0001-map_reduce.npz"]
+    film = flow_frames.read(brought, "flow/iterate-0001-map_reduce.npz")
+    np.testing.assert_array_equal(film.predicted, FILM.predicted)
+
+
+def test_a_bundle_may_leave_the_films_at_home(iterated: RunDir, other: Home, tmp_path: Path) -> None:
+    with_films = bundles.pack([iterated], tmp_path / "one.zip")
+    without = bundles.pack([iterated], tmp_path / "two.zip", films=False)
+    assert without < with_films - 2_000
+    bundles.unpack(tmp_path / "two.zip", other)
+    assert not other.run_dir("quick-0001").flow.exists()
+    assert len(queries.flows(memory.from_journals(other), ["quick-0001"])) == 2
+
+
+def test_a_film_that_is_damaged_or_none_of_the_run_stays_out_of_its_bundle(
+    iterated: RunDir, tmp_path: Path
+) -> None:
+    film = iterated.flow / "iterate-0001-map_reduce.npz"
+    secret = iterated.flow / "unnamed.npz"
+    for change in (lambda: film.write_bytes(b"torn"), film.unlink, lambda: film.symlink_to(secret)):
+        change()
+        bundles.pack([iterated], tmp_path / "one.zip", overwrite=True)
+        with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
+            assert [name for name in bundle.namelist() if "npz" in name] == []
+
+
+def test_runs_that_no_home_would_take_in_together_are_not_bundled(
+    iterated: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.bundles.packing.MAX_FILM_BYTES", FILM.nbytes - 1)
+    with pytest.raises(BundleError, match=r"GB of films: bundle fewer runs, or give --no-films\."):
+        bundles.pack([iterated], tmp_path / "one.zip")
+    assert list(tmp_path.glob("*.zip")) == []
+    assert bundles.pack([iterated], tmp_path / "one.zip", films=False)
+
+
+def _npy(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=True)
+    return content.getvalue()
+
+
+class Evil:
+    """Says so when somebody unpickles it."""
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return print, ("unpickled",)
+
+
+ARRAYS = {name: _npy(getattr(FILM, name)) for name in ("steps", "truth", "predicted", "mask")}
+TOLD = ARRAYS["truth"].replace(b"(4, 12, 40, 3)", b"(9999999, 40, 3)")  # in the same room
+
+
+def _film(**changes: np.ndarray | bytes | None) -> bytes:
+    """A film's file with some arrays changed; None leaves one out."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, array in {**ARRAYS, **changes}.items():
+            if array is not None:
+                made.writestr(f"{name}.npy", array if isinstance(array, bytes) else _npy(array))
+    return content.getvalue()
+
+
+def _crowded_film() -> bytes:
+    """Lists many members without a name: their list alone is longer than that of a film may be."""
+    with tempfile.TemporaryDirectory() as folder:
+        return crowded(Path(folder) / "film.npz", 5_000).read_bytes()
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "objects": (lambda: _film(mask=np.array([Evil()], object)), "its mask are of the type object"),
+    "a type of its own": (lambda: _film(truth=np.zeros((4, 12, 40, 3))), "its truth are of the type float64"),
+    "fields": (lambda: _film(steps=np.zeros(4, [("a", "<i8")])), "its steps are of the type"),
+    "more than it has": (lambda: _film(truth=TOLD), "its truth are not as many as it tells"),
+    "no array": (lambda: _film(truth=b"what?"), "it is damaged"),
+    "half an array": (lambda: _film(truth=ARRAYS["truth"][:500]), "its truth are not as many as it tells"),
+    "no mask": (lambda: _film(mask=None), "it does not hold steps, truth, predicted, mask alone"),
+    "something else": (lambda: _film(more=b"x"), "it is damaged|it does not hold"),
+    "a list of thousands": (_crowded_film, "it is damaged"),
+    "no zip": (lambda: b"what?", "it is damaged"),
+    "two shapes": (lambda: _film(predicted=FILM.predicted[1:]), "it is not two films of one shape"),
+    "two types": (
+        lambda: _film(predicted=FILM.predicted.astype(np.int8)),
+        "it is not two films of one shape",
+    ),
+    "no frames": (
+        lambda: _film(truth=FILM.truth[:0], predicted=FILM.truth[:0], steps=FILM.steps[:0]),
+        "its films are empty",
+    ),
+    "one pixel high": (lambda: _film(truth=WIDE, predicted=WIDE), "a frame has 5000 × 1 pixels"),
+    "another mask": (lambda: _film(mask=FILM.mask[1:]), "its mask is that of other films"),
+    "steps back": (lambda: _film(steps=FILM.steps[::-1]), "its steps are not those of an iteration"),
+    "steps beyond all": (
+        lambda: _film(steps=np.array([0, 2**63 - 1, -(2**63), 3])),
+        "its steps are not those of an iteration",
+    ),
+}
+
+
+@pytest.mark.parametrize("film", HOSTILE)
+def test_a_bundle_with_a_film_that_is_none_is_refused(
+    iterated: RunDir, other: Home, tmp_path: Path, film: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, sentence = HOSTILE[film]
+    bundles.pack([iterated], tmp_path / "one.zip")
+    with zipfile.ZipFile(tmp_path / "one.zip", "a") as bundle:
+        bundle.writestr("quick-0001/flow/gone.npz", made())
+    told = refused(tmp_path / "one.zip", other)
+    assert re.search(
+        rf"quick-0001/flow/gone\.npz in .+ is no film \(({sentence}).*\): make the bundle anew", told
+    )
+    assert "unpickled" not in capsys.readouterr().out
+
+
+def test_a_film_is_refused_by_the_size_that_it_tells_before_it_is_unpacked(
+    iterated: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.records.flow_frames.MAX_BYTES", 100_000)
+    (iterated.flow / "gone.npz").write_bytes(_film(mask=bytes(100_001)))
+    with pytest.raises(PictureError, match="it has more than 100,000 bytes, unpacked"):
+        flow_frames.read(iterated, "flow/gone.npz")
+
+
+def test_a_bundle_with_more_films_than_one_may_have_is_refused(
+    iterated: RunDir, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundles.pack([iterated], tmp_path / "one.zip")
+    monkeypatch.setattr("gan_runtime.bundles.unpacking.MAX_FILM_BYTES", FILM.nbytes - 1)
+    assert "GB of films: give a smaller bundle" in refused(tmp_path / "one.zip", other)
 
 
 # ---- names ------------------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import export, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests import local_server
+from tests import certificates, local_server
 from tests.commands_in_processes import starting
 
 TINY = ["--set", "workload=mlp_gan", "--set", "batch_size_global=256", "--set", "precision=float32"]
@@ -98,6 +98,9 @@ WRONG = {
     "collapse_share": "1",
     "d_wins_score": "0.5",
     "keep_checkpoints": "0",
+    "pictures_every": "0",
+    "still_action": "roll_back",
+    "resume_lost": "maybe",
 }
 
 
@@ -113,7 +116,9 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
     monkeypatch.delattr(
         os, "execve"
     )  # a `serve` that is not refused would put Streamlit in the place of the tests
-    return lambda *words, home=place: CliRunner().invoke(app, [*words, "--home", str(home)])
+    return lambda *words, home=place, typed=None: CliRunner().invoke(
+        app, [*words, "--home", str(home)], input=typed
+    )
 
 
 @pytest.fixture
@@ -554,15 +559,20 @@ def test_set_wins_over_the_spec_file_and_the_file_over_the_preset(
 # ---- the dashboard's door ---------------------------------------------------------------------------------------------
 
 
-def test_serve_prints_its_address_and_answers_there(
-    start: Callable[..., subprocess.Popen[str]], wait_until: Callable[..., Any]
+def test_serve_prints_its_address_and_answers_there_with_its_certificate(
+    start: Callable[..., subprocess.Popen[str]], wait_until: Callable[..., Any], tmp_path: Path
 ) -> None:
     port = local_server.free_port()
-    process = start("serve", "--port", str(port), "--json")
+    certificate, key = certificates.made(tmp_path)
+    options = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    process = start("serve", "--port", str(port), "--json", *options)
     assert process.stdout is not None
     where = json.loads(process.stdout.readline())
-    assert where["url"] == f"http://127.0.0.1:{port}"
-    wait_until(lambda: local_server.answers(where["url"] + "/_stcore/health"), "the dashboard's health page")
+    assert where["url"] == f"https://127.0.0.1:{port}"
+    health = where["url"] + "/_stcore/health"
+    wait_until(lambda: local_server.answers(health, certificate), "the dashboard's health page")
+    assert not local_server.answers(health), "nobody else vouches for this certificate"
+    assert not local_server.answers(health.replace("https", "http")), "not in the clear"
     process.send_signal(signal.SIGINT)
     left, told = process.communicate()
     assert (left, process.returncode) == ("", 0)
@@ -582,25 +592,42 @@ def test_serve_prints_its_address_and_answers_there(
     ],
 )
 def test_serve_names_what_to_open_and_warns_of_others(address: str, opened: str, warned: bool) -> None:
-    assert serving.url(address, 8501) == opened
+    assert serving.Place(address, 8501).url == opened
     assert (
-        serving.danger(address, 8501).startswith(
-            "Warning: there is no login, so everyone who reaches this machine"
-        )
-        == warned
+        serving.danger(serving.Place(address, 8501)).startswith("Everyone who reaches this machine") == warned
     )
 
 
-def test_serve_warns_before_it_lets_everyone_in(
+def test_serve_says_who_else_will_see_the_pages(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "become_dashboard", lambda *_, **__: None)
     result = command("serve", "--address", "0.0.0.0", "--port", str(port := local_server.free_port()))
     assert result.stdout == f"The dashboard is at http://127.0.0.1:{port}\n"
     assert (
-        f"at http://{platform.node()}:{port} or another name of this machine can start, stop and delete runs"
+        f"at http://{platform.node()}:{port} or another name of this machine can look at all runs. Pages change nothing until sign-in is set up"
         in result.stderr
     )
+
+
+def test_serve_refuses_a_certificate_without_its_key(command: Callable[..., Result], tmp_path: Path) -> None:
+    certificate, _ = certificates.made(tmp_path)
+    (tmp_path / "other").mkdir()
+    _, other = certificates.made(tmp_path / "other")
+    assert "needs its key" in refused(command("serve", "--tls-cert", str(certificate)))
+    for key in (other, tmp_path / "none.pem", tmp_path):
+        sentence = refused(command("serve", "--tls-cert", str(certificate), "--tls-key", str(key)))
+        assert sentence.startswith(f"certificate {certificate} with key {key} cannot be used (")
+
+
+def test_the_operator_password_is_printed_as_a_hash_only(command: Callable[..., Result]) -> None:
+    asked = command("operator-password", typed="correct horse battery\ncorrect horse battery\n")
+    assert asked.stdout.strip().startswith('[operators]\npassword = "$argon2id$')
+    assert "correct horse" not in asked.stdout + asked.stderr
+    short = command("operator-password", typed="short\nshort\n")
+    # Without a terminal the end of each question is on stdout, which is nothing that a person or a script would see.
+    assert (short.exit_code, short.stdout.strip()) == (2, "")
+    assert "has 5 characters" in short.stderr
 
 
 def test_serve_refuses_a_port_in_use(place: Path, command: Callable[..., Result]) -> None:
@@ -869,14 +896,17 @@ def test_a_results_file_that_another_program_holds_is_refused(
     assert home.run_dirs() == []
 
 
-@pytest.mark.usefixtures("known_host")
-def test_a_results_file_that_is_no_database_is_refused(home: Home, command: Callable[..., Result]) -> None:
+def test_a_results_file_that_is_no_database_is_set_aside_and_said_so(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
     home.database.write_bytes(b"not a database" * 1000)
-    sentence = refused(command("train", *TINY, home=home.path))
-    assert f"{home.database} is not a usable DuckDB database" in sentence
-    assert "python -m gan_runtime rebuild`" in sentence
-    assert home.database.read_bytes() == b"not a database" * 1000
-    assert home.run_dirs() == []
+    with training.Supervision(home) as supervision:
+        assert supervision.runtime is not None
+    (old,) = home.path.glob("results.duckdb.damaged-*")
+    assert old.read_bytes() == b"not a database" * 1000
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"{home.database} is not a usable DuckDB database" in told
+    assert f"It was set aside as {old.name}. A new one holds 0 runs, read again from their journals." in told
 
 
 def test_an_export_into_a_file_is_refused(

@@ -59,7 +59,9 @@ def test_a_study_trains_its_runs_one_after_another_and_its_bundle_goes_to_anothe
 
     bundle = str(tmp_path / "tiny.zip")
     assert (
-        answer(command("bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--json"))["bytes"]
+        answer(
+            command("bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--no-films", "--json")
+        )["bytes"]
         < 200_000
     )
     other = ["--home", str(tmp_path / "other"), "--json"]

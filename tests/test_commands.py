@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line, is_run_name
 from gan_runtime.hosts import Host
@@ -29,8 +30,8 @@ def names(run: RunDir) -> list[str]:
 
 def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    commands.rename(run, "first try", asker="a test")
-    commands.rename(run, "v1.2_b-3", asker="a test")
+    commands.rename(run, "first try", asker=operator("a test"))
+    commands.rename(run, "v1.2_b-3", asker=operator("a test"))
     assert names(run) == ["first try", "v1.2_b-3"]
 
 
@@ -38,7 +39,7 @@ def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
 def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -> None:
     run = new_run("quick-0001")
     with pytest.raises(SpecError) as refused:
-        commands.rename(run, name, asker="a test")
+        commands.rename(run, name, asker=operator("a test"))
     assert refused.value.by_field()["name"].startswith(
         f"name is {name!r}, but allowed is text of up to 60 letters"
     )
@@ -54,7 +55,7 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
             HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"
         ),
     ):
-        commands.submit(home, RunSpec(), host, asker="a test")
+        commands.submit(home, RunSpec(), host, asker=operator("a test"))
     assert list(home.runs.iterdir()) == []
 
 
@@ -62,12 +63,12 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
 
 
 def test_a_run_tells_who_asked_for_what(home: Home, host: Host) -> None:
-    run = commands.submit(home, RunSpec(), host, asker="anna")
-    commands.rename(run, "mine", asker="ben")
-    commands.stop(run, asker="carl")
+    run = commands.submit(home, RunSpec(), host, asker=operator("anna"))
+    commands.rename(run, "mine", asker=operator("ben"))
+    commands.stop(run, asker=operator("carl"))
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
     assert run.stop_file.read_text() == "carl"
-    commands.resume(run, asker="dora")
+    commands.resume(run, asker=operator("dora"))
     askers = [
         (record.kind, record.asker)
         for record in journal.read_all(run.supervisor_journal)
@@ -101,7 +102,7 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
 ) -> None:
     before = imported.supervisor_journal.read_bytes()
     with pytest.raises(RunStateError) as refused:
-        commands.resume(imported, asker="a test")
+        commands.resume(imported, asker=operator("a test"))
     assert str(refused.value) == (
         "run quick-0001 has no checkpoint, so there is nothing to resume from: train its settings again with "
         f"`{command_line()} train --spec {imported.spec_path} --home {home.path}`."
@@ -112,14 +113,29 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
 def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
-    commands.resume(run, asker="a test")
+    commands.resume(run, asker=operator("a test"))
     assert commands.latest_status(run).attempt == 2
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_anew(imported: RunDir, new_run: NewRun) -> None:
+    """It was killed in its first epoch, or after it while the checkpoint was being written. An imported one has trained elsewhere."""
+    run = new_run("quick-0002")
+    numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
+    epoch = journal.EpochDone(epoch=1, step=1, seconds=1.0, images=64, images_per_s=64.0)
+    journal.append(run.trainer_journal(), 1, numbers, epoch)
+    journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="killed by signal 9"))
+    assert "no checkpoint" in commands.why_not_resumed(run)
+    for trained_here in (run, imported):
+        trained_here.write_process({"pid": 1, "started": 1.0, "attempt": 1})
+    commands.resume(run, asker=operator("a test"))
+    assert commands.latest_status(run).attempt == 2
+    assert "no checkpoint" in commands.why_not_resumed(imported), "it has stopped, and then it has saved"
 
 
 def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
     imported.checkpoints.mkdir()
     (imported.checkpoints / "best.safetensors").touch()
-    commands.resume(imported, asker="a test")
+    commands.resume(imported, asker=operator("a test"))
     assert commands.latest_status(imported).status == "queued"
 
 
@@ -130,11 +146,12 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
     with pytest.raises(
-        HomeError, match=rf"the disk of {home.path} has 3 MB left, but starting a run needs 20 MB: make space"
+        HomeError,
+        match=rf"the disk of {home.path} has 3 MB left, but going on with the run needs 20 MB: make space",
     ):
-        commands.resume(run, asker="a test")
+        commands.resume(run, asker=operator("a test"))
     with pytest.raises(HomeError, match="has 3 MB left"):
-        commands.submit(home, RunSpec(), host, asker="a test")
+        commands.submit(home, RunSpec(), host, asker=operator("a test"))
     assert commands.latest_status(run).status == "stopped"
     assert home.run_dirs() == [run]
 
@@ -144,25 +161,25 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
 
 def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
     made = [
-        commands.submit(home, RunSpec(), host, preset, asker="a test").run_id
+        commands.submit(home, RunSpec(), host, preset, asker=operator("a test")).run_id
         for preset in ("quick", "", "quick")
     ]
     assert made == ["quick-0001", "run-0002", "quick-0003"]
 
 
 def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
-    commands.submit(home, RunSpec(), host, asker="a test")
-    newest = commands.submit(home, RunSpec(), host, asker="a test")
+    commands.submit(home, RunSpec(), host, asker=operator("a test"))
+    newest = commands.submit(home, RunSpec(), host, asker=operator("a test"))
     journal.append(
         newest.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
     )
-    commands.delete(newest, asker="a test")
-    assert commands.submit(home, RunSpec(), host, asker="a test").run_id == "run-0003"
+    commands.delete(newest, asker=operator("a test"))
+    assert commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id == "run-0003"
 
 
 def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(home: Home, host: Host) -> None:
-    shutil.rmtree(commands.submit(home, RunSpec(), host, asker="a test").path)
-    assert commands.submit(home, RunSpec(), host, asker="a test").run_id == "run-0002"
+    shutil.rmtree(commands.submit(home, RunSpec(), host, asker=operator("a test")).path)
+    assert commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id == "run-0002"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +189,7 @@ def test_a_folder_that_is_no_run_gives_no_number(home: Home, host: Host, new_run
     """The random end of a folder in the making may be eight digits."""
     new_run("quick-0007")
     (home.runs / name).mkdir()
-    assert commands.submit(home, RunSpec(), host, "quick", asker="a test").run_id == "quick-0008"
+    assert commands.submit(home, RunSpec(), host, "quick", asker=operator("a test")).run_id == "quick-0008"
 
 
 @pytest.mark.parametrize("name", ["quick-0001", "paper-quick-0001", "my.run_2", "7"])
@@ -194,12 +211,14 @@ def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
 ) -> None:
     new_run("quick-0007")
     home.last_number_file.write_bytes(kept)
-    assert commands.submit(home, RunSpec(), host, asker="a test").run_id == "run-0008"
+    assert commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id == "run-0008"
 
 
 def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, host: Host) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(
-            pool.map(lambda _: commands.submit(home, RunSpec(), host, asker="a test").run_id, range(16))
+            pool.map(
+                lambda _: commands.submit(home, RunSpec(), host, asker=operator("a test")).run_id, range(16)
+            )
         )
     assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]

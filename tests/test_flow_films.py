@@ -265,7 +265,7 @@ def test_iterations_are_called_by_what_tells_them_apart() -> None:
         "a · whole image · uncut",
     ]
     ways = [("a", row()), ("a", row(way="naive"))]
-    assert flow_words.bars(ways) == ["map-reduce", "one core, tile by tile"]
+    assert flow_words.bars(ways) == ["map-reduce", "one core, in turn"]
     assert flow_words.bars([("a", row()), ("b", row())]) == ["a", "b"]
     twice = [("a", row()), ("a", row(iteration="iterate-0002"))]
     assert flow_words.series(twice) == ["a · iterate-0001", "a · iterate-0002"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
@@ -41,7 +42,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
     assert picture_requests.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
     assert picture_requests.classes_of(home, "run-0001") == tuple("0123456789")
-    job = commands.generate(home, Wanted("run-0001", 256, 2**32 - 1, "7", "best"), asker="a test")
+    job = commands.generate(home, Wanted("run-0001", 256, 2**32 - 1, "7", "best"), asker=operator("a test"))
     asked = job.asked()
     assert asked is not None
     assert (job.job_id, asked.asker) == ("generate-0001", "a test")
@@ -99,7 +100,7 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     of_tomorrow.spec_path.write_text(json.dumps({"workload": "of-tomorrow"}), encoding="utf-8")
     with_checkpoint(new_run("run-0005", **CONDITIONAL, dataset="gone"), 7)
     with pytest.raises(kind) as refusal:
-        commands.generate(home, wanted, asker="a test")
+        commands.generate(home, wanted, asker=operator("a test"))
     assert sentence in str(refusal.value)
     assert desk.job_dirs(home) == []
 
@@ -115,7 +116,7 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     host = journal.HostFacts(facts={trained_on.FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)
     with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
-        commands.generate(home, Wanted("run-0001"), asker="a test")
+        commands.generate(home, Wanted("run-0001"), asker=operator("a test"))
     assert desk.job_dirs(home) == []
 
 
@@ -124,7 +125,7 @@ def test_networks_of_another_form_are_told_by_what_differs(
 ) -> None:
     """As those of an older version, or of a data set that was prepared anew with other classes."""
     with_checkpoint(new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7)
-    job = commands.generate(home, Wanted("run-0001"), asker="a test")
+    job = commands.generate(home, Wanted("run-0001"), asker=operator("a test"))
     wait_until(job.end, "the job ends")
     assert reason(job).startswith(
         "the checkpoint does not fit this run's networks and optimizers (differs in "

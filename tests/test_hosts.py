@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import hosts
+from gan_runtime.askers import operator
 from gan_runtime.errors import AcceleratorError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.hosts import NO_CORE, Device, Host
@@ -102,9 +103,11 @@ def test_an_engine_that_does_not_reach_the_accelerator_is_refused(tpu_host: Host
 
 
 def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_host: Host) -> None:
-    assert commands.submit(home, RunSpec(), tpu_host, asker="a test").spec().engine == "jax"
+    assert commands.submit(home, RunSpec(), tpu_host, asker=operator("a test")).spec().engine == "jax"
     assert (
-        commands.submit(home, RunSpec.parse({"accelerator": "cpu"}), tpu_host, asker="a test").spec().engine
+        commands.submit(home, RunSpec.parse({"accelerator": "cpu"}), tpu_host, asker=operator("a test"))
+        .spec()
+        .engine
         == "tensorflow"
     )
 
@@ -113,7 +116,7 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     home: Home, tpu_host: Host
 ) -> None:
     with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax cannot tell"):
-        commands.submit(home, RunSpec.parse({"profile_steps": 5}), tpu_host, asker="a test")
+        commands.submit(home, RunSpec.parse({"profile_steps": 5}), tpu_host, asker=operator("a test"))
     assert home.run_dirs() == []
 
 

@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from gan_runtime.askers import Asker
+from gan_runtime.errors import RoleError
+from gan_runtime.runtime import commands
 from tests.test_architecture import ROOT, file_of, python_files
 
 DOOR = Path("gan_runtime/runtime/commands.py")
+ACCESS = Path("dashboard/frame/access.py")  # the one place that says who is an operator
 QUESTIONS = {"check", "latest_status", "why_not_resumed", "with_engine"}  # that the door answers besides
 # What lies behind the door: functions that write into a home, start a process or signal one.
 BEHIND = {
@@ -27,7 +31,9 @@ BEHIND = {
     "gan_runtime.numbering": {"next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
     "gan_runtime.records.rundir": {"write_json", "write_whole"},
+    "gan_runtime.runtime.bin": {"discard", "put", "remove", "remove_old", "take_out"},
     "gan_runtime.runtime.rebuild": {"rebuild"},
+    "gan_runtime.runtime.slow_clock": {"advance"},
     "gan_runtime.tpu.check": {"keep"},
 }
 WRITING_METHODS = {
@@ -36,6 +42,7 @@ WRITING_METHODS = {
 }
 BEFORE_THE_DOOR = [
     *python_files("app.py", "pages", "dashboard", "gan_runtime/cli"),
+    Path("gan_runtime/runtime/keeping.py"),
     Path("gan_runtime/runtime/runtime.py"),
 ]
 
@@ -101,6 +108,27 @@ def test_every_change_is_told_who_asks(name: str) -> None:
     }
     assert "asker" in asker, "who asks must be said by name"
     assert asker["asker"] is None, "nobody asks by default"
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_change_is_refused_for_a_viewer_whatever_it_is_asked(name: str) -> None:
+    """Before anything else is looked at, so that nothing else of what is asked matters."""
+    with pytest.raises(RoleError, match="only operators"):
+        getattr(commands, name)(asker=Asker("dashboard"))
+
+
+@pytest.mark.parametrize("asker", ["dashboard", None, {"role": "operator"}])
+def test_who_asks_is_no_text(asker: object) -> None:
+    with pytest.raises(TypeError, match="delete must be told who asks"):
+        commands.delete(asker=asker)
+
+
+def test_pages_tell_the_door_of_whoever_sits_before_them() -> None:
+    """Never of an operator that they have made up."""
+    made_up = {"gan_runtime.askers.operator", "gan_runtime.askers.Role.OPERATOR"}
+    files = [path for path in python_files("app.py", "pages", "dashboard") if path != ACCESS]
+    assert {str(path): names for path in files if (names := made_up & set(named(path)))} == {}
+    assert "gan_runtime.askers.operator" in set(named(ACCESS)), "this rule looks in the wrong place"
 
 
 def test_the_lists_of_this_test_name_what_exists() -> None:

@@ -73,7 +73,7 @@ def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_
     front = result_words.front(frame, "score_gap_best")
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73"}
     result = result_words.RESULTS["score_gap_best"]
-    points = result_charts.scatter(frame, front, colors, result, "score_gap_best").layer[-1].data
+    points = result_charts.scatter(frame, front, colors, result, "score_gap_best").data
     assert list(points["on_front"]) == ["on it", "beaten by another run", "on it"]
     assert list(points["hollow"]) == [False, False, True]
 

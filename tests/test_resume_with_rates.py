@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import RunStateError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.records import journal
@@ -33,7 +34,7 @@ def content(run: RunDir) -> dict[str, bytes]:
 
 
 def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) -> None:
-    commands.resume(failed, {"learning_rate_generator": "5e-5", "clip_norm": 1.0}, asker="a test")
+    commands.resume(failed, {"learning_rate_generator": "5e-5", "clip_norm": 1.0}, asker=operator("a test"))
     assert failed.spec().learning_rate("generator") == 5e-5
     store = Store()
     Ingestor(home, store).catch_up()
@@ -53,9 +54,9 @@ def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) 
 
 def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> None:
     for attempt, rate in ((2, 1e-4), (3, 2.5e-5)):
-        commands.resume(failed, {"learning_rate_generator": rate}, asker="a test")
+        commands.resume(failed, {"learning_rate_generator": rate}, asker=operator("a test"))
         journal.append(failed.supervisor_journal, attempt, StatusChange(status="failed", reason="again"))
-    commands.resume(failed, asker="a test")
+    commands.resume(failed, asker=operator("a test"))
     store = Store()
     Ingestor(home, store).catch_up()
     assert json.loads(queries.run(store, "quick-0001").spec)["learning_rate_generator"] == 2.5e-5
@@ -63,7 +64,7 @@ def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> No
 
 
 def test_the_same_rates_change_nothing(failed: RunDir) -> None:
-    commands.resume(failed, {"learning_rate_generator": 2e-4}, asker="a test")
+    commands.resume(failed, {"learning_rate_generator": 2e-4}, asker=operator("a test"))
     assert [record.kind for record in journal.read_all(failed.supervisor_journal)] == [
         "created",
         "status",
@@ -95,7 +96,7 @@ def test_everything_else_is_refused_by_name_and_nothing_is_written(
     failed.request_stop("a test")
     before = content(failed)
     with pytest.raises(SpecError) as refused:
-        commands.resume(failed, changes, asker="a test")
+        commands.resume(failed, changes, asker=operator("a test"))
     assert str(refused.value).startswith(sentence)
     assert content(failed) == before
 
@@ -117,6 +118,6 @@ def test_a_run_of_a_study_keeps_its_options(failed: RunDir) -> None:
         RunStateError,
         match="quick-0001 belongs to a study, whose runs differ in one thing only: start a new run",
     ):
-        commands.resume(failed, {"learning_rate_generator": 1e-5}, asker="a test")
-    commands.resume(failed, asker="a test")
+        commands.resume(failed, {"learning_rate_generator": 1e-5}, asker=operator("a test"))
+    commands.resume(failed, asker=operator("a test"))
     assert commands.latest_status(failed).status == "queued"

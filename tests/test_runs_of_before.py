@@ -16,6 +16,7 @@ import pytest
 from dashboard import option_words
 from dashboard.compare import grouping
 from gan_runtime import bundles
+from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
@@ -26,7 +27,12 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
 NewRun = Callable[..., RunDir]
-SINCE = {"loop": "custom"}  # options that came after it
+SINCE = {
+    "loop": "custom",
+    "still_action": "note",
+    "resume_lost": "no",
+    "pictures_every": 1,
+}  # options that came after it
 STORED = Path(__file__).parent / "fixtures" / "0.2" / "run-0001"
 
 
@@ -85,7 +91,7 @@ def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
     journal.append(old.supervisor_journal, 2, failed)
     old.checkpoints.mkdir()
     (old.checkpoints / "step-00000006.safetensors").touch()
-    commands.resume(old, {"learning_rate_generator": "1e-5"}, asker="a test")
+    commands.resume(old, {"learning_rate_generator": "1e-5"}, asker=operator("a test"))
     assert json.loads(old.spec_path.read_text(encoding="utf-8"))["mlp_gan"]["learning_rate_generator"] == 1e-5
     assert old.spec().flat() == {**RunSpec.read(STORED / "spec.json").flat(), "learning_rate_generator": 1e-5}
 

@@ -20,11 +20,14 @@ def project(tmp_path: Path) -> Path:
     """Makefile, set-up script and lists, and an environment that was made from the list for TensorFlow on a TPU."""
     for name in ("Makefile", *(path.name for path in REPOSITORY.glob("requirements*.txt"))):
         shutil.copy(REPOSITORY / name, tmp_path)
-    shutil.copytree(REPOSITORY / "scripts", tmp_path / "scripts")
+    for folder in ("scripts", "locks"):
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
-    lists = (tmp_path / "requirements.txt").read_bytes() + (tmp_path / TPU_LIST).read_bytes()
+    lists = b"".join(
+        (tmp_path / name).read_bytes() for name in ("requirements.txt", TPU_LIST, f"locks/{TPU_LIST}")
+    )
     (tmp_path / ".venv" / f".installed-{TPU_LIST}").write_text(f"{hashlib.sha256(lists).hexdigest()}  -\n")
     return tmp_path
 

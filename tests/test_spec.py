@@ -283,9 +283,24 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "Judge-wins alarm below (d_wins_score) is 0.5, but allowed is at least 0 and below 0.5: use 0, or about 0.01.",
     ),
     (
+        "still_action",
+        "roll_back",
+        "When it stands still (still_action) is 'roll_back', but allowed is note, stop, restart: pick one of the listed actions.",
+    ),
+    (
+        "resume_lost",
+        "maybe",
+        "Resume when lost (resume_lost) is 'maybe', but allowed is no, yes: use yes or no.",
+    ),
+    (
         "keep_checkpoints",
         0,
         "Checkpoints kept (keep_checkpoints) is 0, but allowed is a whole number from 1 to 1000: use a whole number from 1.",
+    ),
+    (
+        "pictures_every",
+        0,
+        "pictures_every is 0, but allowed is a whole number from 1 to 1000: use a whole number from 1.",
     ),
 ]
 
@@ -671,7 +686,10 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "alarm_action": "note",
         "collapse_share": 0.1,
         "d_wins_score": 0.01,
+        "still_action": "note",
+        "resume_lost": "no",
         "keep_checkpoints": 3,
+        "pictures_every": 1,
         "profile_steps": 0,
         "weight_snapshots": "no",
         "count_kernels": "no",

@@ -16,7 +16,9 @@ import numpy as np
 import psutil
 import pytest
 
+from benchmarks.faults.toy_engine import PACE_VARIABLE
 from gan_runtime import processes
+from gan_runtime.askers import operator
 from gan_runtime.data import preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import HomeInUseError, RunStateError
@@ -35,10 +37,10 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.training import checkpoints
 from tests import own_pictures
-from tests.trainers import end_trainers
+from tests.trainers import end_trainers, toys
 
-STEPS_PER_EPOCH = 28  # 1,797 digits in batches of 64
-SHORT = {"workload": "mlp_gan", "replicas": 2, "batch_size_global": 64, "epochs": 3, "precision": "float32"}
+STEPS_PER_EPOCH = 5  # 40 rows in batches of 8
+SHORT = {"workload": "mlp_gan", "replicas": 2, "batch_size_global": 8, "epochs": 3, "precision": "float32"}
 LONG = {**SHORT, "epochs": 2_000, "steps_per_loop": 2}
 
 Wait = Callable[..., Any]
@@ -47,7 +49,20 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of the home. Its host is a stated one; its trainers are real and ended with the test."""
+    """The owner of the home. Its host is a stated one; its trainers are processes with a toy for an engine, ended with the test.
+
+    With TensorFlow: test_cli.py, test_workers.py, browser/test_main_job.py, and where a test says so.
+    """
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    opened = Runtime.open(home, starter=toys())
+    yield opened
+    end_trainers(home)
+    opened.close()
+
+
+@pytest.fixture
+def runtime_of_tensorflow(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """The same with the trainers of every day."""
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
@@ -95,8 +110,9 @@ def test_a_run_waits_until_the_accelerator_is_free_and_every_step_of_it_is_store
 
 
 def test_a_stopped_run_is_resumed_without_a_seam_and_only_an_ended_one_can_be_deleted(
-    runtime: Runtime, wait_until: Wait
+    runtime: Runtime, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(PACE_VARIABLE, "0.2")  # so that it is stopped long before its end
     run = runtime.submit(RunSpec.parse({**SHORT, "epochs": 12, "steps_per_loop": 2}))
     wait_until(lambda: step(runtime, run) > 5, "the run trains")
     with pytest.raises(RunStateError, match="stop it first"):
@@ -109,6 +125,7 @@ def test_a_stopped_run_is_resumed_without_a_seam_and_only_an_ended_one_can_be_de
     assert saved is not None
     assert saved.step == step(runtime, run)
 
+    monkeypatch.setenv(PACE_VARIABLE, "0")
     runtime.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
     assert queries.run(runtime.store, run.run_id).attempt == 2
@@ -132,11 +149,13 @@ def prepare(home: Home, name: str, rows: int) -> str:
 
 
 def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
-    runtime: Runtime, wait_until: Wait
+    runtime_of_tensorflow: Runtime, wait_until: Wait
 ) -> None:
-    content = prepare(runtime.home, "photos", STEPS_PER_EPOCH * 64)
-    run = runtime.submit(RunSpec.parse({**SHORT, "dataset": "photos", "epochs": 12, "steps_per_loop": 2}))
-    wait_until(lambda: step(runtime, run) > 2 * STEPS_PER_EPOCH, "the run has a checkpoint")
+    runtime = runtime_of_tensorflow
+    steps_per_epoch, options = 28, {**SHORT, "batch_size_global": 64, "epochs": 12, "steps_per_loop": 2}
+    content = prepare(runtime.home, "photos", steps_per_epoch * 64)
+    run = runtime.submit(RunSpec.parse({**options, "dataset": "photos"}))
+    wait_until(lambda: step(runtime, run) > 2 * steps_per_epoch, "the run has a checkpoint")
     os.killpg(pid(run), signal.SIGKILL)
     wait_until(lambda: status(runtime, run) == "lost", "the loss is noticed", 20)
     assert "killed by signal 9" in queries.run(runtime.store, run.run_id).note
@@ -154,14 +173,14 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
     earlier.rename(photos)
     runtime.resume(run.run_id)
     wait_until(lambda: status(runtime, run) == "finished", "the resumed run finishes")
-    assert every_step_once(runtime, run, 12 * STEPS_PER_EPOCH)
+    assert every_step_once(runtime, run, 12 * steps_per_epoch)
 
 
 def test_a_trainer_that_does_not_react_is_killed_after_the_grace_period(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
-    runtime = Runtime.open(home, grace_seconds=1.0)
+    runtime = Runtime.open(home, grace_seconds=1.0, starter=toys())
     try:
         run = runtime.submit(RunSpec.parse(LONG))
         wait_until(run.process, "the trainer has introduced itself, and listens")
@@ -178,7 +197,7 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(ru
     training = runtime.submit(RunSpec.parse(LONG))
     waiting = [runtime.submit(RunSpec.parse(SHORT)).run_id for _ in range(3)]
     assert [row.run_id for row in queries.queue(runtime.store)] == waiting
-    runtime.swap_in_queue([waiting[0]], [waiting[1]])
+    runtime.move_in_queue(waiting[1], "up")
     assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[0], waiting[2]]
     runtime.stop(waiting[0])
     assert [row.run_id for row in queries.queue(runtime.store)] == [waiting[1], waiting[2]]
@@ -193,7 +212,8 @@ import sys, threading
 from pathlib import Path
 from gan_runtime.home import Home
 from gan_runtime.runtime.runtime import Runtime
-runtime = Runtime.open(Home(Path(sys.argv[1])))
+from tests.trainers import toys
+runtime = Runtime.open(Home(Path(sys.argv[1])), starter=toys())
 print("open", flush=True)
 threading.Event().wait()
 """
@@ -202,7 +222,7 @@ threading.Event().wait()
 def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
     home: Home, host: Host, wait_until: Wait
 ) -> None:
-    run = commands.submit(home, RunSpec.parse(LONG), host, asker="a test")
+    run = commands.submit(home, RunSpec.parse(LONG), host, asker=operator("a test"))
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(home.path)], env=environment, stdout=subprocess.PIPE
@@ -444,7 +464,7 @@ def test_a_trainer_without_data_fails_with_the_reason(
     """The images were there when the run was queued, and gone when the home had an owner to start it."""
     images = write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
-    run = commands.submit(home, RunSpec.parse({**SHORT, "dataset": "mnist"}), host, asker="a test")
+    run = commands.submit(home, RunSpec.parse({**SHORT, "dataset": "mnist"}), host, asker=operator("a test"))
     images.unlink()
     runtime = Runtime.open(home)
     try:

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dashboard.frame import upload_body
+from dashboard.frame import access, upload_body
 from dashboard.frame.upload_spool import UploadSpool
 from gan_runtime.errors import DatasetError
 from gan_runtime.home import HOME_VARIABLE, Home
@@ -53,7 +53,7 @@ def ask(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int,
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
 
     def request(
-        method: str, body: bytes = b"", token: str = "right", complete: bool = True
+        method: str, body: bytes = b"", token: str = "right", complete: bool = True, file_id: str = FILE_ID
     ) -> tuple[int, str]:
         pieces = [body[begin : begin + 1_000] for begin in range(0, len(body), 1_000)] or [b""]
         messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
@@ -66,7 +66,7 @@ def ask(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int,
         scope = {
             "type": "http",
             "method": method,
-            "path": f"/_stcore/upload_file/session/{FILE_ID}",
+            "path": f"/_stcore/upload_file/session/{file_id}",
             "query_string": b"",
             "headers": [
                 (b"content-type", b"multipart/form-data; boundary=xyz"),
@@ -101,6 +101,23 @@ def test_a_request_that_streamlit_refuses_writes_nothing(
 ) -> None:
     assert ask("PUT", BODY % (b"file", CONTENT), token="wrong")[0] == 403
     assert not (home.jobs / uploads.FOLDER).exists()
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_a_file_of_a_viewer_gets_neither_to_the_disk_nor_to_streamlit(
+    home: Home, ask: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr(access, "others_reach_it", lambda: True)
+    uploads.keep(home, FILE_ID, b"an operator's")
+    assert ask(method, BODY % (b"file", CONTENT)) == (403, f"{access.VIEW_ONLY}\n")
+    assert uploads.place(home, FILE_ID).read_bytes() == b"an operator's"
+
+
+@pytest.mark.parametrize("file_id", ["a_b", "a.b", "a/b", "a" * 101, "", "é", "a\0"])
+def test_an_id_that_no_page_makes_would_stay_in_memory_and_is_refused(
+    ask: Callable[..., tuple[int, str]], file_id: str
+) -> None:
+    assert ask("PUT", BODY % (b"file", CONTENT), file_id=file_id) == (404, "Not here.\n")
 
 
 @pytest.mark.parametrize("body", [b"--xyz\r\nno form at all", BODY[:40]])

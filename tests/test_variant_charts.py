@@ -15,7 +15,8 @@ OFF, JIT = Cost(1.0, 0.1), Cost(3.0, 0.05)
 
 
 def rows(chart: Any, layer: int) -> list[list[object]]:
-    return chart.layer[layer].data.to_numpy().tolist()
+    tables = (chart.data, *(one.data for one in chart.layer[1:]))  # the first is that of the whole chart
+    return tables[layer].to_numpy().tolist()
 
 
 def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:

@@ -139,3 +139,18 @@ def test_the_server_asks_nobody_outside_for_its_own_address(monkeypatch: pytest.
     monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
     assert process.main(["no-such-file.py"]) != 0
     assert net_util.get_external_ip() is None
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("server.address", "127.0.0.1"),
+        ("server.enableXsrfProtection", True),
+        ("server.enableCORS", True),  # Streamlit's word for: only its own pages may ask
+        ("browser.gatherUsageStats", False),
+        ("client.showErrorDetails", "none"),
+        ("server.enableAgentApi", False),
+    ],
+)
+def test_what_protects_stands_in_the_configuration(option: str, value: object) -> None:
+    assert st.get_option(option) == value

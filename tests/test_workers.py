@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
+from benchmarks.faults.toy_engine import PACE_VARIABLE
 from gan_runtime.cluster import free_addresses, tf_config
 from gan_runtime.data import loading
 from gan_runtime.engines.contract import Arrays
@@ -31,6 +32,7 @@ from gan_runtime.training.stragglers import STRAGGLER_FACTOR
 from tests import large_sets
 from tests.engines.small_engines import kept
 from tests.step_losses import losses
+from tests.trainers import toys
 
 Wait = Callable[..., Any]
 STEPS_PER_EPOCH = 14  # 1,797 digits in batches of 128
@@ -174,21 +176,19 @@ def slow_worker_shows(runtime: Runtime, run: RunDir) -> bool:
     return bool(longer and times.loc[0, "wait_share"] > times.loc[1, "wait_share"])
 
 
-def test_a_slow_or_killed_worker_is_named_and_no_worker_outlives_its_launcher(
+def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The launcher is that of every day; its workers have a toy for an engine."""
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
-    first = Runtime.open(home)
-    run = first.submit(RunSpec.parse({**LONG, "steps_per_loop": 5, "batch_size_global": 256}))
+    monkeypatch.setenv(PACE_VARIABLE, "0.05")
+    first = Runtime.open(home, starter=toys())
+    run = first.submit(RunSpec.parse({**LONG, "batch_size_global": 8}))
     try:
         trains(first, run, 2, wait_until)
-        with slowed(worker_pid(run, 1)):
-            told = wait_until(lambda: stragglers_told(first, run), "worker 1 is named")
-            wait_until(lambda: slow_worker_shows(first, run), "its times show it")
-        assert told[0].startswith("Worker 1 is the slowest in epoch ")
     finally:
         first.close()
-    runtime = Runtime.open(home)  # a new owner, who did not start them
+    runtime = Runtime.open(home, starter=toys())  # a new owner, who did not start them
     try:
         trains(runtime, run, step(runtime, run), wait_until)
         victim = worker_pid(run, 1)
@@ -216,13 +216,13 @@ def test_a_slow_or_killed_worker_is_named_and_no_worker_outlives_its_launcher(
         runtime.close()
 
 
-def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_gone(
+def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or_gone(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As srun or Kubernetes would start them: a folder with a spec.json, and one command with TF_CONFIG on each node."""
     run = RunDir(home.runs / "cluster-0001")
     run.path.mkdir()
-    write_json(run.spec_path, LONG)
+    write_json(run.spec_path, {**LONG, "steps_per_loop": 5, "batch_size_global": 256})
     addresses = free_addresses(2)
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDA_VISIBLE_DEVICES": "-1"}
@@ -239,6 +239,10 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_gone(
         wait_until(lambda: run.trainer_journal().exists(), "the first worker introduces the run")
         wait_until(lambda: queries.runs(runtime.store) and step(runtime, run) > 2, "the cluster trains")
         assert row(runtime, run).status == "running"
+        with slowed(workers[1].pid):
+            told = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
+            wait_until(lambda: slow_worker_shows(runtime, run), "its times show it")
+        assert told[0].startswith("Worker 1 is the slowest in epoch ")
         workers[1].kill()
         assert workers[0].wait(END_SECONDS) != 0
         wait_until(lambda: row(runtime, run).status == "failed", "the failure is noticed", END_SECONDS)

@@ -1,13 +1,13 @@
 """The compiler's cycles of a step on a TPU v3-8: ours beside plain Keras on JAX. An estimate: no TPU is used, so no machine is timed.
 
-Then a step of Pix2Pix at full size; and an epoch of CERN's 3DGAN at full size on the machines on which its authors measured it:
+Then an epoch of CERN's 3DGAN at full size on the machines on which its authors measured it:
 how good such estimates are.
 """
 
 from __future__ import annotations
 
 from benchmarks import cycles_side
-from benchmarks.cycle_answers import Answers, together
+from benchmarks.cycle_answers import Answers, add_dearest, numbers, together
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.turns import NotMeasuredError
@@ -15,12 +15,10 @@ from gan_runtime.studies import estimates
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report as reports
 from gan_runtime.tpu.plan import BATCHES
-from gan_runtime.tpu.report import StepEstimate
 
 TOPOLOGY, PRECISION, BATCH = "v3:2x2", "mixed_bfloat16", BATCHES[-1]
 OF_KERAS = "cycles_of_keras"
 EPOCH, EPOCH_OF_KERAS = "shower_epoch_s", "shower_epoch_of_keras"
-PAIRS_A_STEP, PAIRS_OF_KERAS = 64, "pair_cycles_of_keras"
 
 
 def measure(report: Report, effort: Effort) -> None:
@@ -38,39 +36,12 @@ def measure(report: Report, effort: Effort) -> None:
     }
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=reports.ESTIMATE)
     for (side, batch, precision), one in found.items():
-        report.add("cycles", side=side, batch=batch, precision=precision, **_numbers(one))
+        report.add("cycles", side=side, batch=batch, precision=precision, **numbers(one))
     keras, ours = found["keras", BATCH, PRECISION], found["ours", BATCH, PRECISION]
     for side, one in (("keras", keras), ("ours", ours)):
-        for operation in one.dearest:
-            report.add(
-                "operation", side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
-            )
+        add_dearest(report, "operation", side, one)
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
-    pairs(report, answers)
     epochs(report, answers)
-
-
-def pairs(report: Report, answers: Answers) -> None:
-    """Pix2Pix at full size: both sides, and the dearest operations of both."""
-    found = {}
-    for side in ("ours", "keras"):
-        try:
-            found[side] = one = answers.of("pairs", side, TOPOLOGY, PAIRS_A_STEP, PRECISION)
-        except NotMeasuredError as error:
-            report.not_measured(PAIRS_OF_KERAS, f"{error}.")
-            continue
-        report.add("pair_cycles", side=side, batch=PAIRS_A_STEP, precision=PRECISION, **_numbers(one))
-        for operation in one.dearest:
-            report.add(
-                "pair_operation",
-                side=side,
-                layer=operation.layer,
-                name=operation.name,
-                cycles=operation.cycles,
-            )
-    if len(found) == 2:
-        value = found["ours"].cycles / found["keras"].cycles
-        report.add("figure", name=PAIRS_OF_KERAS, value=value, count=1)
 
 
 def epochs(report: Report, answers: Answers) -> None:
@@ -101,26 +72,7 @@ def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
     )
     epoch_s = one.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
     facts = {"epoch_s": epoch_s, "share_of_memory": one.share_of_memory, "compile_s": one.compile_seconds}
-    report.add(estimates.KIND, side=side, topology=topology, **facts, **_numbers(one))
+    report.add(estimates.KIND, side=side, topology=topology, **facts, **numbers(one))
     if topology == TOPOLOGY:
-        for operation in one.dearest:
-            report.add(
-                "epoch_operation",
-                side=side,
-                layer=operation.layer,
-                name=operation.name,
-                cycles=operation.cycles,
-            )
+        add_dearest(report, "epoch_operation", side, one)
     return epoch_s
-
-
-def _numbers(one: StepEstimate) -> dict[str, float | None]:
-    return {
-        "cycles": one.cycles,
-        "step_ms": one.step_s * 1e3,
-        "floor_ms": None if one.floor_s is None else one.floor_s * 1e3,
-        "share_of_peak": one.share_of_peak,
-        "exchanges": one.exchanges,
-        "exchange_mb": one.exchange_bytes / 1e6,
-        "operations": one.operations,
-    }

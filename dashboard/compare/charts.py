@@ -6,7 +6,7 @@ A click on a curve or a point selects its run in the parameter `PICK`: the field
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
@@ -93,18 +93,19 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
         alt.Tooltip("share:Q", title="Share", format=".1%"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
     ]
-    base = alt.Chart(frame.assign(series=frame["name"].map(judged.labels)))
+    base = alt.Chart()
     bars = base.mark_bar(opacity=0.65, binSpacing=0).encode(
         x=x,
-        x2="right:Q",
+        x2=alt.X2("right:Q"),
         y=y.stack(None),
-        y2=alt.datum(0),
+        y2=alt.Y2Datum(0),
         color=color_of("series", judged.colors),
         tooltip=tooltip,
     )
-    top = base.mark_point(opacity=0).encode(y="top:Q")
+    top = base.mark_point(opacity=0).encode(y=alt.Y("top:Q"))
     what = f"Histograms of scores at one epoch: {', '.join(judged.colors)}."
-    return cast("alt.LayerChart", alt.layer(bars, top).properties(height=height, description=what))
+    rows = frame.assign(series=frame["name"].map(judged.labels))
+    return charts.layered(rows, bars, top, height=height, description=what)
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
@@ -129,7 +130,7 @@ def _overlaid(
     """Band, raw faint, smoothed bold, and what is clicked and pointed at."""
     log = _is_log(metric, look.y)
     pick = alt.selection_point(name=PICK, fields=["run"])
-    base = alt.Chart(drawable(frame, metric, look.y)).encode(
+    base = alt.Chart().encode(
         x=alt.X("x:Q", title=X_TITLES[x], axis=_x_axis(x), scale=alt.Scale(zero=False, nice=False)),
         color=color_of("run", colors),
     )
@@ -139,22 +140,24 @@ def _overlaid(
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", title=y_title, scale=y_scale)
 
+    def seen(full: float) -> alt.OpacityValue:
+        return unless_picked(pick, full, full * FADED)
+
     window = 1 if metric.per_epoch else _window(frame, look.smoothing)
     smooth = base.transform_window(
         smoothed="mean(mean)", frame=[-window + 1, 0], groupby=["run"], sort=[alt.SortField("x")]
     )
-    band = base.mark_area(line=False).encode(y=y("low"), y2="high:Q", opacity=_unless_picked(pick, 0.14))
-    raw = base.mark_line(strokeWidth=1).encode(
-        y=y("mean"), opacity=_unless_picked(pick, 0.35 if window > 1 else 0.0)
-    )
+    band = base.mark_area(line=False).encode(y=y("low"), y2=alt.Y2("high:Q"), opacity=seen(0.14))
+    raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=seen(0.35 if window > 1 else 0.0))
     bold = smooth.mark_line(strokeWidth=2.5).encode(
-        y=y("smoothed"), opacity=_unless_picked(pick, 1.0), strokeDash=charts.dash_of("run", colors)
+        y=y("smoothed"), opacity=seen(1.0), strokeDash=charts.dash_of("run", colors)
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
-    layers = alt.layer(charts.ground(), band, raw, bold, reader)
+    what = f"{metric.title} of several runs as lines along {X_TITLES[x]}."
+    layers = (charts.ground(), band, raw, bold, reader)
     return finished(
-        layers, metric.title, f"{metric.title} of several runs as lines along {X_TITLES[x]}.", height
+        drawable(frame, metric, look.y), *layers, title=metric.title, description=what, height=height
     )
 
 
@@ -186,13 +189,11 @@ def _window(frame: pd.DataFrame, smoothing: Smoothing) -> int:
     return max(1, round(SMOOTHED_SHARES[smoothing] * longest))
 
 
-def _unless_picked(pick: alt.Parameter, opacity: float) -> Any:
+def unless_picked(pick: alt.Parameter, full: float, faded: float) -> alt.OpacityValue:
     """Full for all while nothing is picked, else for the picked run only."""
-    return alt.when(pick).then(alt.value(opacity)).otherwise(alt.value(opacity * FADED))
+    return alt.OpacityValue(**alt.when(pick).then(alt.value(full)).otherwise(alt.value(faded)))
 
 
-def finished(layers: Any, title: str | alt.Title, description: str, height: int) -> alt.LayerChart:
+def finished(rows: pd.DataFrame, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
     """Drawn on a canvas, whatever the number of marks: another renderer would be another embedding."""
-    renderer = {"embedOptions": {"renderer": "canvas"}}
-    drawn = layers.properties(title=title, description=description, height=height, usermeta=renderer)
-    return cast("alt.LayerChart", drawn)
+    return charts.layered(rows, *layers, usermeta={"embedOptions": {"renderer": "canvas"}}, **properties)

@@ -29,27 +29,33 @@ def scatter(
     y_axis = alt.Axis(format="%") if result.format.endswith("%") else alt.Axis()
     y = alt.Y(f"{value}:Q", title=result.axis, scale=alt.Scale(zero=False, padding=16), axis=y_axis)
     dashed = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4])
-    points = _runs(frame, front, colors, result)
-    layers = alt.layer(*_target(result), dashed.encode(x=x, y=y), points.encode(x=x, y=y))
+    points = _runs(colors, result)
+    layers = (*_target(result), dashed.encode(x=x, y=y), points.encode(x=x, y=y))
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
     what = f"{result.title} of each run as a point over its training time."
-    return compare_charts.finished(layers, title, what, HEIGHT)
+    rows = _named(frame, front, colors)
+    return compare_charts.finished(rows, *layers, title=title, description=what, height=HEIGHT)
 
 
-def _runs(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result) -> alt.Chart:
-    """A point of each run, hollow where another series has its colour."""
-    named = frame.assign(
+def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
+    """Whether each run lies on the front, in words, and whether another series has its colour."""
+    return frame.assign(
         on_front=frame["run"].isin(front["run"]).map({True: "on it", False: "beaten by another run"}),
         hollow=frame["series"].isin(palette.repeated(colors)),
     )
+
+
+def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
+    """A point of each run, hollow where another series has its colour."""
     pick = alt.selection_point(name=PICK, fields=["run"])
     outline = alt.Scale(domain=list(colors), range=list(colors.values()))
-    points = alt.Chart(named).mark_circle(size=190, strokeWidth=3).add_params(pick)
+    hollow = alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1))
+    points = alt.Chart().mark_circle(size=190, strokeWidth=3).add_params(pick)
     return points.encode(
         color=compare_charts.color_of("series", colors),
         stroke=alt.Stroke("series:N", legend=None, scale=outline),
-        fillOpacity=alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1)),
-        opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.25)),
+        fillOpacity=alt.FillOpacityValue(**hollow),
+        opacity=compare_charts.unless_picked(pick, 1.0, 0.25),
         tooltip=[
             alt.Tooltip("run:N", title="Run"),
             alt.Tooltip("seconds:Q", title="Training time (s)", format=",.1f"),
@@ -63,8 +69,8 @@ def _target(result: Result) -> list[alt.Chart]:
     """A dotted line at the best value, where that lies between others."""
     if result.target is None:
         return []
-    level = alt.Chart(pd.DataFrame({"target": [result.target]}))
-    return [level.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y="target:Q")]
+    level = alt.Chart(alt.InlineData(values=[{"target": result.target}]))
+    return [level.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y=alt.Y("target:Q"))]
 
 
 def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
@@ -76,10 +82,10 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     order = list(dict.fromkeys(crossings["axis"]))
     x = alt.X("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
     y = alt.Y("axis:N", title=None, sort=order, axis=None, scale=alt.Scale(type="point", padding=0.5))
-    base = alt.Chart(crossings).encode(
-        x=x, y=y, color=compare_charts.color_of("series", colors), detail="run:N"
+    base = alt.Chart().encode(
+        x=x, y=y, color=compare_charts.color_of("series", colors), detail=alt.Detail("run:N")
     )
-    faded = alt.when(pick).then(alt.value(0.9)).otherwise(alt.value(0.12))
+    faded = compare_charts.unless_picked(pick, 0.9, 0.12)
     dash = charts.dash_of("series", colors)
     down = alt.Order("row:Q")
     lines = base.mark_line(strokeWidth=2.5).encode(
@@ -92,20 +98,21 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
     ]
     points = base.mark_circle(size=80).encode(opacity=faded, tooltip=tooltip).add_params(pick)
     ends = pd.DataFrame([{"axis": name, "place": 0.0, "end": 1.0} for name in order])
-    rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, x2="end:Q")
+    rules = alt.Chart(ends).mark_rule(color=palette.NEUTRAL, opacity=0.5).encode(x=x, y=y, x2=alt.X2("end:Q"))
     names = alt.Chart(ends).mark_text(
         align="left", dy=-14, fontSize=12, fontWeight=600, color=chart_style.ink()
     )
     values = [
         alt.Chart(ticks[ticks["align"] == side])
         .mark_text(align=side, dy=15, color=chart_style.ink(), fontSize=12)
-        .encode(x=x, y=y, text="text:N")
+        .encode(x=x, y=y, text=alt.Text("text:N"))
         for side in parallel_rows.SIDES
     ]
     title = alt.Title("Which options lead where?", subtitle="One line a run; every axis has its own scale.")
-    layers = alt.layer(rules, lines, points, names.encode(x=x, y=y, text="axis:N"), *values)
+    layers = (rules, lines, points, names.encode(x=x, y=y, text=alt.Text("axis:N")), *values)
     what = "Parallel coordinates: a line for each run down the options and results that were picked."
-    return compare_charts.finished(layers, title, what, HEADING + ROW * len(order))
+    height = HEADING + ROW * len(order)
+    return compare_charts.finished(crossings, *layers, title=title, description=what, height=height)
 
 
 def _reading(result: Result) -> str:

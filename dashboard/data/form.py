@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dashboard import actions, option_words, words
+from dashboard.frame import access
 from gan_runtime.data import host_files, prepared, preparing
 from gan_runtime.data.picture_files import SUFFIXES
 from gan_runtime.data.preparations import PREPARATIONS, Preparation
@@ -89,6 +90,10 @@ def start_again() -> None:
 def _source(runtime: Runtime, known: Preparation) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
     pictures = known.has_preview
+    why_not = access.asker().why_not
+    if why_not:
+        st.caption(f"Only operators bring in data. {why_not}")
+        return None
     files = st.file_uploader(
         "A .zip of pictures, or several pictures" if pictures else "One or several HDF5 files",
         type=[*known.suffixes, *(SUFFIXES if pictures else ())],

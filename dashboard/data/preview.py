@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import actions, data_words, words
+from dashboard import actions, change_buttons, data_words, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view, mosaic
 from dashboard.data.form import Wanted
@@ -44,7 +44,7 @@ def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
 
 
 def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) -> None:
-    pressed = st.button(label, type="primary", icon=":material/visibility:", key="data.preview")
+    pressed = change_buttons.button(label, type="primary", icon=":material/visibility:", key="data.preview")
     st.caption("Nothing is stored yet: every picture is looked at, and you see what would become of it.")
     if (
         pressed
@@ -108,7 +108,7 @@ def _left_out(skipped: dict[str, Any]) -> None:
 
 def _prepare(runtime: Runtime, wanted: Wanted) -> None:
     label = f"Prepare {wanted.name}"
-    if st.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
+    if change_buttons.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
         job = actions.attempt(
             lambda: runtime.prepare_data(wanted.preparation, wanted.name, wanted.source, wanted.options)
         )

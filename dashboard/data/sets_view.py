@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import actions, data_words, words
+from dashboard import actions, change_buttons, data_words, words
 from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
@@ -99,7 +99,7 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
 def _fetch(runtime: Runtime, name: str) -> None:
     is_made = PREPARATIONS[name].makes_files
     way = "It is made here." if is_made else "Keras downloads it into its cache."
-    st.button(
+    change_buttons.button(
         "Make" if is_made else "Download",
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
@@ -109,7 +109,7 @@ def _fetch(runtime: Runtime, name: str) -> None:
 
 
 def _remove(runtime: Runtime, name: str) -> None:
-    if st.button("Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"):
+    if change_buttons.button("Remove", key=f"data.remove.{name}", icon=":material/delete:", type="tertiary"):
         _confirm(runtime, name)
 
 
@@ -118,9 +118,9 @@ def _confirm(runtime: Runtime, name: str) -> None:
     st.markdown(
         f"The files of **{words.plain(name)}** are deleted. Runs that were trained on it stay, but cannot go on without it."
     )
-    if st.button("Remove for good", type="primary", icon=":material/delete:") and actions.succeeded(
-        lambda: runtime.remove_data(name)
-    ):
+    if change_buttons.button(
+        "Remove for good", type="primary", icon=":material/delete:"
+    ) and actions.succeeded(lambda: runtime.remove_data(name)):
         st.rerun()
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from dashboard import palette
 from dashboard.chart_style import ink
-from dashboard.charts import heading, legend, scale_of
+from dashboard.charts import heading, layered, legend, scale_of
 
 NAMES, NARROW = (
     (2, 190),
@@ -43,21 +43,7 @@ def by_step(
         legend=legend(*(NARROW if is_narrow else NAMES), has_dashes=True),
         scale=scale_of(colors),
     )
-    base = alt.Chart(rows).encode(
-        x=alt.X(
-            "step:Q",
-            title="Step",
-            scale=alt.Scale(zero=False, nice=False),
-            axis=alt.Axis(grid=False, format="d", tickMinStep=1),
-        ),
-        y=alt.Y(
-            "value:Q",
-            title=axis or None,
-            scale=alt.Scale(zero=False),
-            axis=alt.Axis(tickCount=5, format=".3~g"),
-        ),
-        color=color,
-    )
+    base = alt.Chart().encode(x=_step_axis(), y=_value_axis(axis), color=color)
     tooltip = [
         alt.Tooltip("series:N", title="Series"),
         alt.Tooltip("step:Q", title="Step", format="d"),
@@ -66,9 +52,19 @@ def by_step(
     lines = base.mark_line(strokeWidth=2).encode(strokeDash=_dashes(colors))
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
     middle = rows["step"].max() / 2.0
-    layers = cast(alt.LayerChart, alt.layer(*_horizons(horizons or {}, middle, color), lines, reader))
+    layers = (*_horizons(horizons or {}, middle, color), lines, reader)
     what = f"{title} over the steps of an iteration: {', '.join(colors)}."
-    return layers.properties(title=heading(title), description=what, height=height)
+    return layered(rows, *layers, title=heading(title), description=what, height=height)
+
+
+def _step_axis() -> alt.X:
+    scale, axis = alt.Scale(zero=False, nice=False), alt.Axis(grid=False, format="d", tickMinStep=1)
+    return alt.X("step:Q", title="Step", scale=scale, axis=axis)
+
+
+def _value_axis(title: str) -> alt.Y:
+    axis = alt.Axis(tickCount=5, format=".3~g")
+    return alt.Y("value:Q", title=title or None, scale=alt.Scale(zero=False), axis=axis)
 
 
 def _dashes(colors: dict[str, str]) -> alt.StrokeDash:
@@ -83,18 +79,20 @@ def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> li
     frame = pd.DataFrame(
         [{"at": step, "series": name, "word": f"horizon {step:.0f}"} for name, step in horizons.items()]
     )
-    base = alt.Chart(frame).encode(x="at:Q", color=color)
+    base = alt.Chart(frame).encode(x=alt.X("at:Q"), color=color)
     layers = [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2])]
     for side, own, shift in (("left", frame["at"] < middle, 4), ("right", frame["at"] >= middle, -4)):
         words = alt.Chart(frame[own]).mark_text(align=side, baseline="top", dx=shift, fontSize=11)  # type: ignore[arg-type]
         if own.any():
-            layers.append(words.encode(x="at:Q", color=color, text="word:N", y=alt.value(2)))
+            layers.append(
+                words.encode(x=alt.X("at:Q"), color=color, text=alt.Text("word:N"), y=alt.YValue(2))  # type: ignore[no-untyped-call]
+            )
     return layers
 
 
 def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int = 280) -> alt.LayerChart:
     """What frequencies are in the probe's signal. `rows`: series, frequency, share (of the highest of all)."""
-    base = alt.Chart(rows).encode(
+    base = alt.Chart().encode(
         x=alt.X("frequency:Q", title=axis, axis=alt.Axis(grid=False, tickCount=6, format=".2~f")),
         y=alt.Y("share:Q", title="Amplitude (of the highest)", axis=alt.Axis(format="%", tickCount=5)),
         color=alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors)),
@@ -108,9 +106,7 @@ def spectrum(rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int 
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
     title = "Spectrum at the probe"
     what = f"{title}: amplitude over {axis.lower()}: {', '.join(colors)}."
-    return cast(alt.LayerChart, alt.layer(lines, reader)).properties(
-        title=heading(title), description=what, height=height
-    )
+    return layered(rows, lines, reader, title=heading(title), description=what, height=height)
 
 
 def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = None) -> alt.LayerChart:
@@ -124,7 +120,7 @@ def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = Non
     above["offset"] = 18  # room for the solver's name
     y = alt.Y("bar:N", title=None, sort=order, axis=None)
     bars = (
-        alt.Chart(rows)
+        alt.Chart()
         .mark_bar(size=20, yOffset=9)
         .encode(
             x=alt.X("sum(amount):Q", title=axis, stack="zero", axis=alt.Axis(grid=False, tickCount=5)),
@@ -139,23 +135,24 @@ def stages(rows: pd.DataFrame, title: str, axis: str, solver: float | None = Non
         )
     )
     names = alt.Chart(pd.DataFrame({"bar": order})).mark_text(align="left", dy=-13, color=ink())
-    layers: list[alt.Chart] = [bars, names.encode(x=alt.value(0), y=y, text="bar:N")]
+    left = alt.XValue(0)  # type: ignore[no-untyped-call]
+    layers: list[alt.Chart] = [bars, names.encode(x=left, y=y, text=alt.Text("bar:N"))]
     if solver is not None:
         layers += _solver(solver, axis)
     what = f"{title} {axis}, a bar for each way: {', '.join(known)}."
-    return cast(alt.LayerChart, alt.layer(*layers)).properties(
-        title=heading(title), description=what, height=AROUND + BAR * len(order)
-    )
+    height = AROUND + BAR * len(order)
+    return layered(rows, *layers, title=heading(title), description=what, height=height)
 
 
 def _solver(amount: float, axis: str) -> list[alt.Chart]:
     """A line upwards, and its word."""
     base = alt.Chart(pd.DataFrame([{"amount": amount, "who": SOLVER}])).encode(
-        x="amount:Q", tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)]
+        x=alt.X("amount:Q"), tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)]
     )
     line = base.mark_rule(strokeWidth=2, strokeDash=[5, 4], color=ink())
+    top = alt.YValue(-2)  # type: ignore[no-untyped-call]
     word = base.mark_text(align="left", baseline="bottom", dx=4, color=ink()).encode(
-        text="who:N", y=alt.value(-2)
+        text=alt.Text("who:N"), y=top
     )
     return [line, word]
 
@@ -164,7 +161,7 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     """Published training times over the batch size. `rows`: device, batch_size, seconds; all dashed, as elsewhere on pages."""
     devices = list(dict.fromkeys(rows["device"]))
     batches: dict[str, Any] = {"values": sorted(set(rows["batch_size"])), "grid": False, "format": "d"}
-    base = alt.Chart(rows).encode(
+    base = alt.Chart().encode(
         x=alt.X("batch_size:Q", title="Batch", scale=alt.Scale(type="log", base=2), axis=alt.Axis(**batches)),
         y=alt.Y("seconds:Q", title="Training time (s)", axis=alt.Axis(tickCount=5)),
         color=alt.Color(
@@ -183,9 +180,7 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     points = base.mark_circle(size=60, opacity=1).encode(tooltip=tooltip)
     title = "Training time by batch, as published"
     what = f"{title}. Seconds over the batch size: {', '.join(devices)}."
-    return cast(alt.LayerChart, alt.layer(lines, points)).properties(
-        title=heading(title), description=what, height=height
-    )
+    return layered(rows, lines, points, title=heading(title), description=what, height=height)
 
 
 def colors_of(names: list[str], indices: list[int]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from dashboard.flow import words as flow_words
 from dashboard.flow.panels import Panel
 from dashboard.flow.quantities import QUANTITIES, Quantity
 from gan_runtime.errors import PictureError
+from gan_runtime.frame_fields import FLOW_CHANNELS
 from gan_runtime.records import flow_frames
 from gan_runtime.records.flow_frames import Frames
 from gan_runtime.records.rundir import RunDir
@@ -28,7 +29,7 @@ FILES_HELP = "Flow, prediction and difference beside each other, with their colo
 
 def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> None:
     """The film of an iteration, or why there is none. `period`: in frames; `name`: of the iteration, in words."""
-    if row.reynolds is None:
+    if row.reynolds is None or row.grid[-1] < len(FLOW_CHANNELS):
         st.info(flow_words.PICTURES)
         return
     if not row.frames:
@@ -39,8 +40,8 @@ def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> Non
     with bar:
         quantity = _quantity()
     try:
-        film = _film(row.key, quantity.name, period, run, row.frames)
-    except PictureError:  # the file is gone or damaged
+        film = _film(row.key, quantity.name, period, run, row)
+    except PictureError:  # the file is gone, damaged, or that of another iteration
         st.info(flow_words.NO_FRAMES)
         return
     with bar:
@@ -64,16 +65,24 @@ def _quantity() -> Quantity:
 
 
 @st.cache_data(show_spinner="Drawing the film …", max_entries=KEPT)
-def _film(key: str, quantity: str, period: float | None, _run: RunDir, _file: str) -> dict[str, Any]:
+def _film(key: str, quantity: str, period: float | None, _run: RunDir, _row: FlowRow) -> dict[str, Any]:
     """As the browser plays it; opens after one shedding period. `key`: of the iteration, whose frames never change.
 
     Raises:
-        PictureError: the file is gone or damaged.
+        PictureError: the file is gone or damaged, or has frames of another grid.
     """
-    frames = flow_frames.read(_run, _file)
+    frames = _frames(_run, _row)
     steps = [flow_words.step(int(step), period) for step in frames.steps]
     first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
     return player.film(_panels(frames, quantities.of_name(quantity)), steps, first, f"{key}.{quantity}")
+
+
+def _frames(run: RunDir, row: FlowRow) -> Frames:
+    """Those that the record of the iteration promises; both may be someone else's."""
+    frames = flow_frames.read(run, row.frames)
+    if frames.truth.shape[1:] != tuple(row.grid):
+        raise PictureError("its frames have another grid than the iteration")
+    return frames
 
 
 def _panels(frames: Frames, quantity: Quantity) -> tuple[Panel, ...]:
@@ -88,7 +97,7 @@ def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name
         trouble = movie.missing_encoder() if make is movie.mp4 else ""
         st.download_button(
             kind.upper(),
-            data=partial(_file, run, row.frames, quantity, make, steps, name),
+            data=partial(_file, run, row, quantity, make, steps, name),
             file_name=f"flow-{row.run_id}-{row.iteration}-{row.way}-{quantity.name}.{kind}",
             mime=mime,
             on_click="ignore",
@@ -100,6 +109,6 @@ def _files(run: RunDir, row: FlowRow, quantity: Quantity, steps: list[str], name
 
 
 def _file(
-    run: RunDir, file: str, quantity: Quantity, make: movie.Maker, steps: list[str], name: str
+    run: RunDir, row: FlowRow, quantity: Quantity, make: movie.Maker, steps: list[str], name: str
 ) -> bytes:
-    return make(_panels(flow_frames.read(run, file), quantity), steps, name)
+    return make(_panels(_frames(run, row), quantity), steps, name)

@@ -7,14 +7,14 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, job_bar, widgets, words
+from dashboard import actions, change_buttons, job_bar, widgets, words
 from dashboard.flow import words as flow_words
 from dashboard.job_bar import EndButton
 from gan_runtime.data.films import Film
-from gan_runtime.jobs.flow_wanted import Wanted, usual_steps
+from gan_runtime.jobs.flow_wanted import USUAL_BLEND, Wanted, usual_overlap, usual_steps
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime import commands, iterate_requests
-from gan_runtime.runtime.runtime import ASKER, Runtime
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
 from gan_runtime.tiling.ways import BLENDS, WAYS
 from gan_runtime.training.checkpoints import Which
@@ -46,7 +46,10 @@ def iterate(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
     look = looks[wanted.run_id]
     if look is not None and look.end is not None and look.state not in ("finished", "cancelled"):
         st.warning(f"Not iterated: {words.plain(look.end.reason)}", icon=":material/warning:")
-    if pressed and actions.attempt(lambda: commands.iterate(runtime.home, wanted, asker=ASKER)) is not None:
+    if (
+        pressed
+        and actions.attempt(lambda: commands.iterate(runtime.home, wanted, asker=runtime.asker)) is not None
+    ):
         st.rerun()
 
 
@@ -68,7 +71,7 @@ def _form(
         begun = _begin(begun, flows)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = _division(begun, iterate_requests.tile_of(runtime.home.run_dir(run_id)))
-        pressed = st.button(
+        pressed = change_buttons.button(
             "Iterate",
             key="flow.start",
             type="primary" if is_first else "secondary",
@@ -79,10 +82,7 @@ def _form(
 
 def _checkpoint(run_id: str, there: tuple[Which, ...]) -> Which:
     states = sorted(there, key=list(STATES).index)
-    usual = states.index("best") if "best" in states else 0
-    return st.selectbox(
-        "Of", states, usual, format_func=STATES.__getitem__, key=f"flow.state.{run_id}", width=190
-    )
+    return st.selectbox("Of", states, format_func=STATES.__getitem__, key=f"flow.state.{run_id}", width=190)
 
 
 def _begin(wanted: Wanted, flows: list[Film]) -> Wanted:
@@ -119,12 +119,19 @@ def _division(wanted: Wanted, tile: int | None) -> Wanted:
     )
     most = MOST_OVERLAP if tile is None else tile - 1
     overlap = st.number_input(
-        "Overlap (px)", 0, most, 0, 1, key=f"flow.overlap.{most}", width=120, help=flow_words.OVERLAP_HELP
+        "Overlap (px)",
+        0,
+        most,
+        usual_overlap(tile),
+        1,
+        key=f"flow.overlap.{most}",
+        width=120,
+        help=flow_words.OVERLAP_HELP,
     )
     blend = st.segmented_control(
         "Blending",
         BLENDS,
-        default=wanted.blend,
+        default=USUAL_BLEND,
         format_func=BLENDING.__getitem__,
         key="flow.blend",
         required=True,

@@ -23,12 +23,15 @@ NO_DATA = (
     "No flow is here that this run was not trained on: its data set is gone, holds none out, or holds pictures that are no flow. Prepare the data set again on the Data page, or pick "
     "another run."
 )
-NO_FRAMES = "The frames of this iteration are not here: an imported run brings its numbers alone. Iterate again to see them."
+NO_FRAMES = (
+    "The film of this iteration is not here: its file is gone or damaged, or the run came without films. Where the run was trained, iterate it "
+    "again to see one."
+)
 PICTURES = "This iteration is of pictures, not of a flow: its scores are below, and the Samples page has its pictures."
-WAYS = {"naive": "one core, tile by tile", "map_reduce": "map-reduce", "whole": "whole image"}
+WAYS = {"naive": "one core, in turn", "map_reduce": "map-reduce", "whole": "whole image"}
 WAYS_HELP = (
-    "Map-reduce: the frame is cut into tiles, and one program for all cores makes these at once. One core, tile by tile: the same numbers, one after "
-    "the other. Whole image: the network sees the frame uncut."
+    "Map-reduce: the frame is cut into tiles, and one program for all cores makes these at once. One core, in turn: the same numbers, a few tiles at "
+    "a time. Whole image: the network sees the frame uncut."
 )
 OVERLAP_HELP = "Pixels that neighboring tiles have in common. With more of them seams fade, and there are more tiles to make."
 BLEND_HELP = "How the tiles are put together where they overlap: the mean of both, or the more of a tile the nearer its middle (Hann)."

@@ -12,7 +12,7 @@ import streamlit as st
 from altair.utils import schemapi
 
 from dashboard import widgets
-from dashboard.frame import places, session
+from dashboard.frame import disk_view, places, session, store_view, who_view
 from dashboard.launch import fields
 
 schemapi.disable_debug_mode()  # a chart is checked when it is sent; to check each part of it as well is what tests are for
@@ -55,13 +55,17 @@ page = st.navigation(
         "TPU": [
             st.Page(places.TPU, title="TPU check", icon=":material/memory:", url_path="tpu"),
         ],
-    }
+    },
+    expanded=True,  # what stands below it would fold it
 )
 st.set_page_config(page_title=f"{page.title} – GAN training")
 if page.url_path != "live":
     st.session_state.pop(widgets.SHOWN, None)
 fields.keep_values()
-session.stop_without_runtime()
+store_view.take_over()
+who_view.show()
+store_view.show()
+disk_view.show()
 try:
     page.run()
 finally:  # a page may stop early

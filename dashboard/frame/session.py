@@ -1,41 +1,36 @@
-"""The one runtime of this Streamlit process. Small and stable: editing `runtime` would make a second one."""
+"""The one runtime of this Streamlit process."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import threading
 from pathlib import Path
 
 import streamlit as st
 
-from dashboard import words
+from dashboard.frame import access
 from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import Home
-from gan_runtime.host_look import HostLook
 from gan_runtime.runtime.runtime import Runtime
 
 
-@st.cache_resource(show_spinner=False)
 def runtime() -> Runtime:
-    """Opened when the process starts, kept until it ends. Raises GanRuntimeError while the home cannot be opened."""
-    return _open()
+    """The runtime of the process, for whoever sits before the page. Raises GanRuntimeError while the home cannot be opened."""
+    return opened().asked_by(access.asker())
 
 
-@st.cache_resource(show_spinner=False)
-def host_look() -> HostLook:
-    """The look at this host, begun by whoever asks first: it takes seconds of a core."""
-    return HostLook()
-
-
-def _open() -> Runtime:
-    return Runtime.open(Home.choose(), host_look=host_look())
+def opened() -> Runtime:
+    """Opened when the process starts, kept until it ends. Raises as `runtime`."""
+    return access.post().runtime()
 
 
 def open_early() -> None:
-    """At the start of the process. What goes wrong is told by the pages, which try again."""
+    """At the start of the process, with what every page draws with. What goes wrong is told by the pages, which try again."""
     with contextlib.suppress(GanRuntimeError):
-        runtime()
+        opened()
+    importlib.import_module("dashboard.widgets")
 
 
 @st.cache_resource(show_spinner=False)
@@ -46,26 +41,17 @@ def prepare_other_pages() -> None:
 
 
 def _prepare() -> None:
+    importlib.import_module("streamlit.emojis")  # which a page else waits for when it first draws buttons
     rooms = Path(__file__).resolve().parent.parent
     for path in sorted(rooms.glob("*/*view.py")):
         importlib.import_module(f"dashboard.{path.parent.name}.{path.stem}")
-    host_look().begin()
+    # What was loaded stays until the process ends. A look at all of it takes 0.1 s of a core, and there are many in an hour.
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # else DuckDB's module complains at the end that it was not cleared away
+    access.host_look().begin()
 
 
 def close() -> None:
     """At the end of the process: trainers go on, the next start finds them."""
-    with contextlib.suppress(GanRuntimeError):
-        runtime().close()
-
-
-def stop_without_runtime() -> None:
-    """Shows in one sentence why the stored runs cannot be opened, instead of the page. The next reload tries again."""
-    try:
-        trouble = runtime().trouble
-    except GanRuntimeError as error:
-        st.title("The stored runs cannot be opened")
-        st.error(words.plain(str(error)), icon=":material/error:")
-        st.button("Try again", type="primary")
-        st.stop()
-    if trouble:
-        st.error(f"The runtime cannot keep up with the runs: {words.plain(trouble)}", icon=":material/error:")
+    access.post().close()

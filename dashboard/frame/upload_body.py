@@ -12,11 +12,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
+from gan_runtime.askers import Asker
 from gan_runtime.errors import HomeError
 from gan_runtime.home import Home
 from gan_runtime.jobs import uploads
 from gan_runtime.runtime import commands
-from gan_runtime.runtime.runtime import ASKER
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -27,8 +27,8 @@ MEGABYTE = 1 << 20  # as Streamlit counts its limit
 class Upload:
     """One file on its way to the disk."""
 
-    def __init__(self, file_id: str, scope: Scope, receive: Receive) -> None:
-        self._home, self._file_id = Home.choose(), file_id
+    def __init__(self, asker: Asker, file_id: str, scope: Scope, receive: Receive) -> None:
+        self._home, self._asker, self._file_id = Home.choose(), asker, file_id
         self._path = uploads.place(self._home, file_id)
         self._headers, self._receive = Headers(scope=scope), receive
         self._is_done = False
@@ -56,10 +56,10 @@ class Upload:
             raise HTTPException(400, "the body is no multipart form") from None
 
     def _make_room(self, size: int) -> None:
-        commands.receive_upload(self._home, self._file_id, size, asker=ASKER)
+        commands.receive_upload(self._home, self._file_id, size, asker=self._asker)
 
     def _forget(self) -> None:
-        commands.forget_upload(self._home, self._file_id, asker=ASKER)
+        commands.forget_upload(self._home, self._file_id, asker=self._asker)
 
     async def _spool(self, file: BinaryIO, boundary: bytes) -> Message:
         parts = _Parts(boundary, file)

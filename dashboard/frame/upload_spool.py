@@ -2,16 +2,21 @@
 
 A file comes as one part of a multipart body. Its content goes to the home while it arrives (gan_runtime/jobs/uploads.py), and
 Streamlit gets the same body with an empty content. It asks for the body after it has checked session, token and size, so a
-request that it refuses writes nothing. What a page gets of Streamlit is then the name and the id of the file.
+request that it refuses writes nothing; nor does one of a viewer's session. What a page gets of Streamlit is then the name and the id of the file.
 """
 
 from __future__ import annotations
 
 import re
 
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-UPLOAD = re.compile(r".*/_stcore/upload_file/[^/]+/([A-Za-z0-9-]{1,100})")
+from dashboard.frame import access
+from gan_runtime.askers import Asker
+
+PLACE = "/_stcore/upload_file/"
+UPLOAD = re.compile(r".*/_stcore/upload_file/([^/]+)/([A-Za-z0-9-]{1,100})")
 
 
 class UploadSpool:
@@ -21,19 +26,26 @@ class UploadSpool:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes everything on, uploads without their content."""
-        file = UPLOAD.fullmatch(scope["path"]) if scope["type"] == "http" else None
-        if file is None or scope["method"] not in ("PUT", "DELETE"):
+        """Passes everything on, uploads without their content, and those of viewers not at all."""
+        if scope["type"] != "http" or PLACE not in scope["path"] or scope["method"] not in ("PUT", "DELETE"):
             await self._app(scope, receive, send)
+            return
+        file = UPLOAD.fullmatch(scope["path"])
+        if file is None:  # Streamlit would take it, and hold all of it in memory
+            await PlainTextResponse("Not here.\n", status_code=404)(scope, receive, send)
+            return
+        asker = access.of_session(file[1])
+        if asker.may_change:
+            await self._spool(asker, file[2], scope, receive, send)
         else:
-            await self._spool(file[1], scope, receive, send)
+            await PlainTextResponse(f"{asker.why_not}\n", status_code=403)(scope, receive, send)
 
-    async def _spool(self, file_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _spool(self, asker: Asker, file_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         from dashboard.frame.upload_body import (
             Upload,  # takes a moment, which the start of the server has not
         )
 
-        upload, statuses = Upload(file_id, scope, receive), []
+        upload, statuses = Upload(asker, file_id, scope, receive), []
 
         async def send_noting(message: Message) -> None:
             if message["type"] == "http.response.start":

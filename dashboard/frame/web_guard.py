@@ -6,7 +6,6 @@ The reasons stand in docs/decisions/0024-web-guard.md.
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from functools import cache
 from urllib.parse import urlsplit
@@ -15,6 +14,8 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gan_runtime import addresses
 
 CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions: for nobody here
 HEADERS = {
@@ -86,10 +87,10 @@ def is_own_host(host: str) -> bool:
     allowed = {bound, *(str(one).lower() for one in st.get_option("server.allowedHosts") or ())}
     if name == "localhost" or name in allowed:
         return True
-    address = _address(name)
+    address = addresses.parsed(name)
     if address is not None and address.is_loopback:
         return True
-    everywhere = (listening := _address(bound)) is not None and listening.is_unspecified
+    everywhere = (listening := addresses.parsed(bound)) is not None and listening.is_unspecified
     return everywhere and (address is not None or (bool(name) and name in own_names()))
 
 
@@ -113,10 +114,3 @@ def _hostname(host: str) -> str:
     except ValueError:
         return ""
     return (parts.hostname or "").rstrip(".") if parts.netloc == host and "@" not in host else ""
-
-
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(name)
-    except ValueError:
-        return None

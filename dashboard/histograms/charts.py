@@ -10,7 +10,7 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard.charts import heading, legend
+from dashboard.charts import heading, layered, legend
 
 Domain = tuple[float, float] | None  # all that the values can be, where that is known
 OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
@@ -31,12 +31,12 @@ def ridgelines(
     )[_filled(frame)].sort_values(
         ["epoch", "left"]
     )  # drawn in this order, so that the newest covers those behind it
-    base = alt.Chart(drawn).encode(
+    base = alt.Chart().encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
         y=alt.Y(
             "top:Q", title="Epoch", axis=_epoch_axis(), scale=alt.Scale(zero=False, nice=False, reverse=True)
         ),
-        detail="epoch:O",
+        detail=alt.Detail("epoch:O"),
     )
     # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one colour, on light and on dark ground.
     ridges = base.mark_area(
@@ -44,10 +44,10 @@ def ridgelines(
         fill=color,
         fillOpacity=1,
         line={"stroke": "white", "strokeWidth": 1, "strokeOpacity": 0.9},
-    ).encode(y2="epoch:Q")
+    ).encode(y2=alt.Y2("epoch:Q"))
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=_tooltip(axis))
     subtitle = "Newest in front, all to the same height."
-    return cast(alt.LayerChart, _titled(alt.layer(ridges, reader), title, subtitle, height))
+    return layered(drawn, ridges, reader, **_titled(title, subtitle, height))
 
 
 def heatmap(
@@ -67,16 +67,15 @@ def heatmap(
             x=alt.X(
                 "begin:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d"), scale=_tight()
             ),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
-            y2="right:Q",
+            y2=alt.Y2("right:Q"),
             fillOpacity=share,
             tooltip=_tooltip(axis),
         )
     )
-    return cast(
-        alt.Chart, _titled(chart, title, "The stronger the colour, the more values lie there.", height)
-    )
+    subtitle = "The stronger the colour, the more values lie there."
+    return cast(alt.Chart, chart.properties(**_titled(title, subtitle, height)))
 
 
 def run_overlay(
@@ -89,7 +88,7 @@ def run_overlay(
 ) -> alt.LayerChart:
     """One distribution of several runs. `frame` has a column `run` with their names; `colors`: name → colour, in legend order."""
     scale = alt.Scale(domain=list(colors), range=list(colors.values()))
-    base = alt.Chart(frame.assign(value=(frame["left"] + frame["right"]) / 2)).encode(
+    base = alt.Chart().encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)),
         y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
         color=alt.Color("run:N", title=None, legend=legend(), scale=scale),
@@ -99,7 +98,8 @@ def run_overlay(
     reader = base.mark_circle(size=70, opacity=0).encode(
         tooltip=[alt.Tooltip("run:N", title="Run"), *_tooltip(axis)]
     )
-    return cast(alt.LayerChart, _titled(alt.layer(area, line, reader), title, "One line a run.", height))
+    rows = frame.assign(value=(frame["left"] + frame["right"]) / 2)
+    return layered(rows, area, line, reader, **_titled(title, "One line a run.", height))
 
 
 def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
@@ -145,6 +145,7 @@ def _tight() -> alt.Scale:
     return alt.Scale(zero=False, nice=False)
 
 
-def _titled(chart: Any, title: str, subtitle: str, height: int) -> Any:
+def _titled(title: str, subtitle: str, height: int) -> dict[str, Any]:
+    """Properties of a chart."""
     what = f"{title}. {subtitle}".strip()
-    return chart.properties(title=heading(title, subtitle), description=what, height=height, usermeta=CANVAS)
+    return {"title": heading(title, subtitle), "description": what, "height": height, "usermeta": CANVAS}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard import actions
+from dashboard import actions, change_buttons
 from gan_runtime import bundles
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
@@ -18,7 +18,7 @@ def offer(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
     """Loads the bundles that come with the project; nothing where a copy of the project lacks them, or where `rows` hold their runs."""
     if _run_ids(bundles.examples()) <= {row.run_id for row in rows}:
         return
-    if st.button(
+    if change_buttons.button(
         "Load example runs",
         key=f"examples.{key}",
         icon=":material/download:",

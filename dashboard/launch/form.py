@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data_words, option_words, words
+from dashboard import change_buttons, data_words, option_words, words
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.fields import PREFIX
 from dashboard.launch.shown_when import has_effect, needed
@@ -139,7 +139,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
                 width="stretch",
             )
             st.caption(_card_text(name, host))
-    st.button(
+    change_buttons.button(
         "Detect hardware again",
         on_click=look_again,
         type="tertiary",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, widgets, words
+from dashboard import actions, change_buttons, widgets, words
 from dashboard.launch import fields
 from gan_runtime import estimate
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
+from gan_runtime.device_locks import host_devices, looks
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -43,7 +44,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 
 def start_button(label: str, why_not: str = "") -> bool:
     """The one primary button of the page; greyed with the reason while what stands in the form cannot be trained."""
-    pressed = st.button(
+    pressed = change_buttons.button(
         label, type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(why_not)
     )
     if why_not:
@@ -52,8 +53,13 @@ def start_button(label: str, why_not: str = "") -> bool:
 
 
 def accelerator_is_busy(store: Store, spec: RunSpec, host: Host) -> bool:
-    """Whether a run started now would have to wait."""
-    return any(row.accelerator == accelerator(spec, host) for row in queries.runs(store) if row.is_live)
+    """Whether a run started now would have to wait: for a run of this home, or for a training of another one."""
+    wanted = accelerator(spec, host)
+    live = [row for row in queries.runs(store) if row.is_live and row.accelerator == wanted]
+    devices, count = host_devices.wanted(wanted, spec)
+    if (len(devices) == 1 and live) or any(row.status == "queued" for row in live):
+        return True
+    return sum(not looks.is_free(device) for device in devices) > len(devices) - count
 
 
 def accelerator(spec: RunSpec, host: Host) -> str:

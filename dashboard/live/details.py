@@ -92,10 +92,8 @@ def _value_histograms(store: Store, row: RunRow, epoch: int) -> None:
                 if frame.empty:
                     st.caption(f"{panel.title}: after the first epoch.")
                 else:
-                    draw = partial(
-                        charts.value_histogram, title=panel.title, axis=panel.axis, color=panel.color
-                    )
-                    widgets.steady_chart(draw, frame, f"{panel.series}.{row.run_id}")
+                    key, named = f"{panel.series}.{row.run_id}", (panel.title, panel.axis, panel.color)
+                    widgets.kept_chart(charts.value_histogram, frame, key, *named)
 
 
 def _phases_line(store: Store, row: RunRow) -> None:

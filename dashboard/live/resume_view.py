@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from dashboard import actions, words
+from dashboard import actions, change_buttons, words
 from gan_runtime.runtime.other_rates import changeable
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
@@ -18,7 +18,7 @@ LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is
 def buttons(runtime: Runtime, row: RunRow) -> None:
     """Two buttons below each other; the second opens a form. Runs of a study have the first one only."""
     refusal = runtime.why_not_resumed(row.run_id)
-    asked = st.button(
+    asked = change_buttons.button(
         "Resume",
         icon=":material/resume:",
         width="stretch",
@@ -41,7 +41,7 @@ def _form(runtime: Runtime, row: RunRow) -> None:
     now = {name: f"{spec.get(name, options[name].default):g}" for name in changeable(row.workload)}
     with st.form(f"resume.{row.run_id}.{row.attempt}", border=False):
         given = {name: st.text_input(options[name].label, now[name], help=options[name].help) for name in now}
-        asked = st.form_submit_button("Resume with these", icon=":material/resume:", type="primary")
+        asked = change_buttons.form_button("Resume with these", icon=":material/resume:", type="primary")
     changes = {name: value for name, value in given.items() if value != now[name]}
     if asked and actions.succeeded(lambda: runtime.resume(row.run_id, changes)):
         st.rerun()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import words
+from dashboard import change_buttons, words
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
@@ -22,7 +22,7 @@ def button(runtime: Runtime, row: RunRow) -> None:
         )
         return
     waits = row.status == "queued"
-    st.button(
+    change_buttons.button(
         "Remove from queue" if waits else "Stop and save",
         key=f"stop.{row.run_id}",
         icon=":material/close:" if waits else ":material/stop_circle:",

@@ -10,19 +10,20 @@ import streamlit as st
 from dashboard import charts, panels, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.live import details as live_details
-from dashboard.live import health_view, next_steps, resume_view, stop_view
+from dashboard.live import health_view, next_steps, resume_view, rows, stop_view
 from dashboard.panels import Group
 from dashboard.samples import kinds, sample_images
 from gan_runtime.catalog import declared
 from gan_runtime.errors import UnknownRunError
 from gan_runtime.metrics import LOSSES, SCORES
-from gan_runtime.runtime import data_requests
+from gan_runtime.runtime.after import WAITS
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Progress, RunRow
 from gan_runtime.store.store import Store
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
+LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 NEVER_BEGAN = "This run ended before its first step."
 NO_LOSSES = (
@@ -47,7 +48,7 @@ def gone(run_id: str) -> None:
 def show(runtime: Runtime, row: RunRow) -> None:
     """One run in plain words, curves, histograms, samples, log."""
     store = runtime.store
-    progress = queries.progress(store, row.run_id)
+    progress = store.once(queries.progress, row.run_id)
     _status_line(runtime, row, progress)
     widgets.progress_bar(progress)
     widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
@@ -74,7 +75,9 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
             row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·")
         )
         widgets.local_sgd(row.sync_every_steps)
-        if words.is_silent(row.status, progress.written_at):
+        if stillness := queries.stands_still(runtime.store, row.run_id):
+            st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
+        elif words.is_silent(row.status, progress.written_at):
             st.warning(
                 f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why."
             )
@@ -92,27 +95,25 @@ def _in_words(row: RunRow, progress: Progress) -> str:
     if row.status == "running":
         return words.balance(declared.of(row.workload), progress.newest)
     if row.status == "queued":
-        if data_requests.WAITS in row.note:
-            return words.capitalized(row.note)
-        return "Waiting: one run trains on an accelerator at a time."
+        if WAITS in row.note or row.note == "moved in the queue":
+            return "Waiting: one run trains on a device at a time. The queue on Home says which."
+        return words.capitalized(row.note)
     return words.capitalized(row.note)
 
 
 def _losses(store: Store, row: RunRow) -> None:
     zoomed = f"live.{row.run_id}"
-    groups = panels.of_panel(declared.of(row.workload), LOSSES)
-    names = tuple(name for group in groups for name in group.names)
-    losses = queries.curves(store, [row.run_id], names, window=zoom.window(zoomed))
+    groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
+    drawn = store.once(rows.curves, row.run_id, groups, LOSS_POINTS, zoom.window(zoomed))
     zoom.line(zoomed)
     if not groups:
         st.caption(NO_LOSSES)
         return
-    if losses.empty:
+    if all(table.empty for _, table in drawn):
         _awaited(row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT)
         return
-    for place, group in enumerate(groups):
-        shown = losses[losses["metric"].isin(group.names)]
-        zoom.live_chart(group, shown, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
+    for place, (group, table) in enumerate(drawn):
+        zoom.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
     _broken(store, row)
 
 
@@ -157,7 +158,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = f"live.{row.run_id}"
-    scores = queries.curves(store, [row.run_id], group.names, max_points=200, window=zoom.window(zoomed))
+    _, scores = store.once(rows.curves, row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:
@@ -165,20 +166,20 @@ def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
 
 
 def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:
-    histogram = queries.histogram(store, row.run_id, judged.names, epoch)
+    histogram = store.once(rows.score_histogram, row.run_id, judged.names, epoch)
     if histogram.empty:
         _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
     else:
-        draw = partial(charts.score_histogram, group=judged)
-        widgets.steady_chart(draw, histogram, f"score_histogram.{place}.{row.run_id}")
+        key = f"score_histogram.{place}.{row.run_id}"
+        widgets.kept_chart(charts.score_histogram, histogram.arrow, key, judged)
 
 
 def _epochs(store: Store, row: RunRow) -> None:
-    epochs = queries.epoch_times(store, [row.run_id])
+    epochs = store.once(rows.epoch_times, row.run_id)
     if epochs.empty:
         _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
     else:
-        widgets.steady_chart(charts.epoch_bars, epochs, f"epochs.{row.run_id}")
+        widgets.kept_chart(charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
 
 
 def _workers(store: Store, row: RunRow) -> None:

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import chart_style, palette
-from dashboard.charts import legend
+from dashboard.charts import layered, legend
 
 SMOOTHED = 9
 
@@ -22,7 +22,7 @@ def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 360) 
             x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False, format="d")),
             y=alt.Y("seconds:Q", title="Training time of the epoch (s)", scale=alt.Scale(zero=True)),
             color=_variants(colors),
-            detail="run_id:N",
+            detail=alt.Detail("run_id:N"),
             tooltip=[
                 alt.Tooltip("variant:N", title="Variant"),
                 alt.Tooltip("epoch:Q", title="Epoch", format="d"),
@@ -42,7 +42,7 @@ def smooth_lines(
     height: int = 320,
 ) -> alt.LayerChart:
     """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points. `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10."""
-    base = alt.Chart(frame).encode(
+    base = alt.Chart().encode(
         x=alt.X("x:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, grid=False), scale=alt.Scale(nice=False)),
         color=_variants(colors),
     )
@@ -54,10 +54,10 @@ def smooth_lines(
             smoothed="mean(mean)", frame=[1 - smoothed, 0], groupby=["variant"], sort=[alt.SortField("x")]
         )
         .mark_line(strokeWidth=2.2)
-        .encode(y="smoothed:Q")
+        .encode(y=alt.Y("smoothed:Q"))
     )
     reader = base.mark_circle(size=80, opacity=0).encode(
-        y="mean:Q",
+        y=alt.Y("mean:Q"),
         tooltip=[
             alt.Tooltip("variant:N", title="Variant"),
             alt.Tooltip("epoch:Q", title="Epoch", format="d"),
@@ -65,11 +65,8 @@ def smooth_lines(
         ],
     )
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
-    layers = alt.layer(raw, bold, reader.add_params(zoom))
-    return cast(
-        alt.LayerChart,
-        layers.properties(title=title, height=height, usermeta={"embedOptions": {"renderer": "canvas"}}),
-    )
+    canvas = {"embedOptions": {"renderer": "canvas"}}
+    return layered(frame, raw, bold, reader.add_params(zoom), title=title, height=height, usermeta=canvas)
 
 
 def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) -> alt.LayerChart:
@@ -80,7 +77,7 @@ def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) ->
         legend=legend(),
         scale=alt.Scale(domain=["Here", "The paper"], range=[palette.RUNS[0], palette.NEUTRAL]),
     )
-    base = alt.Chart(frame).encode(
+    base = alt.Chart().encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False)),
         y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
     )
@@ -90,7 +87,7 @@ def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) ->
     text = base.mark_text(align="left", dx=5, color=chart_style.ink()).encode(
         text=alt.Text("value:Q", format=".2~f")
     )
-    return cast(alt.LayerChart, alt.layer(bars, text).properties(title=title, height=height))
+    return layered(frame, bars, text, title=title, height=height)
 
 
 def _variants(colors: dict[str, str]) -> alt.Color:

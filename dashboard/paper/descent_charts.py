@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -11,7 +9,7 @@ from contourpy import contour_generator
 from numpy.typing import NDArray
 
 from dashboard import palette
-from dashboard.charts import heading
+from dashboard.charts import heading, layered
 
 LEVELS = (
     11,
@@ -70,37 +68,37 @@ def descent(
     height: int = 380,
 ) -> alt.LayerChart:
     """The path in the network's colour on a map whose grey is the stronger, the higher the loss. `path`: see `named_path`."""
-    layers = alt.layer(*_map(cells, lines), *_walk(path, color))
     what = f"{title}: the path of its weights over a map of its loss, on the plane in which they moved most. {subtitle}."
-    return cast(
-        alt.LayerChart, layers.properties(title=heading(title, subtitle), description=what, height=height)
-    )
+    layers = (*_map(lines), *_walk(path, color))
+    return layered(cells, *layers, title=heading(title, subtitle), description=what, height=height)
 
 
-def _map(cells: pd.DataFrame, lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
-    """Shades of the loss, and its contours."""
+def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
+    """Shades of the loss over the cells, which the whole chart has, and its contours."""
     axis = alt.Axis(grid=False, format="~g", tickCount=6)
     plain = alt.Scale(zero=False, nice=False)
-    shade = alt.Chart(cells).mark_rect(fill=palette.NEUTRAL, stroke=None)
+    shade = alt.Chart().mark_rect(fill=palette.NEUTRAL, stroke=None)
     contours = alt.Chart(lines).mark_line(color=palette.NEUTRAL, strokeWidth=0.8, opacity=0.8)
     return (
         shade.encode(
             x=alt.X("left:Q", title="Change along the first direction", axis=axis, scale=plain),
-            x2="right:Q",
+            x2=alt.X2("right:Q"),
             y=alt.Y("low:Q", title="Change along the second direction", axis=axis, scale=plain),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             fillOpacity=alt.FillOpacity(
                 "loss:Q", scale=alt.Scale(type="log", range=[0.03, 0.6]), legend=None
             ),
             tooltip=[alt.Tooltip("loss:Q", title="Loss here (nats)", format=".3~g")],
         ),
-        contours.encode(x="x:Q", y="y:Q", detail="line:N", order="order:Q"),
+        contours.encode(
+            x=alt.X("x:Q"), y=alt.Y("y:Q"), detail=alt.Detail("line:N"), order=alt.Order("order:Q")
+        ),
     )
 
 
 def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
     """The path, a stop after each epoch, and the names of its two ends."""
-    way = alt.Chart(path).encode(x="x:Q", y="y:Q")
+    way = alt.Chart(path).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     tooltip = [
         alt.Tooltip("epoch:Q", title="After epoch", format="d"),
         alt.Tooltip("loss:Q", title="Loss at this point (nats)", format=".3~g"),
@@ -108,11 +106,11 @@ def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
     ends = (
         way.transform_filter(f"datum.side == '{side}'")
         .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=color)
-        .encode(text="label:N")
+        .encode(text=alt.Text("label:N"))
         for side, dy in (("above", -13), ("below", 15))
     )
     return (
-        way.mark_line(color=color, strokeWidth=2.2).encode(order="epoch:Q"),
+        way.mark_line(color=color, strokeWidth=2.2).encode(order=alt.Order("epoch:Q")),
         way.mark_circle(color=color, size=42, opacity=1).encode(tooltip=tooltip),
         *ends,
     )

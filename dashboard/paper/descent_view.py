@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, job_bar, panels, widgets, words
+from dashboard import actions, change_buttons, job_bar, panels, widgets, words
 from dashboard.job_bar import EndButton
 from dashboard.paper import descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
@@ -77,7 +77,7 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
     label = "Compute it again" if drawn else "Compute the loss surface"
     if (
         runtime.can_compute_surfaces(run_id)
-        and st.button(label, icon=":material/landscape:", key="paper.11.start")
+        and change_buttons.button(label, icon=":material/landscape:", key="paper.11.start")
         and actions.attempt(lambda: runtime.compute_surfaces(run_id)) is not None
     ):
         st.rerun()

@@ -6,14 +6,14 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, widgets, words
+from dashboard import actions, change_buttons, widgets, words
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
 from gan_runtime.catalog import declared
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.metrics import Metric
 from gan_runtime.runtime import checkpoint_requests, commands
-from gan_runtime.runtime.runtime import ASKER, Runtime
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 
@@ -39,7 +39,7 @@ def choose(runtime: Runtime, found: Shown) -> None:
             width=420,
         )
         epoch = best[by][0]
-        pressed = st.button(
+        pressed = change_buttons.button(
             f"Keep epoch {epoch} as the best", key="physics.best.keep", icon=":material/star:"
         )
     if pressed and actions.succeeded(
@@ -50,7 +50,7 @@ def choose(runtime: Runtime, found: Shown) -> None:
 
 
 def _keep(runtime: Runtime, row: RunRow, epoch: int, reason: str) -> None:
-    commands.keep_best(runtime.home.run_dir(row.run_id), epoch, reason, asker=ASKER)
+    commands.keep_best(runtime.home.run_dir(row.run_id), epoch, reason, asker=runtime.asker)
 
 
 def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import palette
-from dashboard.charts import Rows, heading, legend, scale_of
+from dashboard.charts import Rows, heading, layered, legend, scale_of
 from gan_runtime.calorimeter.declared import CurveWords
 from gan_runtime.calorimeter.views import View, seen
 from gan_runtime.catalog.shower_scores import Score
@@ -70,10 +70,10 @@ def curve(
     else:
         axis = alt.Axis(format="%" if told.kind == "shares" else ".3~r", tickCount=5)
     color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
-    base = alt.Chart(shown).encode(x=across, color=color)
+    base = alt.Chart().encode(x=across, color=color)
     line = "linear" if told.kind == "curve" else "step"
     band = base.mark_area(opacity=0.25, line=False, interpolate=line).encode(  # type: ignore[arg-type]
-        y=alt.Y("low:Q", title=told.values, scale=upwards, axis=axis), y2="high:Q"
+        y=alt.Y("low:Q", title=told.values, scale=upwards, axis=axis), y2=alt.Y2("high:Q")
     )
     middle = base.mark_line(strokeWidth=2, interpolate=line).encode(  # type: ignore[arg-type]
         y=alt.Y("value:Q", title=told.values, scale=upwards, axis=axis)
@@ -89,8 +89,8 @@ def curve(
         ],
     )
     what = f"{told.title} {told.values} over {told.axis.lower()}: {', '.join(colors)}."
-    layers = cast(alt.LayerChart, alt.layer(band, middle, reader))
-    return layers.properties(title=heading(told.title), description=what, height=height)
+    title = heading(told.title)
+    return layered(shown, band, middle, reader, title=title, description=what, height=height)
 
 
 def _least(rows: pd.DataFrame) -> float:
@@ -118,14 +118,13 @@ def over_epochs(
         alt.Tooltip("value:Q", title=score.title, format=".3~g"),
         alt.Tooltip("floor:Q", title="Real showers", format=".3~g"),
     ]
-    base = alt.Chart(frame).encode(x=x)
+    base = alt.Chart().encode(x=x)
     line = base.mark_line(point=alt.OverlayMarkDef(size=50), strokeWidth=2).encode(
         y=y, color=color, tooltip=tooltip
     )
     floor = base.mark_line(color=palette.REAL, strokeDash=[4, 4]).encode(y=alt.Y("floor:Q", scale=scale))
-    layers = cast(alt.LayerChart, alt.layer(line, floor))
     what = f"{score.title} over the epochs of {', '.join(colors)}; dashed: of real showers among themselves."
-    return layers.properties(title=heading(score.title), description=what, height=height)
+    return layered(frame, line, floor, title=heading(score.title), description=what, height=height)
 
 
 def _steps(frame: pd.DataFrame) -> list[float]:
@@ -176,9 +175,9 @@ def projection(rows: Rows, shape: tuple[int, ...], view: View, height: int = 250
         .mark_rect(strokeWidth=0.7)  # of the same color: without it the ground shows between two cells
         .encode(
             x=x,
-            x2="right:Q",
+            x2=alt.X2("right:Q"),
             y=y,
-            y2="above:Q",
+            y2=alt.Y2("above:Q"),
             color=alt.Color("gev:Q", scale=scale, legend=None),
             stroke=alt.Stroke("gev:Q", scale=scale, legend=None),
             tooltip=tooltip,

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from dashboard import actions, job_bar, widgets, words
+from dashboard import actions, change_buttons, job_bar, widgets, words
 from dashboard.job_bar import EndButton
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import showers as physics_showers
@@ -23,7 +23,7 @@ from gan_runtime.jobs.physics_wanted import CHOSEN_FILE, Chosen
 from gan_runtime.records.physics import ChosenShowers
 from gan_runtime.runtime import commands, physics_requests
 from gan_runtime.runtime.physics_requests import ANGLES, ENERGIES
-from gan_runtime.runtime.runtime import ASKER, Runtime
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 
@@ -60,28 +60,28 @@ def show(runtime: Runtime, found: Shown) -> None:
 
 
 def _form(runtime: Runtime, found: Shown, names: dict[str, str]) -> tuple[Chosen, bool]:
-    row, epoch = found.first
-    energies, angles = queries.physics_bins(runtime.store, row.run_id, epoch)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run_id = next(iter(names))
         if len(names) > 1:
             run_id = st.selectbox(
                 "Run", list(names), format_func=names.__getitem__, key="physics.chosen.run", width=220
             )
-        low, high = _limits([end for ends in energies for end in ends], ENERGIES)
+        low, high = _limits([end for ends in found.energies for end in ends], ENERGIES)
         energy = st.number_input(
             "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"physics.chosen.energy.{low}.{high}", width=150,
             help=f"{low:g} to {high:g} GeV, as in the data.",
         )  # fmt: skip
         angle = None
-        if angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
-            least, most = _limits([math.degrees(end) for ends in angles for end in ends], ANGLES)
+        if found.angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
+            least, most = _limits([math.degrees(end) for ends in found.angles for end in ends], ANGLES)
             angle = st.number_input(
                 "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"physics.chosen.angle.{least}.{most}", width=150,
                 help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
             )  # fmt: skip
         there = physics_requests.measurable(runtime.home, run_id)
-        pressed = st.button("Generate showers", key="physics.chosen.start", icon=":material/auto_awesome:")
+        pressed = change_buttons.button(
+            "Generate showers", key="physics.chosen.start", icon=":material/auto_awesome:"
+        )
     return Chosen(run_id, energy, angle, "best" if "best" in there else "newest"), pressed
 
 
@@ -94,7 +94,7 @@ def _limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, flo
 
 def _ask(runtime: Runtime, wanted: Chosen) -> None:
     """A new job, and the page once more."""
-    if actions.attempt(lambda: commands.make_showers(runtime.home, wanted, asker=ASKER)) is not None:
+    if actions.attempt(lambda: commands.make_showers(runtime.home, wanted, asker=runtime.asker)) is not None:
         st.rerun()
 
 

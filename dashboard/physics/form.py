@@ -6,13 +6,13 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, job_bar, widgets, words
+from dashboard import actions, change_buttons, job_bar, widgets, words
 from dashboard.job_bar import EndButton
 from dashboard.physics import words as physics_words
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.jobs.physics_wanted import Measured, Wanted
 from gan_runtime.runtime import commands, physics_requests
-from gan_runtime.runtime.runtime import ASKER, Runtime
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.queries import RunRow
 
 COUNTS = (200, 500, 1_000, 2_000, 5_000)
@@ -51,7 +51,7 @@ def measure(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
         count = st.selectbox(
             "Showers", COUNTS, COUNTS.index(1_000), format_func=words.count, key="physics.count", width=110
         )
-        pressed = st.button(
+        pressed = change_buttons.button(
             "Measure showers",
             key="physics.start",
             type="primary" if is_first else "secondary",
@@ -65,7 +65,7 @@ def measure(runtime: Runtime, rows: list[RunRow], is_first: bool) -> None:
 
 
 def _asked(runtime: Runtime, wanted: Wanted) -> object:
-    return commands.measure_physics(runtime.home, wanted, asker=ASKER)
+    return commands.measure_physics(runtime.home, wanted, asker=runtime.asker)
 
 
 def _told(name: str, look: JobLook) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import palette
-from dashboard.charts import Rows, heading
+from dashboard.charts import Rows, heading, layered
 from gan_runtime.calorimeter.declared import CurveWords
 
 HALF = (
@@ -55,9 +55,9 @@ def matrix(rows: Rows, size: int, told: CurveWords, height: int = 300) -> alt.Ch
         alt.Tooltip("value:Q", title=told.values, format=".2f"),
     ]
     drawn = alt.Chart(rows).mark_rect(clip=True)
-    return drawn.encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q", color=color, tooltip=tooltip).properties(
-        title=heading(""), description=told.title, height=height
-    )
+    return drawn.encode(
+        x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
+    ).properties(title=heading(""), description=told.title, height=height)
 
 
 def angle_rows(own: pd.DataFrame) -> pd.DataFrame:
@@ -86,12 +86,11 @@ def angle_map(rows: Rows, ends: tuple[float, float], told: CurveWords, height: i
         "axis": alt.Axis(grid=True, tickCount=5, format="d"),
     }
     x, y = alt.X("x_low:Q", title=told.axis, **axis), alt.Y("y_low:Q", title=told.values, **axis)
-    places = _shares(rows, told).encode(x=x, x2="x_high:Q", y=y, y2="y_high:Q")
-    asked = pd.DataFrame({"x_low": ends, "y_low": ends})
+    places = _shares(told).encode(x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"))
+    asked = alt.InlineData(values=[{"x_low": end, "y_low": end} for end in ends])
     line = alt.Chart(asked).mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True).encode(x=x, y=y)
-    layers = cast(alt.LayerChart, alt.layer(places, line))
     what = f"{told.title} {told.values} over {told.axis.lower()}"
-    return layers.properties(title=heading(""), description=what, height=height)
+    return layered(rows, places, line, title=heading(""), description=what, height=height)
 
 
 def _half(middles: NDArray[np.float64]) -> float:
@@ -99,7 +98,7 @@ def _half(middles: NDArray[np.float64]) -> float:
     return HALF * math.degrees(middles[1] - middles[0])
 
 
-def _shares(rows: Rows, told: CurveWords) -> alt.Chart:
+def _shares(told: CurveWords) -> alt.Chart:
     """Rectangles by color, not yet placed."""
     share = alt.Color(
         "share:Q",
@@ -112,4 +111,4 @@ def _shares(rows: Rows, told: CurveWords) -> alt.Chart:
         alt.Tooltip("y_low:Q", title=f"{told.values} from", format=".0f"),
         alt.Tooltip("share:Q", title="Share of the showers", format=".2%"),
     ]
-    return alt.Chart(rows).mark_rect().encode(color=share, tooltip=tooltip)
+    return alt.Chart().mark_rect().encode(color=share, tooltip=tooltip)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import altair as alt
 import streamlit as st
 
 from dashboard import widgets, words
@@ -14,7 +10,7 @@ from dashboard.physics import space
 from dashboard.physics import words as physics_words
 from dashboard.physics.shown import Shown
 from dashboard.physics.words import Bounds
-from gan_runtime.calorimeter.views import VIEWS, View
+from gan_runtime.calorimeter.views import VIEWS
 from gan_runtime.store import queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.store.store import Store
@@ -32,8 +28,7 @@ def side_by_side(store: Store, found: Shown) -> None:
     if not real:
         st.caption(physics_words.NO_PAIR)
         return
-    run, epoch = found.first
-    picked = _pair(found, real, queries.physics_bins(store, run.run_id, epoch)[0])
+    picked = _pair(found, real)
     sides = {physics_charts.REAL.removesuffix("s"): picked}
     for name, rows in kept.items():
         made = [row for row in rows if row.side != "real" and row.pair == picked.pair]
@@ -47,8 +42,9 @@ def side_by_side(store: Store, found: Shown) -> None:
             st.plotly_chart(figure, key=f"physics.space.{place}", config={"displayModeBar": False})
 
 
-def _pair(found: Shown, real: list[ShowerRow], energies: list[Bounds]) -> ShowerRow:
+def _pair(found: Shown, real: list[ShowerRow]) -> ShowerRow:
     """One of the kept pairs, by energy and then by angle; begins with the bins that are chosen above, or in the middle."""
+    energies = found.energies
     by_energy: dict[int, list[ShowerRow]] = {}
     for row in real:
         by_energy.setdefault(_bin_of(row.energy_gev, energies), []).append(row)
@@ -93,13 +89,8 @@ def from_three_sides(sides: dict[str, ShowerRow]) -> None:
             f"**{words.plain(title)}** – {physics_words.shower(row.energy_gev, row.angle)}. {physics_words.kept(row.share)}"
         )
         for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
-            made = _from_one_side(row.cells_gev.shape, view)
+            made = widgets.kept(physics_charts.projection, row.cells_gev.shape, view)
             named = {**made, "description": f"{title}. {made['description']}"}
             with column:
                 frame = physics_charts.projected(row.cells_gev, view)
                 widgets.with_rows(named, frame, f"physics.{title}.{view.name}.{row.cells_gev.shape}")
-
-
-@cache
-def _from_one_side(shape: tuple[int, ...], view: View) -> dict[str, Any]:
-    return widgets.specification(physics_charts.projection(alt.NamedData(name=widgets.ROWS), shape, view))

@@ -25,16 +25,17 @@ def shower(cells_gev: NDArray[np.float32], title: str, height: int = 400) -> go.
 
     look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
     ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
-    return go.Figure(go.Scatter3d(_points(cells_gev))).update_layout(
-        title={
+    layout = {
+        "title": {
             "text": html.escape(title),
             "font": {"size": 14},
         },  # Plotly reads tags, and a run is called as people like
-        height=height,
-        margin={"l": 0, "r": 0, "t": 30, "b": 0},
-        scene={**_axes(cells_gev.shape), "aspectmode": "manual", "aspectratio": ratio, "camera": look},
-        uirevision="showers",  # a turned shower stays as it is when the page is drawn anew
-    )
+        "height": height,
+        "margin": {"l": 0, "r": 0, "t": 30, "b": 0},
+        "scene": {**_axes(cells_gev.shape), "aspectmode": "manual", "aspectratio": ratio, "camera": look},
+        "uirevision": "showers",  # a turned shower stays as it is when the page is drawn anew
+    }
+    return go.Figure(go.Scatter3d(_points(cells_gev)), layout)
 
 
 def _points(cells_gev: NDArray[np.float32]) -> dict[str, Any]:

@@ -15,10 +15,9 @@ from gan_runtime.store.store import Store
 def scaling(store: Store, found: Shown) -> None:
     """Speed of these runs beside the authors' published tables, with how good the showers are."""
     st.header("Speed and what it costs", anchor=False)
-    frame = queries.physics_scores(store, [row.run_id for row in found.rows.values()])
     st.dataframe(
         tables.speed(
-            frame,
+            found.scores,
             found.rows,
             found.epochs,
             {name: _losses(store, row, found.epochs[name]) for name, row in found.rows.items()},

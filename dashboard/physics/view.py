@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
@@ -34,9 +32,8 @@ MOST_RUNS = 4
 MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
 
 
-def runs(runtime: Runtime) -> list[RunRow]:
+def runs(runtime: Runtime, measured_ids: list[str]) -> list[RunRow]:
     """Those that are picked, out of the runs that make showers or were measured; ends the page where there are none."""
-    measured_ids = queries.runs_with_physics(runtime.store)
     rows = _of_showers(runtime, measured_ids)
     if not rows:
         st.info(physics_words.NO_RUN)
@@ -75,15 +72,18 @@ def _of_showers(runtime: Runtime, measured_ids: list[str]) -> list[RunRow]:
     return found
 
 
-def measured(store: Store, rows: list[RunRow]) -> dict[str, RunRow]:
+def measured(rows: list[RunRow], measured_ids: list[str]) -> dict[str, RunRow]:
     """Those of the picked runs that have been measured, by name."""
-    known = queries.runs_with_physics(store)
-    return {widgets.title(row): row for row in rows if row.run_id in known}
+    return {widgets.title(row): row for row in rows if row.run_id in measured_ids}
 
 
 def choose(store: Store, rows: dict[str, RunRow]) -> Shown:
     """One row of choices: epoch, energy, angle, and whether profiles are drawn on a logarithmic scale."""
-    per_run = {name: queries.physics_epochs(store, [row.run_id]) for name, row in rows.items()}
+    scores = queries.physics_scores(store, [row.run_id for row in rows.values()])
+    per_run = {
+        name: sorted(set(scores["epoch"][scores["run_id"] == row.run_id].tolist()))
+        for name, row in rows.items()
+    }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         energy, angle = st.container(width=190), st.container(width=160)
         scale, slider = st.container(width="content"), st.container()
@@ -93,8 +93,8 @@ def choose(store: Store, rows: dict[str, RunRow]) -> Shown:
             name: max((one for one in epochs if one <= epoch), default=epochs[0])
             for name, epochs in per_run.items()
         }
-        found = Shown(rows, nearest)
-        energies, angles = queries.physics_bins(store, found.first[0].run_id, found.first[1])
+        first = next(iter(rows))
+        energies, angles = queries.physics_bins(store, rows[first].run_id, nearest[first])
         with energy:
             picked = _bin(
                 "Energy", "physics.energy", [physics_words.energy(bounds) for bounds in (None, *energies)]
@@ -111,7 +111,7 @@ def choose(store: Store, rows: dict[str, RunRow]) -> Shown:
                 key="physics.scale",
                 help=physics_words.SCALE_HELP,
             )
-    return Shown(rows, nearest, picked, leant, form == "Logarithmic")
+    return Shown(rows, nearest, scores, energies, angles, picked, leant, form == "Logarithmic")
 
 
 def _bin(label: str, key: str, titles: list[str]) -> int | None:
@@ -130,11 +130,10 @@ def _epoch(every: list[int]) -> int:
     return int(st.select_slider("Epoch", every, every[-1], key=key))
 
 
-def figures(store: Store, found: Shown) -> None:
+def figures(found: Shown) -> None:
     """The scores that say most, of the first run, with those of real showers among themselves below."""
     row, epoch = found.first
-    scores = queries.physics_scores(store, [row.run_id])
-    own = tables.measured(scores, row.run_id, epoch)
+    own = tables.measured(found.scores, row.run_id, epoch)
     known = {score.name: score for score in SCORES}
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for name in FIGURES:
@@ -157,9 +156,8 @@ def figures(store: Store, found: Shown) -> None:
     )
 
 
-def curves(store: Store, found: Shown) -> None:
-    """Profiles, response and spectra of all picked runs beside real showers."""
-    rows = _rows(store, found)
+def curves(rows: pd.DataFrame, found: Shown) -> None:
+    """Profiles, response and spectra of all picked runs beside real showers. `rows`: see `curve_rows`."""
     if rows.empty:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
@@ -174,9 +172,8 @@ def curves(store: Store, found: Shown) -> None:
             _grid(rows, drawn[FIRST:], _colors(found), found.is_log, _place(found))
 
 
-def judging_network(store: Store, found: Shown) -> None:
-    """What the judging network reads from real and from generated showers, where it was asked."""
-    rows = _rows(store, found)
+def judging_network(rows: pd.DataFrame, found: Shown) -> None:
+    """What the judging network reads from real and from generated showers, where it was asked. `rows`: see `curve_rows`."""
     drawn = [told for told in CURVES if told.judged and not rows.empty and (rows["curve"] == told.name).any()]
     if not drawn:
         return
@@ -185,9 +182,11 @@ def judging_network(store: Store, found: Shown) -> None:
     _grid(rows, drawn, _colors(found), False, _place(found))
 
 
-def maps(store: Store, found: Shown) -> None:
-    """Of all energies and angles: which layers go together, and whether the angle is as asked; of real showers and of each run."""
-    rows = _rows(store, Shown(found.rows, found.epochs))
+def maps(store: Store, rows: pd.DataFrame, found: Shown) -> None:
+    """Of all energies and angles: which layers go together, and whether the angle is as asked; of real showers and of each run. `rows`:
+    see `curve_rows`."""
+    if (found.energy, found.angle) != (None, None):
+        rows = curve_rows(store, found.whole)
     for told in CURVES:
         own = rows[rows["curve"] == told.name]
         if told.kind not in MAPS or own.empty:
@@ -203,26 +202,17 @@ def maps(store: Store, found: Shown) -> None:
 def _map(told: CurveWords, own: pd.DataFrame, series: str) -> None:
     """One map of one series, under its name."""
     if told.kind == "matrix":
-        made, rows = _matrix(told, len(own)), physics_maps.matrix_rows(own)
+        made = widgets.kept(physics_maps.matrix, math.isqrt(len(own)), told)
+        rows = physics_maps.matrix_rows(own)
     else:
-        made, rows = _angle_map(told, physics_maps.angle_ends(own)), physics_maps.angle_rows(own)
+        made = widgets.kept(physics_maps.angle_map, physics_maps.angle_ends(own), told)
+        rows = physics_maps.angle_rows(own)
     named = {"title": {**made["title"], "text": series}, "description": f"{made['description']}, {series}."}
     widgets.with_rows({**made, **named}, rows, f"physics.{told.name}.{series}")
 
 
-@cache
-def _matrix(told: CurveWords, numbers: int) -> dict[str, Any]:
-    rows = alt.NamedData(name=widgets.ROWS)
-    return widgets.specification(physics_maps.matrix(rows, math.isqrt(numbers), told))
-
-
-@cache
-def _angle_map(told: CurveWords, ends: tuple[float, float]) -> dict[str, Any]:
-    return widgets.specification(physics_maps.angle_map(alt.NamedData(name=widgets.ROWS), ends, told))
-
-
-def _rows(store: Store, found: Shown) -> pd.DataFrame:
-    """The stored curves of all picked runs, and of real showers."""
+def curve_rows(store: Store, found: Shown) -> pd.DataFrame:
+    """The stored curves of all picked runs, and of real showers, at the chosen energy and angle."""
     return physics_charts.together(
         {
             name: queries.physics_curves(store, row.run_id, found.epochs[name], found.energy, found.angle)
@@ -251,12 +241,11 @@ def _grid(
                 widgets.steady_chart(draw, rows[rows["curve"] == told.name], f"physics.{told.name}.{place}")
 
 
-def scores(store: Store, found: Shown) -> None:
+def scores(found: Shown) -> None:
     """Every score with its floor, and what others have published."""
     st.header("Scores", anchor=False)
-    frame = queries.physics_scores(store, [row.run_id for row in found.rows.values()])
     st.dataframe(
-        tables.scores(frame, {row.run_id: name for name, row in found.rows.items()}, found.epochs),
+        tables.scores(found.scores, {row.run_id: name for name, row in found.rows.items()}, found.epochs),
         hide_index=True,
         key="physics.scores",
         height="content",
@@ -268,14 +257,13 @@ def scores(store: Store, found: Shown) -> None:
     st.caption(physics_words.OTHER_DATA)
 
 
-def epochs(store: Store, found: Shown) -> None:
+def epochs(found: Shown) -> None:
     """Scores over the measured epochs, where there are several, and the best one by the authors' rule."""
     names = {row.run_id: name for name, row in found.rows.items()}
-    frame = queries.physics_scores(store, list(names))
-    if frame["epoch"].nunique() < 2:
+    if found.scores["epoch"].nunique() < 2:
         return
     st.header("Which epoch is best?", anchor=False)
-    rows = frame.assign(series=frame["run_id"].map(names))
+    rows = found.scores.assign(series=found.scores["run_id"].map(names))
     colors = _colors(found)
     del colors[physics_charts.REAL]
     known = {score.name: score for score in SCORES}

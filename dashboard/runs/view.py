@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sized
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -11,10 +12,12 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, option_words, widgets, words
+from dashboard import actions, change_buttons, listed, option_words, widgets, words
 from dashboard.frame import places
+from dashboard.runs import marks_view
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
+from gan_runtime.runtime import bin
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -26,7 +29,10 @@ COLUMNS = {
     "link": st.column_config.LinkColumn(
         "Name", display_text=NAME_IN_LINK, pinned=True, help="Opens the run in a new tab."
     ),
+    "kept_first": st.column_config.TextColumn("Pinned", help="Stands first, and is not deleted."),
     "status": st.column_config.TextColumn("State"),
+    "tags": st.column_config.ListColumn("Tags", width="medium"),
+    "remark": st.column_config.TextColumn("Note", width="medium"),
     "done": st.column_config.ProgressColumn(
         "Epochs done", format=f"%.0f{words.THIN}%%", min_value=0, max_value=100
     ),
@@ -41,6 +47,9 @@ COLUMNS = {
         width="large",
         help="What differs from the preset the run was started from, beside the columns here.",
     ),
+    "space": st.column_config.NumberColumn(
+        "Space", help="All files of the run: checkpoints, pictures, journals, films."
+    ),
     "dataset": st.column_config.TextColumn("Dataset"),
     "workload": st.column_config.TextColumn("Workload"),
     "accelerator": st.column_config.TextColumn("On"),
@@ -50,8 +59,9 @@ COLUMNS = {
     "xla": st.column_config.TextColumn("XLA"),
     "batch_size_global": st.column_config.NumberColumn("Global batch"),
     "run_id": st.column_config.TextColumn("Id"),
-    "note": st.column_config.TextColumn("Note"),
+    "note": st.column_config.TextColumn("Reason", help="Why it is in its state."),
 }
+ONLY_WHERE_ANY_HAS_IT = ("kept_first", "tags", "remark")
 LAST_BEFORE_LOSSES = "images_per_s"
 
 # Options that have a column of their own, or do not change the training.
@@ -60,7 +70,18 @@ WITHOUT_MENTION = (
     *("batch_size_global", "epochs", "steps_per_loop"),
 )
 MOST_LEFT_OUT = 5
-SEARCHED = ["run_id", "name", "status", "dataset", "workload", "precision", "options", "note"]
+SEARCHED = [
+    "run_id",
+    "name",
+    "status",
+    "dataset",
+    "workload",
+    "precision",
+    "options",
+    "note",
+    "tags",
+    "remark",
+]
 
 
 def columns(known: Declared) -> dict[str, Any]:
@@ -78,8 +99,9 @@ def columns(known: Declared) -> dict[str, Any]:
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with three more columns: options (changed, in words), done (percent of the epochs), link (to the run)."""
+    """The table with more columns in words: kept_first, options (changed, in words), done (percent of the epochs), link (to the run)."""
     return table.assign(
+        kept_first=["pinned" if pinned else "" for pinned in table["pinned"]],
         done=100 * table["epochs_done"] / table["epochs"],
         precision=[option_words.choice(precision) for precision in table["precision"]],
         algorithm=["local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]],
@@ -109,13 +131,34 @@ def left_out(store: Store) -> None:
 
 
 def filtered(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that fit the search text and the chosen states."""
+    """The rows that fit the search text, the chosen states and tags; hidden ones only where they are wanted."""
     search, states = st.columns([2, 3], vertical_alignment="bottom")
     text = search.text_input("Search", placeholder="name, dataset, workload, option, note …").strip().lower()
     present = sorted(table["status"].unique())
     wanted = states.pills("State", present, selection_mode="multi", label_visibility="collapsed") or present
+    known = sorted({tag for tags in table["tags"] for tag in tags})
+    tags = (
+        set(st.pills("Tags", known, selection_mode="multi", format_func=words.plain, key="runs.tags") or ())
+        if known
+        else set()
+    )
     haystack = table[SEARCHED].astype(str).agg(" ".join, axis=1).str.lower()
-    return table[table["status"].isin(wanted) & haystack.str.contains(text, regex=False)]
+    tagged = pd.Series([tags <= set(own) for own in table["tags"]], index=table.index)
+    return _without_hidden(
+        table[table["status"].isin(wanted) & haystack.str.contains(text, regex=False) & tagged], table
+    )
+
+
+def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """`rows`: those of the table that fit otherwise."""
+    hidden = int(table["hidden"].sum())
+    if not hidden:
+        return rows
+    st.session_state[listed.SHOW_HIDDEN] = st.toggle(
+        f"Show {words.things(hidden, 'hidden run')}, here and in the lists of other pages",
+        value=bool(st.session_state.get(listed.SHOW_HIDDEN)),
+    )
+    return rows if st.session_state[listed.SHOW_HIDDEN] else rows[~rows["hidden"]]
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -127,10 +170,14 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     before = st.session_state.get(TICKED, [])
     known = declared.together(rows["workload"])
     shown = columns(known)
-    numbers = {"images_per_s": words.count, **{loss.name: words.loss for loss in known.losses}}
+    numbers = {
+        "images_per_s": words.count,
+        "space": words.size,
+        **{loss.name: words.loss for loss in known.losses},
+    }
     picked = st.dataframe(
         widgets.with_words(rows[list(shown)], numbers),
-        column_order=[name for name in shown if name != "algorithm" or (rows["sync_every_steps"] > 1).any()],
+        column_order=[name for name in shown if _has_something(rows, name)],
         column_config=shown,
         hide_index=True,
         on_select="rerun",
@@ -149,6 +196,17 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
             f"{words.things(len(hidden), 'ticked run')} not in this search: left alone by the buttons below."
         )
     return rows[rows["run_id"].isin(ticked)]
+
+
+def _has_something(rows: pd.DataFrame, column: str) -> bool:
+    """Whether any row says something in a column that is empty for most people."""
+    if column == "algorithm":
+        return bool((rows["sync_every_steps"] > 1).any())
+    return column not in ONLY_WHERE_ANY_HAS_IT or any(map(_is_filled, rows[column]))
+
+
+def _is_filled(value: object) -> bool:
+    return len(value) > 0 if isinstance(value, Sized) else bool(value)
 
 
 def table_key(run_ids: list[str]) -> str:
@@ -172,7 +230,7 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
     """What can be done with the ticked runs."""
     ids = list(chosen["run_id"])
     if not ids:
-        st.caption("Tick one run to open, rename or delete it; tick several to compare them.")
+        st.caption("Tick one run to open, rename, tag or delete it; tick several to compare them.")
         return
     with st.container(horizontal=True):
         if len(ids) > 1 and st.button(
@@ -182,11 +240,14 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
         if len(ids) == 1:
             if st.button("Open", type="primary", icon=":material/monitoring:"):
                 st.switch_page(places.LIVE, query_params={"run": ids[0]})
-            if st.button("Rename", icon=":material/edit:"):
+            if change_buttons.button("Rename", icon=":material/edit:"):
                 _rename(runtime, ids[0], str(chosen["name"].iloc[0]))
+            if change_buttons.button("Tags and note", icon=":material/sell:"):
+                marks_view.edit(runtime, ids[0])
         if st.button("Samples", icon=":material/grid_view:"):
             st.switch_page(places.SAMPLES, query_params={"runs": ",".join(ids)})
-        if st.button("Delete", icon=":material/delete:"):
+        marks_view.toggles(runtime, chosen)
+        if change_buttons.button("Delete", icon=":material/delete:"):
             _delete(runtime, ids)
 
 
@@ -194,19 +255,20 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
 def _rename(runtime: Runtime, run_id: str, name: str) -> None:
     with st.form("rename", border=False):
         wanted = st.text_input("New name", value=name, max_chars=60)
-        if st.form_submit_button("Rename", type="primary") and actions.succeeded(
+        if change_buttons.form_button("Rename", type="primary") and actions.succeeded(
             lambda: runtime.rename(run_id, wanted)
         ):
             st.rerun()
 
 
-@st.dialog("Delete for good?")
+@st.dialog("Move to the bin?")
 def _delete(runtime: Runtime, ids: list[str]) -> None:
     named = words.plain(", ".join(ids))
     st.write(
-        f"{named}: curves, samples, checkpoints and logs are removed from the disk. This cannot be undone."
+        f"{named}: gone from all lists and charts, and kept in the bin below the table for {bin.DAYS} days, where everything can be "
+        "restored."
     )
-    if st.button(f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:") and all(
-        actions.succeeded(partial(runtime.delete, run_id)) for run_id in ids
-    ):
+    if change_buttons.button(
+        f"Delete {words.things(len(ids), 'run')}", type="primary", icon=":material/delete:"
+    ) and all(actions.succeeded(partial(runtime.delete, run_id)) for run_id in ids):
         st.rerun()

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from dashboard import actions, job_bar, words
+from dashboard import actions, change_buttons, job_bar, words
 from dashboard.job_bar import EndButton
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
@@ -42,7 +42,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
         run_id = _run(names)
         look = runtime.newest_images(run_id)
         wanted = _form(runtime, run_id)
-        pressed = st.button(
+        pressed = change_buttons.button(
             "Generate",
             key="generate.start",
             type="primary",

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
+from dashboard.charts import layered
 
 
 def variant_points(
@@ -23,15 +24,13 @@ def variant_points(
         axis=alt.Axis(labelAngle=0, labelLimit=140, labelFlush=False, labelOverlap=False, grid=False),
         scale=alt.Scale(type="point", padding=0.5),
     )
-    layers = [*_means(frame, x, f"{mean_word}, {unit}" if unit else mean_word), _runs(frame, x, unit)]
-    return alt.LayerChart(layer=layers).properties(
-        title=f"{title} ({unit})" if unit else title, height=height
-    )
+    layers = (*_means(x, f"{mean_word}, {unit}" if unit else mean_word), _runs(x, unit))
+    return layered(frame, *layers, title=f"{title} ({unit})" if unit else title, height=height)
 
 
-def _runs(frame: pd.DataFrame, x: alt.X, unit: str) -> alt.Chart:
+def _runs(x: alt.X, unit: str) -> alt.Chart:
     """A dot of each run."""
-    dots = alt.Chart(frame).mark_circle(size=70, opacity=0.85)
+    dots = alt.Chart().mark_circle(size=70, opacity=0.85)
     return dots.encode(
         x=x,
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, nice=True)),
@@ -45,18 +44,18 @@ def _runs(frame: pd.DataFrame, x: alt.X, unit: str) -> alt.Chart:
     )
 
 
-def _means(frame: pd.DataFrame, x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
+def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
     """Of each variant once: a wide bar for the interval, and a tick for the mean."""
     tooltip = [
         alt.Tooltip("mean:Q", title=title, format=".4~g"),
         alt.Tooltip("low:Q", title="95 % interval from", format=".4~g"),
         alt.Tooltip("high:Q", title="to", format=".4~g"),
     ]
-    firsts = alt.Chart(frame).transform_joinaggregate(first="min(repeat)", groupby=["variant"])
+    firsts = alt.Chart().transform_joinaggregate(first="min(repeat)", groupby=["variant"])
     once = firsts.transform_filter("datum.repeat == datum.first")
     interval = once.mark_rule(strokeWidth=8, opacity=0.25, color=palette.NEUTRAL, strokeCap="round")
     mean = once.mark_tick(thickness=3, size=34, color=palette.NEUTRAL)
     return (
-        interval.encode(x=x, y="drawn_low:Q", y2="drawn_high:Q", tooltip=tooltip),
-        mean.encode(x=x, y="mean:Q", tooltip=tooltip),
+        interval.encode(x=x, y=alt.Y("drawn_low:Q"), y2=alt.Y2("drawn_high:Q"), tooltip=tooltip),
+        mean.encode(x=x, y=alt.Y("mean:Q"), tooltip=tooltip),
     )

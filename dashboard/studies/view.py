@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, widgets, words
+from dashboard import actions, change_buttons, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
@@ -71,12 +71,14 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
                 icon=":material/monitoring:",
                 query_params={"run": training.run_id},
             )
-        if study.is_live and st.button("Stop study", icon=":material/stop_circle:", key="study.stop"):
+        if study.is_live and change_buttons.button(
+            "Stop study", icon=":material/stop_circle:", key="study.stop"
+        ):
             _do(partial(runtime.stop_all, run_ids))
         if (
             not study.is_live
             and study.finished < study.runs
-            and st.button("Go on", icon=":material/play_arrow:", key="study.resume")
+            and change_buttons.button("Go on", icon=":material/play_arrow:", key="study.resume")
         ):
             _do(partial(runtime.resume_all, run_ids))
 

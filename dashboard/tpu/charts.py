@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import altair as alt
 import pandas as pd
 
 from dashboard import chart_style, palette
-from dashboard.charts import legend
+from dashboard.charts import layered, legend
 from dashboard.tpu.frames import PARTS, PREDICTED, PUBLISHED
 
 ROOM = 1.15  # above the highest mark, for its label
@@ -22,7 +20,7 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
         legend=legend(),
         scale=alt.Scale(domain=[PREDICTED, PUBLISHED], range=[palette.RUNS[0], palette.NEUTRAL]),
     )
-    base = alt.Chart(frame).encode(
+    base = alt.Chart().encode(
         x=alt.X("batch:O", title="Global batch (images per step)", axis=alt.Axis(labelAngle=0, grid=False)),
         y=alt.Y(
             "relative:Q",
@@ -50,27 +48,23 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     below = (
         base.transform_filter(alt.datum.who == PUBLISHED)
         .mark_text(dy=16, fontSize=12)
-        .encode(text="label:N", color=words)
+        .encode(text=alt.Text("label:N"), color=words)
     )
     above = (
         base.transform_filter(alt.datum.who == PREDICTED)
         .mark_text(dy=-12, fontSize=12)
-        .encode(text="label:N", color=words)
+        .encode(text=alt.Text("label:N"), color=words)
     )
     room = base.transform_calculate(relative=f"datum.relative * {ROOM}").mark_point(opacity=0)
-    return cast(
-        alt.LayerChart,
-        alt.layer(lines, points, below, above, room).properties(
-            title="Time of an epoch by batch size, as predicted and as published", height=height
-        ),
-    )
+    title = "Time of an epoch by batch size, as predicted and as published"
+    return layered(frame, lines, points, below, above, room, title=title, height=height)
 
 
 def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     """Seconds per epoch over the number of cores, stacked by what they go to. `frame`: see `tpu_frames`."""
     order = list(PARTS)
     bars = (
-        alt.Chart(frame)
+        alt.Chart()
         .transform_calculate(place=f"indexof({order}, datum.part)")
         .mark_bar(size=34)
         .encode(
@@ -95,19 +89,15 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
         )
     )
     text = (
-        alt.Chart(frame)
+        alt.Chart()
         .mark_text(dy=-8, color=chart_style.ink())
-        .encode(x="devices:O", y="max(total):Q", text=alt.Text("max(total):Q", format=".3~g"))
+        .encode(x=alt.X("devices:O"), y=alt.Y("max(total):Q"), text=alt.Text("max(total):Q", format=".3~g"))
     )
     room = (
-        alt.Chart(frame)
+        alt.Chart()
         .transform_calculate(top=f"datum.total * {ROOM}")
         .mark_point(opacity=0)
-        .encode(x="devices:O", y="top:Q")
+        .encode(x=alt.X("devices:O"), y=alt.Y("top:Q"))
     )
-    return cast(
-        alt.LayerChart,
-        alt.layer(bars, text, room).properties(
-            title="Predicted seconds per epoch by number of cores", height=height
-        ),
-    )
+    title = "Predicted seconds per epoch by number of cores"
+    return layered(frame, bars, text, room, title=title, height=height)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import actions, widgets, words
+from dashboard import actions, change_buttons, widgets, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
@@ -30,7 +30,9 @@ OVERHEAD_HELP = (
 def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
     """The one button of the page."""
     if progress.running:
-        if st.button("Cancel", icon=":material/close:", help="What has been compiled by then is kept."):
+        if change_buttons.button(
+            "Cancel", icon=":material/close:", help="What has been compiled by then is kept."
+        ):
             actions.attempt(lambda: runtime.cancel_tpu_check(plan))
             st.rerun()
         return
@@ -40,9 +42,9 @@ def start_or_cancel(runtime: Runtime, plan: Plan, progress: Progress) -> None:
         st.warning(lacking, icon=":material/info:")
         return
     label = "Check" if left == progress.points else f"Compile the missing {left}" if left else "All compiled"
-    if st.button(label, type="primary", icon=":material/memory:", disabled=not left) and actions.succeeded(
-        lambda: runtime.check_on_tpu(plan)
-    ):
+    if change_buttons.button(
+        label, type="primary", icon=":material/memory:", disabled=not left
+    ) and actions.succeeded(lambda: runtime.check_on_tpu(plan)):
         st.rerun()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from dashboard.charts import drag, ground, heading
+from dashboard.charts import drag, ground, heading, layered
 from gan_runtime.break_even import Cost, break_even_steps
 from gan_runtime.metrics import Metric
 
@@ -45,15 +45,13 @@ def pay_back(costs: dict[str, Cost], colors: dict[str, str], steps: int, height:
             alt.Tooltip("seconds:Q", title="Seconds", format=",.1f"),
         ],
     }
-    drawn = alt.Chart(lines).mark_line(strokeWidth=2.5).encode(**encoding)
+    drawn = alt.Chart().mark_line(strokeWidth=2.5).encode(**encoding)
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
     title = heading(
         "When is compiling paid back?", f"A dot marks the step at which a variant has caught up with {first}."
     )
     what = "Seconds of compiling and training over the steps, a line for each variant."
-    return cast(
-        alt.LayerChart, alt.layer(drawn, dot).properties(title=title, description=what, height=height)
-    )
+    return layered(lines, drawn, dot, title=title, description=what, height=height)
 
 
 def loss_curves(
@@ -64,7 +62,7 @@ def loss_curves(
     Equal curves lie on each other: the dashes of the later ones let the first one through.
     """
     names = list(colors)
-    base = alt.Chart(frame).encode(
+    base = alt.Chart().encode(
         x=alt.X(
             "step:Q",
             title="Step",
@@ -89,12 +87,10 @@ def loss_curves(
     ]
     line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
     reader = base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip)
-    layers = alt.layer(ground(), line, reader.add_params(drag()))
+    layers = (ground(), line, reader.add_params(drag()))
     what = f"{metric.title} over the training steps, a line for each variant."
-    return cast(
-        alt.LayerChart,
-        layers.properties(title=metric.title, description=what, height=height, usermeta=CANVAS),
-    )
+    title = metric.title
+    return layered(frame, *layers, title=title, description=what, height=height, usermeta=CANVAS)
 
 
 def _lines() -> alt.Legend:

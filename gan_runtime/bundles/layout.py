@@ -4,6 +4,7 @@ bundle.json                            {"format": 2, "program": "0.2.0"}; the fi
 quick-0007/spec.json                   the options
 quick-0007/journal-supervisor.jsonl    the journals, without names of hosts and folders
 quick-0007/samples/samples-00001.png   the pictures: their kind, and the epoch; epoch-00001.png in older runs
+quick-0007/flow/iterate-0001-naive.npz the films of its iterations, unless they were left out
 """
 
 from __future__ import annotations
@@ -13,26 +14,36 @@ from pathlib import Path
 
 from gan_runtime.errors import JournalError, RunStateError, SpecError
 from gan_runtime.home import REPOSITORY, SUBMITTED_NAME
-from gan_runtime.records import journal
+from gan_runtime.records import flow_frames, journal
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 
-PAPER, SHOWERS = (REPOSITORY / "examples" / name for name in ("paper.zip", "showers.zip"))
+PAPER, SHOWERS, KARMAN = (REPOSITORY / "examples" / f"{name}.zip" for name in ("paper", "showers", "karman"))
 MANIFEST = "bundle.json"
-FORMAT = 2  # raised when a program of today could not read what a later one packs
+FORMAT = 3  # with films; raised when a program of today could not read what a later one packs
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
+MAX_FILM_BYTES = (
+    2_000_000_000  # of all films, whose files are packed once more: looking through them takes some 10 s
+)
 MAX_MEMBERS = 100_000
 _FILES = re.compile(
     r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
+    rf"|flow/(?P<film>{flow_frames.FILE_NAME.pattern})"
 )
-_MAX_BYTES_OF = {"manifest": 10_000, "spec": 100_000, "journal": 1_000_000_000, "picture": pictures.MAX_BYTES}
+_MAX_BYTES_OF = {
+    "manifest": 10_000,
+    "spec": 100_000,
+    "journal": 1_000_000_000,
+    "picture": pictures.MAX_BYTES,
+    "film": flow_frames.MAX_BYTES,
+}
 
 
 def examples() -> list[Path]:
     """The bundles that come with the project; none where a copy of it lacks them."""
-    return [file for file in (PAPER, SHOWERS) if file.exists()]
+    return [file for file in (PAPER, SHOWERS, KARMAN) if file.exists()]
 
 
 def most_bytes(name: str) -> int | None:

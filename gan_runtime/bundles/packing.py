@@ -1,4 +1,4 @@
-"""Packing: what ended runs measured, in one file.
+"""Packing: what ended runs measured and drew, in one file.
 
 Not in it are checkpoints, the log, the host's name and folders, which would tell more of its owner than of the run.
 Checkpoints missing, an imported run cannot be resumed.
@@ -13,22 +13,35 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import __version__, targets
-from gan_runtime.bundles.layout import FORMAT, MANIFEST, is_whole, most_bytes
+from gan_runtime.bundles.layout import (
+    FORMAT,
+    MANIFEST,
+    MAX_BYTES,
+    MAX_FILM_BYTES,
+    MAX_MEMBERS,
+    is_whole,
+    most_bytes,
+)
 from gan_runtime.bundles.privacy import Privacy, records_of
 from gan_runtime.errors import BundleError, PictureError, RunStateError, quoted
 from gan_runtime.home import SUBMITTED_NAME
+from gan_runtime.records import flow_frames
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 
 
-def pack(runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = False) -> int:
-    """Writes a bundle of ended runs; returns its bytes. `prefix` comes before the ids of runs and studies.
+def pack(
+    runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = False, films: bool = True
+) -> int:
+    """Writes a bundle of ended runs; returns its bytes. `prefix` comes before the ids of runs and studies. `films`: those of iterations too,
+    some megabytes each.
 
     Raises:
         RunStateError: a run still waits or trains.
-        BundleError: no home would take a run in under that name, a run is not whole, or the file cannot be written.
+        BundleError: no home would take a run in under that name, a run is not whole, they are too large together, or the file cannot be
+            written.
         TargetError: the file is there already and `overwrite` is not given, or it is no plain file.
     """
     for run in runs:
@@ -37,8 +50,11 @@ def pack(runs: list[RunDir], target: Path, prefix: str = "", overwrite: bool = F
         with targets.whole_file(target, overwrite) as aside:
             with zipfile.ZipFile(aside, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
                 bundle.writestr(MANIFEST, json.dumps({"format": FORMAT, "program": __version__}))
+                film_bytes = 0
                 for run in runs:
                     _pack_run(bundle, run, prefix)
+                    film_bytes += _pack_films(bundle, run, prefix) if films else 0
+                _check_size(bundle, film_bytes)
             size = aside.stat().st_size
     except OSError as error:
         raise BundleError(
@@ -80,11 +96,38 @@ def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
                 )
 
 
+def _pack_films(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> int:
+    """Those that a record names; returns their bytes, unpacked. A damaged one stays: the page says that it is not here."""
+    film_bytes = 0
+    for path in flow_frames.named(run):
+        file = f"{run.flow.name}/{path.name}"
+        with contextlib.suppress(PictureError):
+            film_bytes += flow_frames.read(run, file).nbytes
+            # Packed already, and once more is in vain.
+            bundle.writestr(f"{prefix}{run.run_id}/{file}", path.read_bytes(), zipfile.ZIP_STORED)
+    return film_bytes
+
+
+def _check_size(bundle: zipfile.ZipFile, film_bytes: int) -> None:
+    """Raises BundleError where no home would take it in."""
+    members = bundle.infolist()
+    size = sum(member.file_size for member in members)
+    if size > MAX_BYTES or film_bytes > MAX_FILM_BYTES or len(members) > MAX_MEMBERS:
+        raise BundleError(
+            f"these runs hold {size / 1e9:.1f} GB in {len(members):,} files and {film_bytes / 1e9:.1f} GB of films, but a bundle has at most "
+            f"{MAX_BYTES / 1e9:.0f} GB, {MAX_MEMBERS:,} files and {MAX_FILM_BYTES / 1e9:.0f} GB of films: bundle fewer runs, or give --no-films."
+        )
+
+
 def _line(privacy: Privacy, record: bytes | dict[str, Any], prefix: str) -> bytes:
     """A journal's line as others may read it, with the study's id as it will be called."""
     if isinstance(record, bytes):
         return record
     public = privacy.record(record)
+    if (
+        public.get("kind") == "marked"
+    ):  # tags and notes go along; what is pinned or hidden is the home's own matter
+        public |= {"pinned": None, "hidden": None}
     if isinstance(public.get("study"), dict):
         public["study"]["study_id"] = f"{prefix}{public['study']['study_id']}"
     return json.dumps(public, separators=(",", ":")).encode()

@@ -57,6 +57,7 @@ class Privacy:
             "facts",
             "message",
             "reason",
+            "remark",
         }:  # not "kind" and the like: a host may be called so
             public[name] = _mapped(self._without_hosts, public[name])
         return public

@@ -15,14 +15,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, disk
-from gan_runtime.bundles.layout import FORMAT, MANIFEST, MAX_BYTES, MAX_MEMBERS, is_whole, most_bytes
-from gan_runtime.data import zip_directory
-from gan_runtime.data.zip_directory import CrowdedZipError
+from gan_runtime import __version__, disk, zip_directory
+from gan_runtime.bundles.layout import (
+    FORMAT,
+    MANIFEST,
+    MAX_BYTES,
+    MAX_FILM_BYTES,
+    MAX_MEMBERS,
+    is_whole,
+    most_bytes,
+)
 from gan_runtime.errors import BundleError, HomeError, PictureError, quoted
 from gan_runtime.home import Home
+from gan_runtime.records import flow_frames
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.zip_directory import CrowdedZipError
 
 CHUNK_BYTES = 1_000_000
 _ENCRYPTED = 0x1  # of the flags of a member
@@ -58,6 +66,7 @@ def unpack(source: Path, home: Home) -> list[str]:
                 if not is_whole(run):
                     raise BundleError(_not_whole(run.run_id, bundle, source))
                 _check_pictures(run, source)
+            _check_films([RunDir(folder) for folder in folders], source)
             taken = {run.run_id for run in home.run_dirs()}
             return _place([folder for folder in folders if folder.name not in taken], home)
 
@@ -138,6 +147,23 @@ def _check_pictures(run: RunDir, source: Path) -> None:
             raise BundleError(
                 f"{run.run_id}/samples/{path.name} in {source} is no sample grid ({error}): make the bundle anew."
             ) from None
+
+
+def _check_films(runs: list[RunDir], source: Path) -> None:
+    """One at a time, so that no more than one is in memory."""
+    film_bytes = 0
+    for run in runs:
+        for path in sorted(run.flow.glob("*")):
+            try:
+                film_bytes += flow_frames.read(run, f"{run.flow.name}/{path.name}").nbytes
+            except PictureError as error:
+                raise BundleError(
+                    f"{run.run_id}/flow/{path.name} in {source} is no film ({error}): make the bundle anew."
+                ) from None
+            if film_bytes > MAX_FILM_BYTES:
+                raise BundleError(
+                    f"{source} holds more than {MAX_FILM_BYTES / 1e9:.0f} GB of films: give a smaller bundle."
+                )
 
 
 def _check_format(bundle: zipfile.ZipFile, source: Path) -> None:

@@ -93,6 +93,7 @@ class WorkloadEntry:
     `fitted(offered)`: its own options that must follow the shapes of a data set, by name, for one who chooses the data set first.
     `tile(options)`: side in pixels of the square tiles that its network sees of a picture; None for a workload that sees all of it.
     `batches(options)`: batches of real rows that one step takes; `Program.batches` is the same number.
+    `small_layers(options)`: whether splitting its operations over cores costs more than it brings, and several beside each other serve better.
     `averaged`: the network of which a moving average may be kept; pictures come from it. `rules`: across its options and those
     of every run. `panels`: how Live draws the panels that `metrics` name; one without a row here has its name for a title.
     `defaults`: options that all runs share, by name, whose default is another one with this workload. `published`: speeds that its
@@ -114,6 +115,7 @@ class WorkloadEntry:
     size: Callable[[Options, Fields], Size]
     fitted: Callable[[Fields], Mapping[str, Any]] = lambda _offered: {}
     tile: Callable[[Options], int] | None = None
+    small_layers: Callable[[Options], bool] = lambda _options: False
     panels: tuple[Panel, ...] = ()
     rules: tuple[Rule, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)

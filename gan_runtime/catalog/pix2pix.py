@@ -20,6 +20,7 @@ Updates = Literal["together", "in_turn"]
 WIDTHS: dict[NetworkSize, int] = {"small": 16, "full": 64}  # channels of the outermost layers
 MOST_CHANNELS = 8  # of the innermost layers, in multiples of the width
 KERNEL = 4
+SMALL_TILE = 64  # measured: no larger one was
 DROPPED_BLOCKS = 3  # of the decoder, the innermost ones
 PATCH_HALVINGS = 3  # of the full discriminator: its patches are 70 pixels wide
 OF_THE_AUTHORS = "Isola et al. 2017, arXiv:1611.07004, section 6.2 and phillipi/pix2pix"
@@ -242,6 +243,7 @@ ENTRY = WorkloadEntry(
     fitted=fitted,
     tile=lambda options: options.tile,
     batches=lambda _options: 1,
+    small_layers=lambda options: options.size == "small" and options.tile <= SMALL_TILE,
     size=size,
     panels=PANELS,
     rules=(tile_halves_down_to_one_pixel,),

@@ -12,15 +12,18 @@ from typing import Annotated
 
 import typer
 
-from gan_runtime import bundles, hosts
+from gan_runtime import bundles, disk, hosts
 from gan_runtime.cli import (
     best_checkpoint,
+    binned,
     data_sets,
     descent,
     flow,
     generating,
+    marking,
     output,
     physics,
+    queueing,
     record,
     reports,
     serving,
@@ -32,18 +35,22 @@ from gan_runtime.cli.arguments import (
     ASKER,
     CHANGEABLE,
     SETTABLE,
+    AfterOption,
     AssignmentsOption,
     DetachOption,
     HomeOption,
     JsonLinesOption,
     JsonOption,
+    OnlyIfFinishedOption,
     OverwriteOption,
     RunArgument,
     VersionOption,
 )
 from gan_runtime.cli.refusals import OneSentence
+from gan_runtime.cli.serving import Place
 from gan_runtime.errors import BundleError
 from gan_runtime.home import Home, command_line
+from gan_runtime.operator_password import hash_of
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.surface_requests import SIZE
 from gan_runtime.spec import RunSpec, nesting, presets
@@ -67,6 +74,7 @@ app = typer.Typer(
 
 
 app.add_typer(data_sets.app, name="data")
+app.add_typer(queueing.app, name="queue")
 
 
 @app.callback()
@@ -96,6 +104,8 @@ def train(
         Path | None,
         typer.Option("--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."),
     ] = None,
+    after: AfterOption = "",
+    only_if_finished: OnlyIfFinishedOption = False,
     detach: DetachOption = False,
     home: HomeOption = None,
     as_json: JsonLinesOption = False,
@@ -108,10 +118,10 @@ def train(
     spec = RunSpec.parse(nesting.overlaid(values, presets.parse_assignments(assignments or [])))
     with reports.choose(as_json) as report:
         if detach:
-            end = training.queue(chosen, spec, preset)
+            end = training.queue(chosen, spec, preset, queueing.wish(after, only_if_finished))
             report.show(end)
         else:
-            end = training.train(chosen, spec, preset, report)
+            end = training.train(chosen, spec, preset, report, queueing.wish(after, only_if_finished))
     reports.conclude(chosen, end, as_json)
 
 
@@ -175,18 +185,26 @@ def resume(
 
 
 @app.command()
-def runs(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the stored runs, newest first."""
-    store = memory.from_journals(Home.choose(home))
+def runs(
+    hidden: Annotated[bool, typer.Option("--hidden", help="Hidden runs too; JSON always has them.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the stored runs, pinned ones first, then the newest."""
+    chosen = Home.choose(home)
+    store = memory.from_journals(chosen)
     for name, reason in queries.set_aside(store).items():
         output.notes().print(f"{name} is no run that can be read, and is left out: {reason}.")
     frame = queries.run_table(store)
+    frame["bytes"] = [disk.used_bytes(chosen.runs / run_id) for run_id in frame["run_id"]]
     if as_json:
         frame = frame.drop(columns="spec")  # `show --json` has the options, and not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     if frame.empty:
         return output.say(NO_RUNS)
-    return output.answers().print(tables.runs(frame))
+    if left_out := 0 if hidden else int(frame["hidden"].sum()):
+        output.note(f"{left_out} hidden run(s) are left out: --hidden lists them too.")
+    return output.answers().print(tables.runs(frame[~frame["hidden"]] if left_out else frame))
 
 
 @app.command()
@@ -268,13 +286,17 @@ def bundle(
     prefix: Annotated[
         str, typer.Option(metavar="TEXT", help="Comes before the ids of runs and studies.")
     ] = "",
+    films: Annotated[
+        bool, typer.Option(help="With the films of iterations, some megabytes each, or without them.")
+    ] = True,
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write ended runs into one file to give away: options, numbers, images; no checkpoints, no names of hosts or folders."""
+    """Write ended runs into one file to give away: options, numbers, images, films; no checkpoints, no names of hosts or folders."""
     chosen = Home.choose(home)
-    size = bundles.pack([chosen.run_dir(run_id) for run_id in dict.fromkeys(run)], to, prefix, overwrite)
+    runs = [chosen.run_dir(run_id) for run_id in dict.fromkeys(run)]
+    size = bundles.pack(runs, to, prefix, overwrite, films)
     if as_json:
         return output.print_json({"file": to, "bytes": size})
     return output.say(f"{to} holds {len(set(run))} run(s) in {size / 1e6:.1f} MB.")
@@ -334,6 +356,11 @@ app.command()(generating.generate)
 app.command()(physics.physics)
 app.command()(flow.flow)
 app.command()(best_checkpoint.best)
+app.command()(marking.mark)
+app.command()(binned.delete)
+app.command("bin")(binned.bin_)
+app.command()(binned.restore)
+app.command()(binned.space)
 
 
 @app.command()
@@ -372,10 +399,31 @@ def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65_535)] = 8501,
     address: Annotated[
-        str, typer.Option(help="127.0.0.1 lets only this machine in; 0.0.0.0 lets everyone in.")
+        str,
+        typer.Option(
+            help="127.0.0.1 lets only this machine in; with 0.0.0.0 everyone can look (docs/sharing.md)."
+        ),
     ] = "127.0.0.1",
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="A certificate in PEM; the dashboard is then at https.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The key of the certificate.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Open the dashboard. Ctrl-C ends it; trainings go on."""
-    serving.serve(Home.choose(home), address, port, as_json)
+    serving.serve(Home.choose(home), Place(address, port, tls_cert, tls_key), as_json)
+
+
+@app.command()
+def operator_password(
+    home: HomeOption = None,  # noqa: ARG001 (every command takes it; this one touches no home)
+    as_json: JsonOption = False,
+) -> None:
+    """Ask for a password for the operators of a shared dashboard, and print the lines for .streamlit/secrets.toml."""
+    password = typer.prompt("Operator password", hide_input=True, confirmation_prompt=True, err=True)
+    hashed = hash_of(password)
+    if as_json:
+        output.print_json({"password": hashed})
+    else:
+        output.say(f'[operators]\npassword = "{hashed}"')

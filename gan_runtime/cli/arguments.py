@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from gan_runtime import __version__, catalog, options
+from gan_runtime.askers import operator
 from gan_runtime.cli import output
 from gan_runtime.home import HOME_VARIABLE
 from gan_runtime.options import Option
 from gan_runtime.spec import RunSpec
 
-ASKER = "command line"  # of every change that a command asks for
+ASKER = operator("command line")  # of every change that a command asks for
 
 
 def _listed(names: Iterable[str], known: Mapping[str, Option]) -> str:
@@ -79,6 +80,21 @@ AssignmentsOption = Annotated[
 ]
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Only queue; the dashboard or another training starts it.")
+]
+AfterOption = Annotated[
+    str,
+    typer.Option(
+        "--after",
+        metavar="RUN",
+        help="Start once that run has ended: finished, stopped, failed, lost or deleted.",
+    ),
+]
+OnlyIfFinishedOption = Annotated[
+    bool,
+    typer.Option(
+        "--only-if-finished",
+        help="Not if the run before it was stopped, failed, lost or deleted; then this one keeps waiting.",
+    ),
 ]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 RunArgument = Annotated[

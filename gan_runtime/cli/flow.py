@@ -12,14 +12,14 @@ from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, RunArgument
 from gan_runtime.errors import JobError
 from gan_runtime.home import Home
-from gan_runtime.jobs.flow_wanted import MOST_CORES, USUAL_STEPS, Wanted
+from gan_runtime.jobs.flow_wanted import MOST_CORES, USUAL_BLEND, USUAL_STEPS, Wanted
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Flow
 from gan_runtime.runtime import commands, iterate_requests
 from gan_runtime.tiling.ways import ONCE, Blend, Way
 from gan_runtime.training.checkpoints import Which
 
-HOW = "How: naive (one core, tile by tile), map_reduce (tiles over all cores), whole; may be given again. Default: map_reduce."
+HOW = "How: naive (one core, in turn), map_reduce (tiles over all cores), whole; may be given again. Default: map_reduce."
 
 
 def flow(
@@ -32,20 +32,25 @@ def flow(
     cores: Annotated[
         int, typer.Option(metavar="N", help=f"Simulated cores of map_reduce, up to {MOST_CORES}.")
     ] = Wanted.cores,
-    overlap: Annotated[int, typer.Option(metavar="N", help="Pixels that neighboring tiles share.")] = 0,
-    blend: Annotated[Blend, typer.Option(help="How they are merged there.")] = "none",
+    overlap: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Pixels that neighboring tiles share. Default: three quarters."),
+    ] = None,
+    blend: Annotated[
+        Blend, typer.Option(help="How they are merged there: their mean, or under Hann's window.")
+    ] = USUAL_BLEND,
     trajectory: Annotated[int, typer.Option(metavar="N", help="Which of the held-out films, from 0.")] = 0,
     start: Annotated[int, typer.Option(metavar="N", help="The frame of it that is given.")] = 0,
-    checkpoint: Annotated[Which | None, typer.Option(help="Default: best, where there is one.")] = None,
+    checkpoint: Annotated[Which, typer.Option(help="Which state of the model.")] = Wanted.checkpoint,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Feed a trained model with its own pictures, beside a held-out flow. The Flow page shows what was measured."""
     chosen = Home.choose(home)
-    picked = checkpoint or ("best" if "best" in iterate_requests.iterable(chosen, run) else "newest")
     ways = cast(tuple[Way, ...], tuple(way or Wanted.ways))  # the door refuses others
     usual = iterate_requests.usual_steps(chosen, run, trajectory, start) if steps is None else steps
-    wanted = Wanted(run, picked, usual, ways, cores, overlap, blend, trajectory, start)
+    shared = iterate_requests.usual_overlap(chosen, run) if overlap is None else overlap
+    wanted = Wanted(run, checkpoint, usual, ways, cores, shared, blend, trajectory, start)
     job = commands.iterate(chosen, wanted, asker=ASKER)
     result = progress_line.to_its_end(chosen, job)
     measured = _measured(chosen, run, result["iteration"])

@@ -45,7 +45,7 @@ class OneSentence(TyperGroup):
 
 
 def _refused(sentence: str) -> typer.Exit:
-    output.note(sentence)
+    output.note(" ".join(sentence.splitlines()))  # a path may hold the end of a line
     return typer.Exit(2)
 
 

@@ -30,7 +30,7 @@ def devices(host: Host) -> Table:
 
 
 def runs(frame: pd.DataFrame) -> Table:
-    """One row a run of `queries.run_table`, with a column for each loss that its workloads declare."""
+    """One row a run of `queries.run_table` and its `bytes`, with a column for each loss that its workloads declare."""
     known = declared.together(frame["workload"])
     made = table(
         "run",
@@ -44,6 +44,8 @@ def runs(frame: pd.DataFrame) -> Table:
         "images/s",
         *(_begin_small(known.loss_title(loss)) for loss in known.losses),
         "created (UTC)",
+        "MB",
+        "marks",
     )
     for row in frame.to_dict("records"):
         rates = (row["images_per_s"], *(row[loss.name] for loss in known.losses))
@@ -58,6 +60,10 @@ def runs(frame: pd.DataFrame) -> Table:
             f"{row['epochs_done']}/{row['epochs']}",
             *("" if pd.isna(value) else _number(value) for value in rates),
             _time(row["created_at"]),
+            f"{row['bytes'] / 1e6:,.1f}",
+            ", ".join(
+                [*(name for name in ("pinned", "hidden") if row[name]), *(f"#{tag}" for tag in row["tags"])]
+            ),
         )
     return made
 

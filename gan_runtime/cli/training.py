@@ -17,6 +17,7 @@ from gan_runtime.errors import HomeError, HomeInUseError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands, owner
+from gan_runtime.runtime.after import After
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
@@ -55,13 +56,13 @@ class Supervision:
             _leave(self.runtime)
 
 
-def queue(home: Home, spec: RunSpec, preset: str) -> Snapshot:
+def queue(home: Home, spec: RunSpec, preset: str, after: After | None = None) -> Snapshot:
     """Queues the run and leaves it to whoever owns the home, now or later. Raises as `commands.submit`."""
-    run = commands.submit(home, spec, hosts.probe(), preset, asker=ASKER)
+    run = commands.submit(home, spec, hosts.probe(), preset, after, asker=ASKER)
     return next(follow(home, run))
 
 
-def train(home: Home, spec: RunSpec, preset: str, report: Report) -> Snapshot:
+def train(home: Home, spec: RunSpec, preset: str, report: Report, after: After | None = None) -> Snapshot:
     """Queues the run and follows it; returns how it ended.
 
     Raises:
@@ -71,7 +72,7 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report) -> Snapshot:
     host = hosts.probe()
     commands.check(spec, host, home)
     with Supervision(home) as supervision, StopWish() as stop_wish:
-        run = commands.submit(home, spec, host, preset, asker=ASKER)
+        run = commands.submit(home, spec, host, preset, after, asker=ASKER)
         return _to_the_end(home, run, supervision, stop_wish, report)
 
 
@@ -153,6 +154,9 @@ def _leave(runtime: Runtime) -> None:
 def _open_if_free(home: Home) -> Runtime | None:
     """A runtime of our own; None when another process owns the home. Raises StoreError when the store is unusable."""
     try:
-        return Runtime.open(home)
+        runtime = Runtime.open(home)
     except HomeInUseError:
         return None
+    for healed in runtime.healed:
+        output.note(healed.sentence)
+    return runtime

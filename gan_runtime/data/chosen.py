@@ -51,7 +51,7 @@ class ChosenFields:
         rows = self.whole.read(indices)
         return {name: rows[name] for name in self.fields}
 
-    def read_held_out(self, count: int) -> dict[str, Array]:
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """See DataSet."""
-        rows = self.whole.read_held_out(count)
+        rows = self.whole.read_held_out(count, first)
         return {name: rows[name] for name in self.fields}

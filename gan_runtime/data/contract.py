@@ -51,8 +51,8 @@ class DataSet(Protocol):
     def read(self, indices: Indices) -> dict[str, Array]:
         """The rows to train on with these numbers, in their order: an array (count, …) of each field."""
 
-    def read_held_out(self, count: int) -> dict[str, Array]:
-        """The first `count` held-out rows, or all; rows to train on where the set holds none out."""
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
+        """At most `count` held-out rows from `first` on; rows to train on where the set holds none out."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class ArraySet:
         """See DataSet."""
         return {name: self.resident[name][indices] for name in self.fields}
 
-    def read_held_out(self, count: int) -> dict[str, Array]:
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """See DataSet."""
         arrays = self.kept_back if self.held_out else self.resident
-        return {name: arrays[name][:count] for name in self.fields}
+        return {name: arrays[name][first : first + count] for name in self.fields}
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,10 @@ def films(data: DataSet) -> list[Film]:
 
 def frames(data: DataSet, film: Film, start: int, steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """As stored: the source (height, width, channels in) of frame `start`, and the targets (steps, height, width, channels out) of the steps
-    from there on."""
+    from there on. No other rows are read."""
     begin = film.first + start
-    stored = _only(data, SOURCE, TARGET).read_held_out(begin + steps)
-    return stored[SOURCE][begin], stored[TARGET][begin : begin + steps]
+    source = _only(data, SOURCE).read_held_out(1, begin)[SOURCE]
+    return source[0], _only(data, TARGET).read_held_out(steps, begin)[TARGET]
 
 
 def chosen(known: list[Film], number: int, start: int, steps: int) -> Film:

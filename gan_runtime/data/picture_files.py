@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
-from gan_runtime.data import zip_directory
+from gan_runtime import zip_directory
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.prepared import Skip
-from gan_runtime.data.zip_directory import CrowdedZipError
 from gan_runtime.errors import DatasetError, quoted
+from gan_runtime.zip_directory import CrowdedZipError
 
 MAX_FILES = 2_000_000
 MAX_MEMBERS = 2_500_000  # of a zip, with its folders
@@ -45,6 +45,7 @@ UNREADABLE = (
 _ENCRYPTED = 0x1  # of the flags of a member
 _DRIVE = re.compile(r"[A-Za-z]:")
 _OF_THE_SYSTEM = ("__MACOSX", "Thumbs.db", "desktop.ini")
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")  # control characters
 
 
 class Source(Protocol):
@@ -238,8 +239,8 @@ def refused(path: Path, reason: str) -> DatasetError:
 
 
 def readable(name: str) -> str:
-    """A file's name as text that can be stored: names are bytes, and not all of them are text."""
-    return name.encode("utf-8", "replace").decode()
+    """A file's name as text that can be stored and shown: names are bytes, not all of them are text, and some steer a terminal."""
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", name.encode("utf-8", "replace").decode())
 
 
 def _is_hidden(name: str) -> bool:

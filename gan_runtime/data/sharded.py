@@ -58,10 +58,10 @@ class ShardedSet:
         """See DataSet."""
         return {name: column.rows(indices) for name, column in self._columns.items()}
 
-    def read_held_out(self, count: int) -> dict[str, Array]:
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """See DataSet."""
-        first, last = (self.rows, self.rows + self.held_out) if self.held_out else (0, self.rows)
-        return self.read(np.arange(first, min(first + count, last)))
+        begin, rows = (self.rows, self.held_out) if self.held_out else (0, self.rows)
+        return self.read(begin + np.arange(first, min(first + count, rows)))
 
     def in_memory(self) -> ArraySet:
         """The same rows as arrays."""

@@ -1,8 +1,9 @@
 """A network on the tiles of pictures, in one of several ways; the programs that do it are the engines' own (…/tiles.py).
 
-What becomes of a tile depends on that tile alone, to the last bit: not on how many there are, not on their grouping, and not on the number of
-cores. The networks are asked in inference mode, and a program takes the tiles of a core one at a time, in a loop whose body is compiled for
-one tile: a batch of another size could be computed by other kernels, whose sums round otherwise.
+What becomes of a tile depends on that tile alone, to the last bit: not on how many there are, not on their grouping, not on its place, and
+not on the number of cores. The networks are asked in inference mode, and a program takes the tiles of a core in rounds of always as many, in
+a loop whose body is compiled for one round: a batch of another size could be computed by other kernels, whose sums round otherwise. What is
+missing in the last round is filled up with the last tile.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ from gan_runtime.workloads.contract import Options, Tensor, Translates
 
 Picture = NDArray[np.float32]  # (height, width, channels)
 Shape = tuple[int, ...]
+Rounds = NDArray[np.int32]
+# Tiles of a round. The weights are read once for all of them, and as many operations are called as for one; 2 cores and 6 tiles, which cover a
+# frame of the vortex street, make one round each.
+ROUND = 3
 AVERAGE = "average"  # owner of the moving average's arrays in a checkpoint
 
 
@@ -72,11 +77,12 @@ class TileProgram(Protocol):
     """One program over `cores` cores. It is traced and compiled when it is made, which the stopwatch is told."""
 
     def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
-        """`tiles`: (each core's share, height, width, channels)."""
+        """`tiles`: (rounds of each core at most, tiles of a round, height, width, channels)."""
         ...
 
-    def __call__(self, tiles: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(cores · share, height, width, channels in) → (cores · share, height, width, channels out); core k has those from k · share on."""
+    def __call__(self, tiles: NDArray[np.float32], rounds: Rounds) -> NDArray[np.float32]:
+        """(cores · share, height, width, channels in) → (cores · share, height, width, channels out), where a share are the tiles of all rounds;
+        core k has those from k · share on. `rounds`: (cores,), of each core; what lies behind them comes out as it may."""
         ...
 
 
@@ -101,10 +107,14 @@ class Painter:
             whole(self._picture, tile) if way == "whole" else Division(self._picture, (tile, tile), overlap)
         )
         self._merging = Merging(self.division, blend)
-        each = 1 if way == "naive" else share(len(self.division), self.cores)
-        shape = (each, *self.division.tile, source[2])
+        size = 1 if way == "whole" else ROUND
+        rounds = -(-len(self.division) // size)
+        each = 1 if way == "naive" else share(rounds, self.cores)
+        shape = (each, size, *self.division.tile, source[2])
         self._program = program(translator, self.cores, shape, self.stopwatch)
-        self._at_once = each * self.cores
+        self._at_once = each * size * self.cores
+        left = (1 if way == "naive" else rounds) - each * np.arange(self.cores)
+        self._rounds = np.clip(left, 0, each).astype(np.int32)
 
     def __call__(self, source: Picture) -> Picture:
         """(height, width, channels in) → (height, width, channels out)."""
@@ -113,7 +123,7 @@ class Painter:
         with watch.of(PREPARATION):
             tiles = divided(filled_up(source, self.division.picture), self.division)
             groups = grouped(tiles, self._at_once).reshape(-1, self._at_once, *tiles.shape[1:])
-        painted = np.concatenate([self._program(group) for group in groups])
+        painted = np.concatenate([self._program(group, self._rounds) for group in groups])
         with watch.of(MERGE):
             height, width = self._picture
             return self._merging(ungrouped(painted, count))[:height, :width]

@@ -12,6 +12,7 @@ from gan_runtime.training.checkpoints import Which
 MOST_CORES = 8
 # Frames that are predicted where nobody says how many: four shedding periods of the default flows, of which two must be there for a frequency.
 USUAL_STEPS = 100
+USUAL_BLEND: Blend = "hann"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,18 @@ class Wanted:
 def usual_steps(there: int) -> int:
     """Steps where nobody says how many. `there`: frames that the true flow has after the given one."""
     return max(1, min(USUAL_STEPS, there))
+
+
+def usual_overlap(tile: int | None) -> int:
+    """Pixels that tiles share where nobody says how many, merged under Hann's window: three quarters, so that each pixel is seen by a tile in
+    which it is not near a border. `tile`: side of the tiles; None where a network sees whole pictures."""
+    return 0 if tile is None else 3 * tile // 4
+
+
+def is_usual(wanted: Wanted, there: int) -> bool:
+    """Whether it asks what everybody asks of a data set, so that its scores can be compared with those of other runs: the first trajectory, from
+    its first frame on, as many steps as where nobody says how many. `there`: steps that this trajectory has in all."""
+    return (wanted.trajectory, wanted.start, wanted.steps) == (0, 0, usual_steps(there))
 
 
 def of_options(options: dict[str, Any]) -> Wanted:

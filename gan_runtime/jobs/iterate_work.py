@@ -144,19 +144,23 @@ def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
         DatasetError: its workload makes no pictures of pictures.
     """
     spec, checkpoint = run.spec(), checkpoints.load(run.checkpoints, wanted.checkpoint)
-    keep_scikit_learn_out()
-    entry = catalog.engine(spec.engine)
-    cores = flow_wanted.MOST_CORES if spec.engine == "jax" else 1
-    importlib.import_module(entry.flags).set_flags(
-        spec.model_copy(update={**trained.ONE_REPLICA, "replicas": cores}), CPU
-    )
+    set_flags(spec)
     workload: object = workload_of(spec)
     if not isinstance(workload, Translates):
         raise DatasetError(f"run {run.run_id} makes no pictures of pictures: pick a run that does.")
     fields = spec.entry.reads(spec.of_workload, offered)
     translator = translator_of(spec, workload, fields, checkpoint.arrays)
-    program = importlib.import_module(entry.tiles).TileProgram
+    program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
     return Model(spec, checkpoint, translator, program)
+
+
+def set_flags(spec: RunSpec) -> None:
+    """For as many simulated cores as an iteration may ask for. Before anything loads the framework."""
+    keep_scikit_learn_out()
+    cores = flow_wanted.MOST_CORES if spec.engine == "jax" else 1
+    importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
+        spec.model_copy(update={**trained.ONE_REPLICA, "replicas": cores}), CPU, trains=False
+    )
 
 
 def division_of(given: Given, model: Model, wanted: Wanted) -> Division:
@@ -228,6 +232,7 @@ def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter
         trajectory=wanted.trajectory,
         start=wanted.start,
         steps=wanted.steps,
+        is_usual=flow_wanted.is_usual(wanted, given.film.steps),
         solver_steps=given.film.solver_steps,
         scores=found.scores,
         by_step=found.by_step,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -14,6 +15,10 @@ from pydantic import AfterValidator, Field
 
 from gan_runtime.spec import RunSpec, nesting
 
+# All controls but the end of a line, marks of writing direction, halves of characters: what no note of a person needs.
+_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+MAX_TAGS, MAX_REMARK = 20, 2_000
+TAG = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,38}[A-Za-z0-9._-]$|^[A-Za-z0-9]$"
 YEARS = (1970, 2200)  # pandas counts nanoseconds, up to 2262
 # A page divides by some of these, and groups and names runs by the others.
 NEEDED = ("workload", "dataset", "precision", "replicas", "batch_size_global", "epochs", "seed")
@@ -54,6 +59,18 @@ def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) 
     return (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
 
 
+def _remark(text: str) -> str:
+    """Lines of text, without what would move a cursor or turn text round."""
+    if _UNSEEN.search(text):
+        raise ValueError("it holds characters that cannot be seen")
+    return text
+
+
+def _tags(tags: list[str]) -> list[str]:
+    """In their order, each once."""
+    return list(dict.fromkeys(tags))
+
+
 Moment = Annotated[datetime, AfterValidator(_utc)]
 Attempt = Annotated[int, Field(ge=1, le=1_000_000)]
 Rank = Annotated[int, Field(ge=0, le=1_000_000)]  # of a worker, a variant, a repeat, a color
@@ -63,5 +80,8 @@ Bytes = Annotated[int, Field(ge=0, le=2**60)]
 Name = Annotated[str, Field(max_length=200)]  # of a metric, a network, a phase
 PictureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]  # files are called by it
 Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
+Tag = Annotated[str, Field(pattern=TAG)]
+Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_tags)]
+Remark = Annotated[str, Field(max_length=MAX_REMARK), AfterValidator(_remark)]
 Document = Annotated[dict[str, Any], AfterValidator(_document)]
 Options = Annotated[dict[str, Any], AfterValidator(_options)]

@@ -61,7 +61,8 @@ class Flow(Entry):
     `checkpoint`: which it was, such as "best". `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover
     the picture; of the way "whole" one, as large as the padded picture. `grid`: height, width, channels. `reynolds`: of the held-out
     trajectory, None for pictures; `trajectory`: which of those held out, from 0; `start`: the frame in it that was given.
-    `solver_steps`: between two frames, None for pictures. `frames`: the file of truth and prediction in the run's folder, "" without.
+    `is_usual`: whether the question is the usual one, which can be compared with that of other runs: the first trajectory from its first frame
+    on, as many steps as are taken where nobody says how many. `solver_steps`: between two frames, None for pictures. `frames`: the file of truth and prediction in the run's folder, "" without.
     """
 
     kind: Literal["flow"] = "flow"
@@ -81,6 +82,7 @@ class Flow(Entry):
     trajectory: Count
     start: Count
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
+    is_usual: bool = False
     solver_steps: Count | None = None
     scores: list[FlowScore]
     by_step: list[FlowSeries]

@@ -1,12 +1,13 @@
 """The frames of an iteration, true and predicted, in one file of the run's folder: flow/<iteration>-<way>.npz.
 
-Values as networks see them, in [-1, 1], as float16: 3 digits, enough for pictures. Long iterations leave out frames evenly.
+Values as networks see them, in [-1, 1], as float16: 3 digits, enough for pictures. Long iterations leave out frames evenly. Films that
+travel may be small ones (frame_differences.py). A file may come from someone else, so it is looked through before it is taken.
 """
 
 from __future__ import annotations
 
 import os
-import zipfile
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.errors import HomeError, PictureError
+from gan_runtime.records import frame_differences, npz_file, own_files
+from gan_runtime.records.flow import MOST_STEPS
 from gan_runtime.records.rundir import RunDir
 
 MOST_BYTES = 64_000_000  # of both films, before they are packed
+MAX_BYTES = (
+    2 * MOST_BYTES
+)  # of a file that is taken in, unpacked: its first frame always stays, and it has a mask
+MAX_SIDE = 4_096  # pixels; that of a grid of samples
 Frames16 = NDArray[np.float16]
+FILE_NAME = re.compile(r"[a-z0-9_-]{1,120}\.npz", re.ASCII)
+
+_HALF = np.dtype(np.float16)
+_KINDS = {
+    "steps": (np.dtype(np.int64),),
+    "truth": (_HALF, frame_differences.KIND),
+    "predicted": (_HALF, frame_differences.KIND),
+    "mask": (_HALF,),
+}
 
 
 @dataclass(frozen=True)
@@ -31,28 +47,36 @@ class Frames:
     predicted: Frames16
     mask: Frames16
 
+    @property
+    def nbytes(self) -> int:
+        """Of both films, unpacked."""
+        return self.truth.nbytes + self.predicted.nbytes
+
 
 def thinned(frames: Frames, most_bytes: int = MOST_BYTES) -> Frames:
     """Every k-th frame, with the smallest k that keeps both films within `most_bytes`; the first always stays."""
-    every = max(1, -(-2 * frames.truth.nbytes // most_bytes))
+    every = max(1, -(-frames.nbytes // most_bytes))
     return Frames(frames.steps[::every], frames.truth[::every], frames.predicted[::every], frames.mask)
 
 
-def write(run: RunDir, name: str, frames: Frames) -> str:
-    """Writes the file aside and renames it; returns its path within the run's folder.
+def write(run: RunDir, name: str, frames: Frames, is_small: bool = False) -> str:
+    """Writes the file aside and renames it; returns its path within the run's folder. `is_small`: in about a sixth of the room, with 256
+    levels of each value.
 
     Raises:
         HomeError: the disk is full; no file is left.
+        ValueError: a small film has values beyond [-1, 1].
     """
     target = run.flow / f"{name}.npz"
     aside = target.with_suffix(".part")  # removed by the owner of the home where a kill leaves it
     kept = thinned(frames)
+    truth, predicted = (
+        frame_differences.of(film) if is_small else film for film in (kept.truth, kept.predicted)
+    )
     try:
         run.flow.mkdir(exist_ok=True)
         with aside.open("wb") as file:
-            np.savez_compressed(
-                file, steps=kept.steps, truth=kept.truth, predicted=kept.predicted, mask=kept.mask
-            )
+            np.savez_compressed(file, steps=kept.steps, truth=truth, predicted=predicted, mask=kept.mask)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -63,32 +87,48 @@ def write(run: RunDir, name: str, frames: Frames) -> str:
 
 
 def read(run: RunDir, file: str) -> Frames:
-    """Raises PictureError when the file is gone or damaged, or holds something else."""
-    try:
-        return _read(run.path / file)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or "it is damaged"
-        raise PictureError(
-            f"the frames {file} of {run.run_id} cannot be read ({reason}): iterate again."
-        ) from None
+    """The frames of a file that a record of the run names, such as flow/iterate-0001-naive.npz, looked through.
 
-
-def _read(path: Path) -> Frames:
-    with zipfile.ZipFile(path) as members:  # sizes are known before anything is unpacked
-        if sum(member.file_size for member in members.infolist()) > 2 * MOST_BYTES:
-            raise ValueError("too large")
-    with np.load(path, allow_pickle=False) as stored:
-        frames = Frames(*(_typed(stored[name], name) for name in ("steps", "truth", "predicted", "mask")))
-    height, width = frames.truth.shape[1:3]
-    if frames.truth.ndim != 4 or frames.truth.shape != frames.predicted.shape:
-        raise ValueError("not two films of one shape")
-    if len(frames.steps) != len(frames.truth) or frames.mask.shape[:2] != (height, width):
-        raise ValueError("steps or mask of other films")
+    Raises:
+        PictureError: another place than the run's folder of films, a link, missing, damaged, or no films; the message says what, as the
+            end of a sentence.
+    """
+    folder, _, name = file.partition("/")
+    if folder != run.flow.name or not FILE_NAME.fullmatch(name):
+        raise PictureError("its name is not that of a film in the folder of the run")
+    stored = npz_file.arrays(own_files.opened(run.flow, name), _KINDS, MAX_BYTES)
+    _check_shapes(stored["truth"], stored["predicted"])
+    truth, predicted = _unpacked(stored["truth"]), _unpacked(stored["predicted"])
+    frames = Frames(stored["steps"], truth, predicted, stored["mask"])
+    _check_fit(frames)
     return frames
 
 
-def _typed(array: NDArray[Any], name: str) -> NDArray[Any]:
-    wanted = np.dtype(np.int64 if name == "steps" else np.float16)
-    if array.dtype != wanted:
-        raise ValueError(f"{name} is {array.dtype}")
-    return array
+def named(run: RunDir) -> list[Path]:
+    """The files of films that a record names. Records are read as text: those of a newer version have files too."""
+    records = run.flow_journal.read_bytes() if run.flow_journal.exists() else b""
+    files = sorted(run.flow.glob("*.npz"))
+    return [path for path in files if f'"{run.flow.name}/{path.name}"'.encode() in records]
+
+
+def _unpacked(film: NDArray[Any]) -> Frames16:
+    return frame_differences.frames(film) if film.dtype == frame_differences.KIND else film
+
+
+def _check_shapes(truth: NDArray[Any], predicted: NDArray[Any]) -> None:
+    """Before anything is made of them."""
+    if truth.ndim != 4 or (truth.shape, truth.dtype) != (predicted.shape, predicted.dtype):
+        raise PictureError("it is not two films of one shape")
+    if min(truth.shape) < 1:
+        raise PictureError("its films are empty")
+
+
+def _check_fit(frames: Frames) -> None:
+    count, height, width, _ = frames.truth.shape
+    if max(height, width) > MAX_SIDE:
+        raise PictureError(f"a frame has {width} × {height} pixels, but a side may have {MAX_SIDE:,} at most")
+    if frames.mask.ndim != 3 or frames.mask.shape[:2] != (height, width):
+        raise PictureError("its mask is that of other films")
+    steps = frames.steps
+    if steps.shape != (count,) or steps[0] != 0 or steps[-1] > MOST_STEPS or (steps[1:] <= steps[:-1]).any():
+        raise PictureError("its steps are not those of an iteration")

@@ -20,9 +20,11 @@ from gan_runtime.records.entry import now
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
     Changed,
+    Condition,
     Created,
     Event,
     Level,
+    Marked,
     Record,
     Renamed,
     StatusChange,
@@ -54,6 +56,7 @@ __all__ = [
     "AttemptStart",
     "Changed",
     "Chunk",
+    "Condition",
     "Created",
     "EpochDone",
     "EpochScores",
@@ -67,6 +70,7 @@ __all__ = [
     "JournalWriter",
     "Kernels",
     "Level",
+    "Marked",
     "Memory",
     "Phase",
     "Physics",

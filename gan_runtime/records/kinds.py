@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from gan_runtime.records.columns import Count, Kind, Name, Options, Rank
+from gan_runtime.records.columns import Count, Kind, Name, Options, Rank, Remark, Tags
 from gan_runtime.records.entry import Entry
 from gan_runtime.records.flow import Flow
 from gan_runtime.records.measured import (
@@ -33,6 +33,7 @@ from gan_runtime.records.physics import Physics
 from gan_runtime.records.states import Status
 
 Level = Literal["info", "warning", "error"]
+Condition = Literal["ended", "finished"]
 
 
 class StudyPlace(BaseModel):
@@ -69,13 +70,16 @@ class Created(Entry):
 
 class StatusChange(Entry):
     """The run passed into another state, with the reason in words. `queue_rank` orders waiting runs; `waits_for`: the job
-    that prepares the data set of a waiting run, empty when the data is at hand; `asker`: of a resume or a move in the queue."""
+    that prepares the data set of a waiting run, empty when the data is at hand; `after`: the run that must have ended before a waiting run starts, or finished, as `after_if` says;
+    `asker`: of a resume or a change of the queue."""
 
     kind: Literal["status"] = "status"
     status: Status
     reason: str
     queue_rank: float | None = None
     waits_for: str = ""
+    after: Name = ""
+    after_if: Condition = "ended"
     asker: str = ""
 
 
@@ -94,6 +98,18 @@ class Renamed(Entry):
     asker: str = ""
 
 
+class Marked(Entry):
+    """A person put the run in order: what is not None is so from now on. `remark`: a note of theirs, may be empty; `pinned`: first in
+    lists, and not to be deleted; `hidden`: not in lists."""
+
+    kind: Literal["marked"] = "marked"
+    tags: Tags | None = None
+    remark: Remark | None = None
+    pinned: bool | None = None
+    hidden: bool | None = None
+    asker: str = ""
+
+
 class Event(Entry):
     """Something worth telling a person."""
 
@@ -108,6 +124,7 @@ Record = (
     | StatusChange
     | Changed
     | Renamed
+    | Marked
     | HostFacts
     | AttemptStart
     | Plan

@@ -8,12 +8,12 @@ from __future__ import annotations
 import io
 import os
 import re
-import stat
 import struct
 
 from PIL import Image
 
 from gan_runtime.errors import PictureError
+from gan_runtime.records import own_files
 from gan_runtime.records.rundir import RunDir
 
 # A grid of 64 color images of 256 × 256 has 2,062 × 2,062 pixels and 13 MB where nothing can be compressed; those of today
@@ -68,18 +68,5 @@ def _decode(content: bytes) -> None:
 
 
 def _bytes(run: RunDir, name: str) -> bytes:
-    """Neither the folder nor the file may be a link, and nothing but a plain file is opened: a pipe would never end."""
-    try:
-        folder = os.open(run.samples, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        finally:
-            os.close(folder)
-        with os.fdopen(file, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise PictureError("it is no plain file")
-            return opened.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise PictureError("the file is missing") from None
-    except OSError as error:
-        raise PictureError(f"it cannot be read ({error.strerror})") from None
+    with os.fdopen(own_files.opened(run.samples, name), "rb") as file:
+        return file.read(MAX_BYTES + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.errors import CheckpointError, RunStateError
 from gan_runtime.records import journal
 from gan_runtime.records.journal import ACTIVE
@@ -11,7 +12,8 @@ from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.finite import first_not_finite
 
 
-def keep_best(run: RunDir, epoch: int, reason: str, *, asker: str) -> None:
+@for_operators
+def keep_best(run: RunDir, epoch: int, reason: str, *, asker: Asker) -> None:
     """Makes the weights that a run had after an epoch its best checkpoint, and says so in its events.
 
     The weights are those of the run's snapshots; all else that a checkpoint holds, such as the optimizers, is the newest one's. A
@@ -38,7 +40,7 @@ def keep_best(run: RunDir, epoch: int, reason: str, *, asker: str) -> None:
             "kept in: take another epoch."
         )
     checkpoints.keep_as_best(run.checkpoints, arrays, epoch * steps_per_epoch(run), newest.wall_s)
-    message = f"The best checkpoint is that of epoch {epoch} now, by {reason}, as the {asker} asked."
+    message = f"The best checkpoint is that of epoch {epoch} now, by {reason}, as the {asker.name} asked."
     journal.append(
         run.supervisor_journal,
         state.attempt,

@@ -2,27 +2,29 @@
 
 Pages and command line call nothing else that changes something. Each request is a file or a journal line, so any process may
 make it: the owner of the home (dashboard or command line) sees it within a moment and acts. The code stands in the modules
-that are named below; `asker` is written down where the change itself is, or else in the log of the process.
+that are named below; `asker` is written down where the change itself is, or else in the log of the process. Each change refuses
+a viewer before it does anything (`askers.for_operators`), so what a page shows or hides decides nothing.
 """
 
 from gan_runtime.records.run_state import latest_status
+from gan_runtime.runtime.bin_requests import delete, remove_for_good, restore
 from gan_runtime.runtime.checkpoint_requests import keep_best
 from gan_runtime.runtime.data_removal import remove_data
 from gan_runtime.runtime.data_requests import look_through, prepare_data
 from gan_runtime.runtime.home_requests import import_bundle, make_store_anew
 from gan_runtime.runtime.iterate_requests import iterate
 from gan_runtime.runtime.job_requests import cancel_job
+from gan_runtime.runtime.mark_requests import mark
 from gan_runtime.runtime.physics_requests import make_showers, measure_physics
 from gan_runtime.runtime.picture_requests import generate
+from gan_runtime.runtime.queue_requests import move_in_queue, start_after
 from gan_runtime.runtime.run_requests import (
     check,
-    delete,
     rename,
     resume,
     stop,
     submit,
     submit_study,
-    swap_in_queue,
     why_not_resumed,
     with_engine,
 )
@@ -46,16 +48,20 @@ __all__ = [
     "look_through",
     "make_showers",
     "make_store_anew",
+    "mark",
     "measure_physics",
+    "move_in_queue",
     "prepare_data",
     "receive_upload",
     "remove_data",
+    "remove_for_good",
     "rename",
+    "restore",
     "resume",
+    "start_after",
     "stop",
     "submit",
     "submit_study",
-    "swap_in_queue",
     "use_uploads",
     "why_not_resumed",
     "with_engine",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.data import prepared
 from gan_runtime.errors import GanRuntimeError, RunStateError
 from gan_runtime.home import Home
@@ -15,7 +16,8 @@ from gan_runtime.records.rundir import RunDir
 log = logging.getLogger("gan_runtime")
 
 
-def remove_data(home: Home, name: str, *, asker: str) -> None:
+@for_operators
+def remove_data(home: Home, name: str, *, asker: Asker) -> None:
     """Removes a prepared data set for good.
 
     Ended runs that were trained on it stay; to resume one, prepare it again.
@@ -32,7 +34,7 @@ def remove_data(home: Home, name: str, *, asker: str) -> None:
                 f"data set {name} is used by run {run.run_id}, which is {status}: stop it first."
             )
     prepared.remove(home, name)
-    log.info("data set %s is removed, as the %s asked", name, asker)
+    log.info("data set %s is removed, as the %s asked", name, asker.name)
 
 
 def _live_on(run: RunDir, name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gan_runtime.askers import Asker, for_operators, operator
 from gan_runtime.data import loading
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError
@@ -17,9 +18,10 @@ from gan_runtime.jobs.folder import JobDir, JobLook
 PREPARE, SURVEY = "prepare_data", "survey_data"
 WAITS = "waits for data set"
 PREVIEW = "preview"  # the name of what is only looked at
-OF_A_RUN = "a run that needs it"  # who asks for a download
+OF_A_RUN = operator("a run that needs it")  # who asks for a download
 
 
+@for_operators
 def prepare_data(
     home: Home,
     preparation: str,
@@ -27,7 +29,7 @@ def prepare_data(
     source: Path | None = None,
     options: Mapping[str, Any] | None = None,
     *,
-    asker: str,
+    asker: Asker,
 ) -> JobDir:
     """Asks for a job that prepares the data set `name` from `source`; `options` are those of the preparation.
 
@@ -46,16 +48,17 @@ def prepare_data(
         raise DatasetError(
             f"data set {wanted} is being prepared already by job {known.job_id}: wait for it, or cancel it first."
         )
-    return desk.ask(home, PREPARE, {**data_work.as_options(asked), "name": wanted}, asker)
+    return desk.ask(home, PREPARE, {**data_work.as_options(asked), "name": wanted}, asker.name)
 
 
+@for_operators
 def look_through(
-    home: Home, preparation: str, source: Path, options: Mapping[str, Any], *, asker: str
+    home: Home, preparation: str, source: Path, options: Mapping[str, Any], *, asker: Asker
 ) -> JobDir:
     """Asks for a job that looks through pictures and tells what `prepare_data` would make of them. Raises as that."""
     asked = Asked(preparation, PREVIEW, source, dict(options))
     asked.check()
-    return desk.ask(home, SURVEY, data_work.as_options(asked), asker)
+    return desk.ask(home, SURVEY, data_work.as_options(asked), asker.name)
 
 
 def newest_look(home: Home, preparation: str, source: Path, options: Mapping[str, Any]) -> JobLook | None:

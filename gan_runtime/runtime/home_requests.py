@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 from gan_runtime import bundles
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.home import Home
 from gan_runtime.runtime import rebuild
 from gan_runtime.runtime.rebuild import Rebuilt
@@ -13,15 +14,17 @@ from gan_runtime.runtime.rebuild import Rebuilt
 log = logging.getLogger("gan_runtime")
 
 
-def import_bundle(home: Home, bundle: Path, *, asker: str) -> list[str]:
+@for_operators
+def import_bundle(home: Home, bundle: Path, *, asker: Asker) -> list[str]:
     """Loads the runs of a bundle; returns the new ids. Raises as `bundles.unpack`."""
     new = bundles.unpack(bundle, home)
-    log.info("%d runs of %s are imported, as the %s asked", len(new), bundle, asker)
+    log.info("%d runs of %s are imported, as the %s asked", len(new), bundle, asker.name)
     return new
 
 
-def make_store_anew(home: Home, *, asker: str) -> Rebuilt:
+@for_operators
+def make_store_anew(home: Home, *, asker: Asker) -> Rebuilt:
     """Makes results.duckdb anew from the journals. Raises as `rebuild.rebuild`."""
     made = rebuild.rebuild(home)
-    log.info("%s is made anew, as the %s asked", home.database, asker)
+    log.info("%s is made anew, as the %s asked", home.database, asker.name)
     return made

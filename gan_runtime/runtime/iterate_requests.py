@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from gan_runtime import trained
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.data import films, loading, prepared
 from gan_runtime.data.films import Film
 from gan_runtime.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
@@ -23,7 +24,8 @@ from gan_runtime.training.checkpoints import Which
 ITERATE = "iterate"
 
 
-def iterate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
+@for_operators
+def iterate(home: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
     """Asks for a job that feeds a run's model with its own pictures, beside held-out ones of its data set.
 
     Raises:
@@ -47,7 +49,7 @@ def iterate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
     known = newest_iteration(home, run.run_id)
     if known is not None and known.is_live:
         raise CheckpointError(f"the model of run {run.run_id} is being iterated already: wait for that.")
-    return desk.ask(home, ITERATE, asdict(wanted), asker)
+    return desk.ask(home, ITERATE, asdict(wanted), asker.name)
 
 
 def translates(home: Home, run_id: str) -> bool:
@@ -84,6 +86,11 @@ def usual_steps(home: Home, run_id: str, trajectory: int, start: int) -> int:
     known = trajectories(home, home.run_dir(run_id))
     there = [film.steps - start for film in known if film.number == trajectory]
     return flow_wanted.usual_steps(there[0]) if there else flow_wanted.USUAL_STEPS
+
+
+def usual_overlap(home: Home, run_id: str) -> int:
+    """Pixels that tiles of a run share where nobody says how many. Raises UnknownRunError, and SpecError for options that cannot be read."""
+    return flow_wanted.usual_overlap(tile_of(home.run_dir(run_id)))
 
 
 def newest_iteration(home: Home, run_id: str) -> JobLook | None:

@@ -14,6 +14,7 @@ import psutil
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
 from gan_runtime.processes import SCRATCH_PREFIX
+from gan_runtime.records import flow_frames
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.iterate_requests import ITERATE
 
@@ -36,11 +37,16 @@ def of_home(home: Home) -> None:
             path.name.startswith(_IN_THE_MAKING) and now - _changed(path) > IDLE_SECONDS
         ):
             _remove(path)
+    _of_dead_trainers()
+    _of_films(home)
+
+
+def _of_dead_trainers() -> None:
+    """Their temporary folders."""
     for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
         owner = _SCRATCH.fullmatch(path.name)
         if owner and not psutil.pid_exists(int(owner[1])):
             _remove(path)
-    _of_films(home)
 
 
 def _of_films(home: Home) -> None:
@@ -56,12 +62,11 @@ def _of_films(home: Home) -> None:
 
 
 def _of_flow(run: RunDir) -> None:
-    """What is named is read as text: the records of a newer version have files too."""
-    named = run.flow_journal.read_bytes() if run.flow_journal.exists() else b""
+    named = flow_frames.named(run)
     now = _now(run.flow)
     for path in run.flow.iterdir():
-        is_film = path.suffix == ".npz" and f'"{run.flow.name}/{path.name}"'.encode() not in named
-        if (is_film or path.suffix == ".part") and now - _changed(path) > IDLE_SECONDS:
+        is_unnamed = path.suffix == ".npz" and path not in named
+        if (is_unnamed or path.suffix == ".part") and now - _changed(path) > IDLE_SECONDS:
             _remove(path)
 
 
@@ -73,6 +78,7 @@ def of_run(run: RunDir) -> None:
     for path in run.path.glob(".*.json.*"):
         if _ASIDE.fullmatch(path.name):
             _remove(path)
+    _of_dead_trainers()
 
 
 def _now(folder: Path) -> float:

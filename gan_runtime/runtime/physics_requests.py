@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from gan_runtime import trained
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.data import loading
 from gan_runtime.errors import CheckpointError, DatasetError, FieldError, GanRuntimeError, SpecError
 from gan_runtime.fields import Fields
@@ -23,7 +24,8 @@ ENERGIES, ANGLES = (1.0, 1_000.0), (45.0, 135.0)  # GeV and degrees of showers t
 FEWEST_CHOSEN, MOST_CHOSEN = 2, 1_000
 
 
-def measure_physics(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
+@for_operators
+def measure_physics(home: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
     """Asks for a job that measures what a run's networks generate, beside held-out showers of its data set.
 
     Raises:
@@ -44,10 +46,11 @@ def measure_physics(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
     known = newest_measurement(home, run.run_id)
     if known is not None and known.is_live:
         raise CheckpointError(f"the showers of run {run.run_id} are being measured already: wait for that.")
-    return desk.ask(home, MEASURE, asdict(wanted), asker)
+    return desk.ask(home, MEASURE, asdict(wanted), asker.name)
 
 
-def make_showers(home: Home, wanted: Chosen, *, asker: str) -> JobDir:
+@for_operators
+def make_showers(home: Home, wanted: Chosen, *, asker: Asker) -> JobDir:
     """Asks for a job that generates showers of one energy and angle with a run's networks, beside simulated ones of the same.
 
     Raises:
@@ -69,7 +72,7 @@ def make_showers(home: Home, wanted: Chosen, *, asker: str) -> JobDir:
     known = newest_made(home, run.run_id)
     if known is not None and known.is_live:
         raise CheckpointError(f"showers of run {run.run_id} are being generated already: wait for that.")
-    return desk.ask(home, MAKE, asdict(wanted), asker)
+    return desk.ask(home, MAKE, asdict(wanted), asker.name)
 
 
 def newest_made(home: Home, run_id: str) -> JobLook | None:

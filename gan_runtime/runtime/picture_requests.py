@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from gan_runtime import trained
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.data import loading
 from gan_runtime.errors import CheckpointError, FieldError, SpecError, quoted
 from gan_runtime.fields import class_names
@@ -21,7 +22,8 @@ MOST_IMAGES = 256
 MOST_SEED = 2**32 - 1
 
 
-def generate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
+@for_operators
+def generate(home: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
     """Asks for a job that generates images from a checkpoint of a run, whatever state the run is in.
 
     Raises:
@@ -41,7 +43,7 @@ def generate(home: Home, wanted: Wanted, *, asker: str) -> JobDir:
     classes = classes_of(home, run.run_id)
     if wanted.label:
         trained.number_of(wanted.label, classes)
-    return desk.ask(home, GENERATE, asdict(wanted), asker)
+    return desk.ask(home, GENERATE, asdict(wanted), asker.name)
 
 
 def checkpoints_of(home: Home, run_id: str) -> dict[Which, int]:

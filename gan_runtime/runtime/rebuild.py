@@ -6,14 +6,13 @@ python -m gan_runtime rebuild
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from gan_runtime import disk, targets
-from gan_runtime.errors import StoreError, StoreLockedError
+from gan_runtime.errors import StoreDamagedError, StoreError, StoreKind, StoreLockedError, StoreNewerError
 from gan_runtime.home import Home
-from gan_runtime.runtime import owner
+from gan_runtime.runtime import aside, owner
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
@@ -51,32 +50,36 @@ def rebuild(home: Home) -> Rebuilt:
     home.prepare()
     targets.check([home.database], overwrite=True)
     lock = owner.acquire(home)
-    aside = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
+    new = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
     try:
-        usable = _is_usable(home.database)
+        wrong = _what_is_wrong(home.database)
         with disk.told_when_full(home.path):
-            rows = _build(home, aside)
-        damaged = None if usable else _set_aside(home.database)
-        _wal(home.database).unlink(missing_ok=True)  # DuckDB would replay the old file's log into the new one
-        aside.replace(home.database)
+            rows = _build(home, new)
+        damaged = None if wrong is None else aside.set_aside(home.database, wrong)
+        aside.wal(home.database).unlink(
+            missing_ok=True
+        )  # DuckDB would replay the old file's log into the new one
+        new.replace(home.database)
         return Rebuilt(rows, damaged)
     finally:
-        aside.unlink(missing_ok=True)
-        _wal(aside).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
+        aside.wal(new).unlink(missing_ok=True)
         lock.release()
 
 
-def _is_usable(database: Path) -> bool:
-    """True as well when there is no file. Raises StoreLockedError when another program has it open."""
+def _what_is_wrong(database: Path) -> StoreKind | None:
+    """None as well when there is no file. Raises StoreLockedError when another program has it open."""
     if not database.exists():
-        return True
+        return None
     try:
         Store(database).close()
-        return True
     except StoreLockedError:
         raise
-    except StoreError:
-        return False
+    except StoreNewerError:
+        return StoreKind.NEWER
+    except StoreError as error:
+        return error.kind if isinstance(error, StoreDamagedError) else StoreKind.DAMAGED
+    return None
 
 
 def _build(home: Home, path: Path) -> dict[str, int]:
@@ -86,15 +89,3 @@ def _build(home: Home, path: Path) -> dict[str, int]:
         return {view: store.rows(f"SELECT count(*) FROM {view}")[0][0] for view in VIEWS}
     finally:
         store.close()
-
-
-def _set_aside(database: Path) -> Path:
-    damaged = database.with_name(f"{database.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-    if _wal(database).exists():
-        _wal(database).rename(_wal(damaged))
-    return database.rename(damaged)
-
-
-def _wal(database: Path) -> Path:
-    """DuckDB's log of what is not yet in the file."""
-    return database.with_name(f"{database.name}.wal")

@@ -1,17 +1,15 @@
-"""What may be asked of runs: submit, stop, resume, rename, delete, reorder. Part of `commands`."""
+"""What may be asked of runs: submit, stop, resume, rename. Part of `commands`."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import shlex
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import disk
+from gan_runtime import disk, estimate
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.data import door, loading
 from gan_runtime.errors import DatasetError, FieldError, HomeError, RunStateError, SpecError
 from gan_runtime.home import Home, command_line
@@ -21,13 +19,15 @@ from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime import data_requests
+from gan_runtime.runtime import bin, data_requests
+from gan_runtime.runtime.after import WAITS, After
+from gan_runtime.runtime.after import check as check_after
 from gan_runtime.runtime.other_rates import other_rates
 from gan_runtime.spec import RunSpec
 from gan_runtime.studies.design import StudyDesign
+from gan_runtime.training import restoring
 
 RUN_COLORS = 8  # length of the run palette in dashboard/palette.py
-log = logging.getLogger("gan_runtime")
 
 
 def check(spec: RunSpec, host: Host, home: Home | None = None) -> str:
@@ -57,26 +57,34 @@ def with_engine(spec: RunSpec, host: Host) -> RunSpec:
     return RunSpec.parse({**spec.model_dump(), "engine": host.engine(spec)})
 
 
-def submit(home: Home, spec: RunSpec, host: Host, preset: str = "", *, asker: str) -> RunDir:
-    """Queues a new run. Everything that can be known beforehand is checked first, so nothing is left half-made.
+@for_operators
+def submit(
+    home: Home, spec: RunSpec, host: Host, preset: str = "", after: After | None = None, *, asker: Asker
+) -> RunDir:
+    """Queues a new run, which starts in its turn, and no sooner than `after` says. Everything that can be known beforehand is checked first,
+    so nothing is left half-made.
 
     Raises:
         AcceleratorError, DatasetError: see `check`.
+        UnknownRunError, RunStateError: see `after.check`.
         HomeError: the home folder cannot be written.
     """
     accelerator = check(spec, host, home)
-    _check_space(home.prepare())
+    _check_space(home.prepare(), spec)
+    if after:
+        check_after(home, (), after)
     waits_for = data_requests.job_for(home, spec.dataset)
-    return _queue(home, with_engine(spec, host), accelerator, preset, None, waits_for, asker)
+    return _queue(home, with_engine(spec, host), accelerator, preset, None, waits_for, asker, after)
 
 
-def submit_study(home: Home, design: StudyDesign, host: Host, *, asker: str) -> list[RunDir]:
+@for_operators
+def submit_study(home: Home, design: StudyDesign, host: Host, *, asker: Asker) -> list[RunDir]:
     """Queues all runs of a study in their order; nothing is queued unless this host can train every one of them.
 
     Raises as `submit`.
     """
     accelerators = [check(planned.spec, host, home) for planned in design.runs]
-    _check_space(home.prepare())
+    _check_space(home.prepare(), *(planned.spec for planned in design.runs))
     study_id = f"study-{next_number(home.runs):04d}"
     queued: list[RunDir] = []
     try:
@@ -102,15 +110,26 @@ def submit_study(home: Home, design: StudyDesign, host: Host, *, asker: str) -> 
             )
     except HomeError:  # a full disk must not leave half a study
         for run in reversed(queued):
-            with contextlib.suppress(RunStateError):  # one that trains already stays
-                delete(run, asker=asker)
+            if latest_status(run).status not in ACTIVE:  # one that trains already stays
+                bin.discard(home, run.path)
         raise
     return queued
 
 
-def _check_space(home: Home) -> None:
-    """A run that nobody can start or follow must not wait without a word."""
-    disk.require(home.path, disk.LEAST_BYTES, "starting a run")
+def _check_space(home: Home, *specs: RunSpec) -> None:
+    """A run that nobody can start or follow, or that has no room for its checkpoints, must not wait without a word."""
+    needed = sum(_checkpoints_bytes(spec, home) for spec in specs)
+    purpose = "starting a run" if len(specs) < 2 else f"starting {len(specs)} runs"
+    disk.require(
+        home.path, disk.LEAST_BYTES + needed, f"{purpose} with its checkpoints" if needed else purpose
+    )
+
+
+def _checkpoints_bytes(spec: RunSpec, home: Home) -> int:
+    """0 where the data set is in the making, and nobody knows what the networks will be like: then the trainer looks."""
+    if data_requests.preparing(home, spec.dataset) is not None:
+        return 0
+    return estimate.checkpoints_bytes(spec, door.check(spec, home))
 
 
 def _queue(
@@ -120,10 +139,10 @@ def _queue(
     preset: str,
     study: StudyPlace | None,
     waits_for: str,
-    asker: str,
+    asker: Asker,
+    after: After | None = None,
 ) -> RunDir:
     """`preset`: the name before the number, and with a preset what the run was made from."""
-    reason = data_requests.waiting_for(spec.dataset) if waits_for else "waiting for the accelerator"
     with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as aside:
         new = RunDir(Path(aside) / "run")
         new.path.mkdir()
@@ -139,11 +158,21 @@ def _queue(
                 preset=preset,
                 study=study,
                 images_per_step=spec.images_per_step,
-                asker=asker,
+                asker=asker.name,
             ),
-            StatusChange(status="queued", reason=reason, queue_rank=next_rank(home), waits_for=waits_for),
+            _waiting(spec, waits_for, after, next_rank(home)),
         )
         return _place(home, new, preset or "run")
+
+
+def _waiting(spec: RunSpec, waits_for: str, after: After | None, rank: float) -> StatusChange:
+    """The first line of a run's life in the queue. The owner looks whether the run before it has ended already."""
+    reason = data_requests.waiting_for(spec.dataset) if waits_for else WAITS
+    queued = StatusChange(status="queued", reason=reason, queue_rank=rank, waits_for=waits_for)
+    if after is None:
+        return queued
+    told = reason if waits_for else after.reason("queued")
+    return queued.model_copy(update={"reason": told, "after": after.run_id, "after_if": after.condition})
 
 
 def _place(home: Home, new: RunDir, stem: str) -> RunDir:
@@ -151,7 +180,8 @@ def _place(home: Home, new: RunDir, stem: str) -> RunDir:
     return RunDir(new.path.rename(home.runs / f"{stem}-{next_number(home.runs):04d}"))
 
 
-def stop(run: RunDir, *, asker: str) -> None:
+@for_operators
+def stop(run: RunDir, *, asker: Asker) -> None:
     """Asks a waiting or training run to save and end.
 
     Raises:
@@ -162,10 +192,11 @@ def stop(run: RunDir, *, asker: str) -> None:
         raise RunStateError(
             f"run {run.run_id} is {status} already: only a queued or training run can be stopped."
         )
-    run.request_stop(asker)
+    run.request_stop(asker.name)
 
 
-def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: str) -> None:
+@for_operators
+def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: Asker) -> None:
     """Queues an ended run again: same run, next attempt, from its last checkpoint.
 
     `changes`: other values of options that a resume may change (see `other_rates.changeable`), from the next attempt on.
@@ -185,14 +216,14 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: str)
         raise RunStateError(refusal)
     other = other_rates(run, changes or {})
     home = Home(run.path.parent.parent)
-    _check_space(home)
+    disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "going on with the run")
     dataset = _dataset_of(run)
     waits_for = data_requests.job_for(home, dataset) if dataset else ""
     run.stop_file.unlink(missing_ok=True)
-    what = data_requests.waiting_for(dataset) if waits_for else "waiting for the accelerator"
+    what = data_requests.waiting_for(dataset) if waits_for else WAITS
     reason = f"resumed{f' with {other.in_words}' if other else ''}: {what}"
     queued = StatusChange(
-        status="queued", reason=reason, queue_rank=next_rank(home), waits_for=waits_for, asker=asker
+        status="queued", reason=reason, queue_rank=next_rank(home), waits_for=waits_for, asker=asker.name
     )
     if other:
         write_json(run.spec_path, other.spec)  # before the journal: the owner may start the trainer at once
@@ -200,6 +231,11 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: str)
     else:
         journal.append(run.supervisor_journal, last.attempt + 1, queued)
     run.announce()
+
+
+def _newest_bytes(run: RunDir) -> int:
+    """What its next two checkpoints will take, as large as those that it has: the least that it needs to save and end again."""
+    return 2 * max((path.stat().st_size for path in run.checkpoints.glob("*.safetensors")), default=0)
 
 
 def _dataset_of(run: RunDir) -> str:
@@ -211,14 +247,15 @@ def _dataset_of(run: RunDir) -> str:
 
 
 def why_not_resumed(run: RunDir) -> str:
-    """Why an ended run cannot go on; empty when it can. A run that has measured nothing yet may begin anew.
+    """Why an ended run cannot go on; empty when it can. A run that has measured nothing yet may begin anew, and so may one that
+    was killed here before its first checkpoint: as after any kill, what it measured since the last checkpoint is measured again.
 
     An imported run has numbers and no checkpoints: a trainer would begin at step 1, and every number beyond it be void. With
     another data set of the same name, the numbers to come would belong to another training.
     """
     if run.has_checkpoint:
         return _of_other_data(run)
-    if not _has_measured(run):
+    if not _has_measured(run) or restoring.is_cut_off_before_saving(run):
         return ""
     again = (
         f"{command_line()} train --spec {shlex.quote(str(run.spec_path))}{Home(run.path.parent.parent).flag}"
@@ -239,7 +276,8 @@ def _has_measured(run: RunDir) -> bool:
     return any(b'"kind":"scalars"' in path.read_bytes() for path in journals)
 
 
-def rename(run: RunDir, name: str, *, asker: str) -> None:
+@for_operators
+def rename(run: RunDir, name: str, *, asker: Asker) -> None:
     """Gives a run another name in all lists; its id stays.
 
     Raises:
@@ -251,37 +289,5 @@ def rename(run: RunDir, name: str, *, asker: str) -> None:
             [FieldError("name", f"{option.named} is '', but allowed is {option.allowed}, and not empty.")]
         )
     RunSpec.parse({"name": name})
-    journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name, asker=asker))
+    journal.append(run.supervisor_journal, latest_status(run).attempt, Renamed(name=name, asker=asker.name))
     run.announce()
-
-
-def delete(run: RunDir, *, asker: str) -> None:
-    """Removes a run's folder for good. Nothing of it is left that could say who asked, but the log of this process does.
-
-    Raises:
-        RunStateError: it is training; stop it first.
-    """
-    status = latest_status(run).status
-    if status in ACTIVE:
-        raise RunStateError(f"run {run.run_id} is {status}: stop it first, then delete it.")
-    doomed = run.path.with_name(f".deleted-{run.run_id}")
-    run.path.rename(doomed)  # gone from every list at once, even if removing the files takes a while
-    shutil.rmtree(doomed, ignore_errors=True)
-    log.info("run %s is deleted, as the %s asked", run.run_id, asker)
-
-
-def swap_in_queue(earlier: list[RunDir], later: list[RunDir], *, asker: str) -> None:
-    """Lets the waiting runs `later` go before `earlier`, which keep their order: two runs, or whole studies.
-
-    Does nothing if one of them has started meanwhile.
-    """
-    order = [*later, *earlier]
-    states = [latest_status(run) for run in order]
-    if any(state.status != "queued" for state in states):
-        return
-    ranks = sorted(state.queue_rank or 0.0 for state in states)
-    for run, state, rank in zip(order, states, ranks, strict=True):
-        moved = state.model_copy(
-            update={"reason": "moved in the queue", "queue_rank": rank, "at": journal.now(), "asker": asker}
-        )
-        journal.append(run.supervisor_journal, state.attempt, moved)

@@ -6,15 +6,12 @@ The dashboard holds one for as long as it lives; the command line opens one for 
 from __future__ import annotations
 
 import contextlib
-import logging
-import threading
-import time
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
+from gan_runtime.askers import DASHBOARD, Asker, operator
 from gan_runtime.errors import GanRuntimeError, JobError, RunStateError
 from gan_runtime.home import Home
 from gan_runtime.host_look import HostLook
@@ -27,101 +24,104 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import (
     commands,
     data_requests,
-    leftovers,
-    owner,
     picture_requests,
     surface_requests,
     tpu_requests,
 )
-from gan_runtime.runtime.supervisor import GRACE_SECONDS, Supervisor
+from gan_runtime.runtime.after import After
+from gan_runtime.runtime.healing import Healed
+from gan_runtime.runtime.keeping import Keeping
+from gan_runtime.runtime.queue_requests import Way
+from gan_runtime.runtime.starters import Starter
+from gan_runtime.runtime.supervisor import GRACE_SECONDS
+from gan_runtime.runtime.upkeep import Owning, Upkeep, Viewing
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.store.ingest import Ingestor
-from gan_runtime.store.store import Store
-from gan_runtime.store.watch import Clock
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.tpu.check import Progress
 from gan_runtime.tpu.plan import Plan
 from gan_runtime.training.checkpoints import Which
 
-TICK_SECONDS = 0.25
-TROUBLED_TICK_SECONDS = 2.0  # after one that failed
-COMPLAINT_SECONDS = 60.0  # between two entries of the log about the same kind of error
-ASKER = "dashboard"  # of what its pages ask for
-log = logging.getLogger("gan_runtime")
-
 
 class Runtime:
-    """Use `Runtime.open`. Every method may be called from any thread."""
+    """Use `Runtime.open` or `Runtime.view`. Every method may be called from any thread."""
 
-    def __init__(
-        self,
-        home: Home,
-        lock: FileLock,
-        store: Store,
-        grace_seconds: float,
-        host_look: HostLook,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self.home, self.store, self.host_look = home, store, host_look
-        self.trouble = ""  # why the last tick failed, for the pages to show; empty when all is well
-        self._lock, self._closed = lock, threading.Event()
-        self._acting = threading.Lock()
-        self._complained: dict[str, float] = {}  # kind of error → when it was last logged
-        self._clock, self._ingestor = clock, Ingestor(home, store, clock)
-        self._supervisor = Supervisor(home, store, self._ingestor, grace_seconds, clock)
-        self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
+    why_not_owned: GanRuntimeError | None = None  # None for an owner
+
+    def __init__(self, upkeep: Upkeep, host_look: HostLook) -> None:
+        self.home, self.store, self.host_look = upkeep.home, upkeep.store, host_look
+        self.asker = operator(DASHBOARD)  # whom the door is told of
+        self._upkeep = upkeep
 
     @classmethod
     def open(
-        cls, home: Home, grace_seconds: float = GRACE_SECONDS, host_look: HostLook | None = None
+        cls,
+        home: Home,
+        grace_seconds: float = GRACE_SECONDS,
+        host_look: HostLook | None = None,
+        starter: Starter | None = None,
+        url: str = "",
     ) -> Runtime:
-        """Becomes the owner of the home and goes on with its runs. `host_look`: one that has begun already.
+        """Becomes the owner of the home and goes on with its runs. `host_look`: one that has begun already; `starter`: of
+        trainers, by default processes on this host; `url`: where its pages are, for whoever wants the home as well.
 
         Raises:
             HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the store or the folder cannot be used.
         """
-        home.prepare()
-        lock = owner.acquire(home)
-        with contextlib.suppress(OSError):  # of a full disk is told where something is lost by it
-            leftovers.of_home(home)
-        try:
-            store = Store(home.database)
-        except GanRuntimeError:
-            lock.release()
-            raise
-        runtime = cls(home, lock, store, grace_seconds, host_look or HostLook())
-        runtime.refresh()
-        runtime._thread.start()
+        return cls(Owning.begin(home, grace_seconds, starter, url), host_look or HostLook())
+
+    @classmethod
+    def view(cls, home: Home, why_not: GanRuntimeError, host_look: HostLook | None = None) -> Runtime:
+        """Looks at a home without owning it: all that its journals say, and no change. `why_not`: why it is not owned."""
+        runtime = cls(Viewing.begin(home), host_look or HostLook())
+        runtime.why_not_owned, runtime.asker = why_not, Asker(DASHBOARD, why_not=str(why_not))
         return runtime
+
+    def asked_by(self, asker: Asker) -> Runtime:
+        """The same runtime, for somebody else: home, store and heartbeat are shared, only what the door is told differs."""
+        other = copy.copy(self)
+        other.asker = asker
+        return other
+
+    @property
+    def trouble(self) -> str:
+        """Why the runtime could not act the last time, for the pages to show; empty when all is well."""
+        return self._upkeep.heartbeat.trouble
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the journals are being read into a new store, so that runs are missing yet."""
+        return not self._upkeep.heartbeat.has_begun or any(one.runs is None for one in self.healed)
+
+    @property
+    def healed(self) -> list[Healed]:
+        """What was found of results.duckdb and set aside since the home was opened."""
+        return self._upkeep.healed
 
     def close(self) -> None:
         """Gives up the home. Trainers go on by themselves; the next owner finds them."""
-        self._closed.set()
-        self._thread.join()
-        self.store.close()
-        self._lock.release()
+        self._upkeep.end()
 
     def host(self) -> Host:
         """What this host offers; waits some seconds for the first answer. Raises AcceleratorError."""
         return self.host_look.answer()
 
-    def submit(self, spec: RunSpec, preset: str = "") -> RunDir:
+    def submit(self, spec: RunSpec, preset: str = "", after: After | None = None) -> RunDir:
         """Queues a run, which starts at once when its accelerator is free. Raises as `commands.submit`."""
-        run = commands.submit(self.home, spec, self.host(), preset, asker=ASKER)
+        run = commands.submit(self.home, spec, self.host(), preset, after, asker=self.asker)
         self.refresh()
         return run
 
     def submit_study(self, design: StudyDesign) -> list[RunDir]:
         """Queues all runs of a study. Raises as `commands.submit_study`."""
-        runs = commands.submit_study(self.home, design, self.host(), asker=ASKER)
+        runs = commands.submit_study(self.home, design, self.host(), asker=self.asker)
         self.refresh()
         return runs
 
     def load(self, bundle: Path) -> list[str]:
         """Loads the runs of a bundle and takes them in; returns the new ids. Raises as `commands.import_bundle`."""
-        new = commands.import_bundle(self.home, bundle, asker=ASKER)
+        new = commands.import_bundle(self.home, bundle, asker=self.asker)
         self.refresh()
         return new
 
@@ -130,7 +130,7 @@ class Runtime:
         live = [row.run_id for row in queries.runs(self.store) if row.is_live and row.run_id in run_ids]
         for run_id in live:  # the newest first
             with contextlib.suppress(RunStateError):  # it has ended by itself
-                commands.stop(self.home.run_dir(run_id), asker=ASKER)
+                commands.stop(self.home.run_dir(run_id), asker=self.asker)
         self.refresh()
 
     def resume_all(self, run_ids: list[str]) -> None:
@@ -146,17 +146,17 @@ class Runtime:
             raise RunStateError(next(iter(refusals.values())))
         for run in runs:
             if not refusals[run.run_id]:
-                commands.resume(run, asker=ASKER)
+                commands.resume(run, asker=self.asker)
         self.refresh()
 
     def stop(self, run_id: str) -> None:
         """See `commands.stop`."""
-        commands.stop(self.home.run_dir(run_id), asker=ASKER)
+        commands.stop(self.home.run_dir(run_id), asker=self.asker)
         self.refresh()
 
     def resume(self, run_id: str, changes: Mapping[str, Any] | None = None) -> None:
         """See `commands.resume`."""
-        commands.resume(self.home.run_dir(run_id), changes, asker=ASKER)
+        commands.resume(self.home.run_dir(run_id), changes, asker=self.asker)
         self.refresh()
 
     def why_not_resumed(self, run_id: str) -> str:
@@ -165,19 +165,29 @@ class Runtime:
 
     def rename(self, run_id: str, name: str) -> None:
         """See `commands.rename`."""
-        commands.rename(self.home.run_dir(run_id), name, asker=ASKER)
+        commands.rename(self.home.run_dir(run_id), name, asker=self.asker)
         self.refresh()
 
     def delete(self, run_id: str) -> None:
         """See `commands.delete`."""
-        commands.delete(self.home.run_dir(run_id), asker=ASKER)
+        commands.delete(self.home.run_dir(run_id), asker=self.asker)
+        self.refresh()
+        self._upkeep.housekeeping.look()
+
+    @property
+    def keeping(self) -> Keeping:
+        """What is kept of runs, and where: their bin, their marks, the space that they take."""
+        return Keeping(self.home, self.asker, self.refresh, self._upkeep.housekeeping)
+
+    def move_in_queue(self, run_id: str, way: Way) -> None:
+        """See `commands.move_in_queue`; waiting runs of a study stay together."""
+        items = [[self.home.run_dir(row.run_id) for row in item] for item in queries.queue_items(self.store)]
+        commands.move_in_queue(items, self.home.run_dir(run_id), way, asker=self.asker)
         self.refresh()
 
-    def swap_in_queue(self, earlier: list[str], later: list[str]) -> None:
-        """See `commands.swap_in_queue`."""
-        commands.swap_in_queue(
-            *([self.home.run_dir(run_id) for run_id in run_ids] for run_ids in (earlier, later)), asker=ASKER
-        )
+    def start_after(self, run_ids: Sequence[str], after: After | None) -> None:
+        """See `commands.start_after`."""
+        commands.start_after([self.home.run_dir(run_id) for run_id in run_ids], after, asker=self.asker)
         self.refresh()
 
     def prepare_data(
@@ -188,11 +198,11 @@ class Runtime:
         options: Mapping[str, Any] | None = None,
     ) -> JobDir:
         """See `commands.prepare_data`."""
-        return commands.prepare_data(self.home, preparation, name, source, options, asker=ASKER)
+        return commands.prepare_data(self.home, preparation, name, source, options, asker=self.asker)
 
     def look_through(self, preparation: str, source: Path, options: Mapping[str, Any]) -> JobDir:
         """See `commands.look_through`."""
-        return commands.look_through(self.home, preparation, source, options, asker=ASKER)
+        return commands.look_through(self.home, preparation, source, options, asker=self.asker)
 
     def newest_look(self, preparation: str, source: Path, options: Mapping[str, Any]) -> JobLook | None:
         """See `data_requests.newest_look`."""
@@ -208,7 +218,7 @@ class Runtime:
 
     def generate(self, wanted: Wanted) -> JobDir:
         """See `commands.generate`."""
-        return commands.generate(self.home, wanted, asker=ASKER)
+        return commands.generate(self.home, wanted, asker=self.asker)
 
     def newest_images(self, run_id: str) -> JobLook | None:
         """See `picture_requests.newest_images`."""
@@ -224,24 +234,24 @@ class Runtime:
 
     def cancel_job(self, job_id: str) -> None:
         """See `commands.cancel_job`."""
-        commands.cancel_job(self.home, job_id, asker=ASKER)
+        commands.cancel_job(self.home, job_id, asker=self.asker)
         self.refresh()
 
     def remove_data(self, name: str) -> None:
         """See `commands.remove_data`."""
-        commands.remove_data(self.home, name, asker=ASKER)
+        commands.remove_data(self.home, name, asker=self.asker)
 
     def keep_upload(self, file_id: str, content: bytes) -> None:
         """See `commands.keep_upload`."""
-        commands.keep_upload(self.home, file_id, content, asker=ASKER)
+        commands.keep_upload(self.home, file_id, content, asker=self.asker)
 
     def use_uploads(self, files: Sequence[Dropped]) -> Path:
         """See `commands.use_uploads`."""
-        return commands.use_uploads(self.home, files, asker=ASKER)
+        return commands.use_uploads(self.home, files, asker=self.asker)
 
     def compute_surfaces(self, run_id: str) -> JobDir:
         """See `commands.compute_surfaces`."""
-        return commands.compute_surfaces(self.home, run_id, asker=ASKER)
+        return commands.compute_surfaces(self.home, run_id, asker=self.asker)
 
     def can_compute_surfaces(self, run_id: str) -> bool:
         """See `surface_requests.can_compute`."""
@@ -253,10 +263,10 @@ class Runtime:
 
     def check_on_tpu(self, plan: Plan) -> None:
         """See `commands.check_on_tpu`. Compiling takes all cores for minutes, so a page's check ends the one before it."""
-        for look in tpu_requests.live_checks(self.home, ASKER):
+        for look in tpu_requests.live_checks(self.home, self.asker):
             with contextlib.suppress(JobError):  # it has ended meanwhile
-                commands.cancel_job(self.home, look.job.job_id, asker=ASKER)
-        commands.check_on_tpu(self.home, plan, asker=ASKER)
+                commands.cancel_job(self.home, look.job.job_id, asker=self.asker)
+        commands.check_on_tpu(self.home, plan, asker=self.asker)
 
     def cancel_tpu_check(self, plan: Plan) -> None:
         """Ends the check of this plan, if one is under way."""
@@ -269,25 +279,5 @@ class Runtime:
         return tpu_requests.progress(self.home, plan)
 
     def refresh(self) -> None:
-        """Acts now instead of at the next tick, so that a page shows the effect of its own button.
-
-        What goes wrong is kept in `trouble`: a full disk must not end the supervision of all runs.
-        """
-        with self._acting:
-            try:
-                self._supervisor.tick()
-                self.trouble = ""
-            except Exception as error:
-                self.trouble = f"{type(error).__name__}: {error}"
-                self._complain(error)
-
-    def _complain(self, error: Exception) -> None:
-        """Into the log, once in a while: a disk stays full for hours, and its log would fill it."""
-        now, kind = self._clock(), type(error).__name__
-        if now - self._complained.get(kind, -COMPLAINT_SECONDS) >= COMPLAINT_SECONDS:
-            self._complained[kind] = now
-            log.error("the runtime could not act", exc_info=error)
-
-    def _work(self) -> None:
-        while not self._closed.wait(TROUBLED_TICK_SECONDS if self.trouble else TICK_SECONDS):
-            self.refresh()
+        """Acts now instead of at the next tick, so that a page shows the effect of its own button."""
+        self._upkeep.heartbeat.refresh()

@@ -1,4 +1,4 @@
-"""Starts waiting runs, one per accelerator at a time, stops them, and tells the truth about those that died.
+"""Starts waiting runs on devices that are free, stops them, and tells the truth about those that died.
 
 Everything it knows stands in files and in the store, so a new supervisor takes over where a killed one left off:
 trainers are processes of their own and go on meanwhile.
@@ -9,21 +9,28 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from gan_runtime.device_locks import words
+from gan_runtime.device_locks.claims import Claim
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
 from gan_runtime.jobs.keeper import Keeper
 from gan_runtime.patience import Patience
 from gan_runtime.records import journal
 from gan_runtime.records.journal import ACTIVE, StatusChange
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import leftovers
-from gan_runtime.runtime.awaited import AwaitedData
+from gan_runtime.runtime.awaited import READY, AwaitedData
+from gan_runtime.runtime.awaited_runs import AwaitedRuns
+from gan_runtime.runtime.revival import STOOD_STILL, Revival
 from gan_runtime.runtime.starters import Attempt, Starter
 from gan_runtime.runtime.starters.local import LocalStarter
+from gan_runtime.runtime.stillness import TOPIC, Stillness, action
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.store.watch import Clock
 
+LEAVING_SECONDS = 20.0  # for the processes of a run after its last word; a launcher gives its workers 10 s
 GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
 
 
@@ -35,6 +42,11 @@ class _Live:
     status: str
     attempt: int
     accelerator: str
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Run and attempt."""
+        return (self.run.run_id, self.attempt)
 
     @property
     def as_attempt(self) -> Attempt:
@@ -52,13 +64,23 @@ class Supervisor:
         ingestor: Ingestor,
         grace_seconds: float = GRACE_SECONDS,
         clock: Clock = time.monotonic,
+        starter: Starter | None = None,
     ) -> None:
+        """`starter`: by default one of processes on this host."""
         self._home, self._store, self._ingestor, self._grace_seconds = home, store, ingestor, grace_seconds
-        self._starter: Starter = LocalStarter(Patience(clock))
+        self._starter: Starter = starter or LocalStarter(Patience(clock))
         self._awaited = AwaitedData(home)
         self._keeper = Keeper(home, clock)
+        self._stillness, self._revival = Stillness(store, clock), Revival(home, store, clock)
+        self._awaited_runs = AwaitedRuns(store, self._revival.will_resume)
+        self._forced: dict[tuple[str, int], str] = {}  # run and attempt that was ended by force → why
+        self._waits_for: dict[tuple[str, int], str] = {}  # waiting run and attempt → what was told of that
+        self._leaving: dict[str, _Live] = {}  # runs that have ended, whose processes must go too
+        self._patience = Patience(clock)
         self._turns_of_jobs: set[str] = set()
         self._known = self._live()  # asked again only after news, so that waiting costs next to nothing
+        self._revival.look()
+        self._awaited_runs.look(live.run for live in self._known if live.status == "queued")
         self._failed = False  # the last tick: its news may have arrived without being acted on
 
     def tick(self) -> None:
@@ -75,7 +97,7 @@ class Supervisor:
             if live.status in ACTIVE and not self._starter.alive(live.as_attempt)
         }
         if self._ingestor.catch_up_news() or gone or look_again:
-            self._known = self._live()
+            self._look()
         busy, acted, failed = self._held() | self._turns_of_jobs, False, None
         for live in self._known:
             try:
@@ -87,13 +109,25 @@ class Supervisor:
                 failed = failed or error
         try:
             self._turns_of_jobs = self._keeper.tick(busy)
+            acted |= self._revival.tick()
         except (GanRuntimeError, OSError) as error:
             failed = failed or error
         if acted:
             self._ingestor.catch_up_news()
-            self._known = self._live()
+            self._look()
+        self._see_off()
         if failed is not None:
             raise failed
+
+    def _look(self) -> None:
+        """Which runs wait, train, and have ended since the last look."""
+        before, self._known = self._known, self._live()
+        still = {live.run.run_id for live in self._known}
+        self._leaving |= {
+            live.run.run_id: live for live in before if live.status in ACTIVE and live.run.run_id not in still
+        }
+        self._revival.look()
+        self._awaited_runs.look(live.run for live in self._known if live.status == "queued")
 
     def _act_on(self, live: _Live, busy: set[str], is_gone: bool) -> bool:
         """What has to be done for one run; adds its accelerator to the busy ones. Returns whether its journal has news."""
@@ -102,17 +136,34 @@ class Supervisor:
         if is_gone:
             self._bury(live)
             return True
-        busy.add(live.accelerator)
-        if live.run.stop_file.exists():
-            self._starter.stop(live.as_attempt, self._grace_seconds)
-        return False
+        if self._starter.is_alone(live.as_attempt):
+            busy.add(live.accelerator)
+        if live.run.stop_file.exists() and self._starter.stop(live.as_attempt, self._grace_seconds):
+            self._forced[live.key] = f"it did not end within {self._grace_seconds:.0f} s and was killed"
+        return live.status == "running" and self._act_on_stillness(live)
+
+    def _act_on_stillness(self, live: _Live) -> bool:
+        """A run that lives and does not train is told of, and stopped or ended where its options ask for it."""
+        news = self._stillness.news(live.run, live.attempt)
+        if news is None:
+            return False
+        journal.append(live.run.supervisor_journal, live.attempt, news)
+        if news.topic == TOPIC and not live.run.stop_file.exists():
+            if action(live.run) == "stop":
+                live.run.request_stop(STOOD_STILL)
+            elif action(live.run) == "restart":
+                self._forced[live.key] = STOOD_STILL
+                self._starter.end(live.as_attempt)
+        return True
 
     def _act_on_waiting(self, live: _Live, busy: set[str]) -> bool:
-        """A run whose data set is still being prepared waits for it and holds up nobody."""
+        """A run whose data set is still being prepared, or that starts after another one, waits for it and holds up nobody."""
         if live.run.stop_file.exists():
             self._note(live, "stopped", "taken from the queue before it started")
             return True
         awaited = self._awaited.by(live.run, live.attempt)
+        if awaited == READY:
+            awaited = self._awaited_runs.by(live.run)
         if awaited.failure:
             self._note(live, "failed", awaited.failure)
         elif awaited.news is not None:
@@ -120,9 +171,42 @@ class Supervisor:
         elif not awaited.is_ready or live.accelerator in busy:
             return False
         else:
-            self._start(live)
-            busy.add(live.accelerator)
+            return self._act_on_next(live, busy)
         return True
+
+    def _act_on_next(self, live: _Live, busy: set[str]) -> bool:
+        """The first one that waits for its accelerator starts, or holds up those behind it, so that many small runs do not keep a
+        large one waiting for ever."""
+        with self._starter.claim(live.as_attempt) as claim:
+            if claim.is_taken:
+                self._start(live, claim)
+        if not claim.is_taken or self._starter.is_alone(live.as_attempt):
+            busy.add(live.accelerator)
+        return claim.is_taken or self._tell_who_has_it(
+            live, words.elsewhere(claim, self._home.path.resolve())
+        )
+
+    def _tell_who_has_it(self, live: _Live, reason: str) -> bool:
+        """Once of each training of another home. Who waits for a run of this home sees it in the queue."""
+        if not reason or self._waits_for.get(live.key) == reason:
+            return False
+        self._waits_for[live.key] = reason
+        newest = latest_status(live.run)  # a person may have moved it in the queue
+        if newest.reason == reason:
+            return False
+        journal.append(
+            live.run.supervisor_journal,
+            live.attempt,
+            newest.model_copy(update={"reason": reason, "at": journal.now()}),
+        )
+        return True
+
+    def _see_off(self) -> None:
+        """Processes of a run that has said how it ended go by themselves, or with their launcher. Who is left has lost it."""
+        for run_id, live in list(self._leaving.items()):
+            if self._patience.seconds("leaving", run_id, live.attempt) > LEAVING_SECONDS:
+                del self._leaving[run_id]
+                self._starter.end(live.as_attempt)
 
     def _live(self) -> list[_Live]:
         """Training runs first, then the queue in its order."""
@@ -138,18 +222,28 @@ class Supervisor:
         """Accelerators of trainers that have not quite ended, also after their final event."""
         return self._starter.held(live.run.run_id for live in self._known)
 
-    def _start(self, live: _Live) -> None:
-        self._note(live, "starting", f"starting a trainer on {live.accelerator}")
-        self._starter.start(live.as_attempt)
+    def _start(self, live: _Live, claim: Claim) -> None:
+        labels = ", ".join(device.label for device in claim.devices if device.visible)
+        self._note(live, "starting", f"starting a trainer on {labels or live.accelerator}")
+        try:
+            self._starter.start(live.as_attempt, claim)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            self._note(
+                live, "lost", f"its trainer could not be started ({why}): resume it once that is mended"
+            )
 
     def _bury(self, live: _Live) -> None:
         """The process is gone and has left no final event."""
         known = self._starter.bury(live.as_attempt)
-        how = f" ({known})" if known else ""
+        forced = self._forced.pop(live.key, "")
+        how = f" ({', '.join(filter(None, (forced, known)))})" if forced or known else ""
         leftovers.of_run(live.run)
         goes_on = "resume goes on from its last checkpoint"
         if live.run.stop_file.exists():
             self._note(live, "stopped", f"the trainer ended without saving{how}; {goes_on}")
+        elif forced:
+            self._note(live, "lost", f"the trainer was killed{how}; {goes_on}")
         else:
             self._note(live, "lost", f"the trainer process is gone without a word{how}; {goes_on}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.errors import RunStateError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
@@ -15,7 +16,8 @@ COMPUTE = "compute_surface"
 SIZE = 21  # points along each side of the grid
 
 
-def compute_surfaces(home: Home, run_id: str, size: int = SIZE, *, asker: str) -> JobDir:
+@for_operators
+def compute_surfaces(home: Home, run_id: str, size: int = SIZE, *, asker: Asker) -> JobDir:
     """Asks for a job that computes the loss surfaces of an ended run, beside whatever trains.
 
     Raises:
@@ -36,7 +38,7 @@ def compute_surfaces(home: Home, run_id: str, size: int = SIZE, *, asker: str) -
     known = newest_surface_job(home, run_id)
     if known is not None and known.is_live:
         raise RunStateError(f"the loss surfaces of run {run_id} are being computed already: wait for that.")
-    return desk.ask(home, COMPUTE, {"run_id": run_id, "size": size}, asker)
+    return desk.ask(home, COMPUTE, {"run_id": run_id, "size": size}, asker.name)
 
 
 def can_compute(run: RunDir) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gan_runtime.askers import Asker, for_operators
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
@@ -14,7 +15,8 @@ from gan_runtime.tpu.plan import Plan
 CHECK = "check_tpu"
 
 
-def check_on_tpu(home: Home, plan: Plan, *, asker: str) -> JobDir | None:
+@for_operators
+def check_on_tpu(home: Home, plan: Plan, *, asker: Asker) -> JobDir | None:
     """Asks for a job that compiles those points of a plan that have no answer yet; None when all have one.
 
     Raises:
@@ -26,12 +28,12 @@ def check_on_tpu(home: Home, plan: Plan, *, asker: str) -> JobDir | None:
     lacking = planning.missing_library()
     if lacking:
         raise AcceleratorError(lacking)
-    return desk.ask(home, CHECK, check.as_options(home, plan), asker)
+    return desk.ask(home, CHECK, check.as_options(home, plan), asker.name)
 
 
-def live_checks(home: Home, asker: str) -> list[JobLook]:
+def live_checks(home: Home, asker: Asker) -> list[JobLook]:
     """The checks that are under way and were asked for by somebody."""
-    return [look for look in desk.looks(home, CHECK) if look.is_live and look.asked.asker == asker]
+    return [look for look in desk.looks(home, CHECK) if look.is_live and look.asked.asker == asker.name]
 
 
 def newest_check(home: Home, plan: Plan) -> JobLook | None:

@@ -9,10 +9,11 @@ from pydantic import BaseModel
 from gan_runtime.options import option
 
 AlarmAction = Literal["note", "stop", "roll_back"]
+StillAction = Literal["note", "stop", "restart"]
 
 
 class WatchingOptions(BaseModel):
-    """Read by the training loop; see training/alarms.py for what each alarm means."""
+    """Read by the training loop and by the owner of the home; see training/alarms.py for what each alarm means."""
 
     alarm_action: AlarmAction = option(
         "note",
@@ -45,6 +46,24 @@ class WatchingOptions(BaseModel):
         source="rule of thumb of this project",
         error="use 0, or about 0.01.",
     )
+    still_action: StillAction = option(
+        "note",
+        label="When it stands still",
+        group="Watching",
+        choices=get_args(StillAction),
+        help="A trainer that lives and writes nothing for 20 usual calls and at least 2 min: 'note' says so, 'stop' ends it, 'restart' kills it and goes on from its last checkpoint.",
+        source="",
+        error="pick one of the listed actions.",
+    )
+    resume_lost: Literal["no", "yes"] = option(
+        "no",
+        label="Resume when lost",
+        group="Watching",
+        choices=("no", "yes"),
+        help="A run whose process was killed, or whose machine was restarted, goes on by itself: at most 3 times, after 10 s, 1 min and 5 min.",
+        source="",
+        error="use yes or no.",
+    )
     keep_checkpoints: int = option(
         3,
         label="Checkpoints kept",
@@ -53,6 +72,17 @@ class WatchingOptions(BaseModel):
         ge=1,
         le=1000,
         help="One is written at the end of each epoch; the newest so many stay, and the best one.",
+        source="",
+        error="use a whole number from 1.",
+    )
+    pictures_every: int = option(
+        1,
+        label="Pictures every",
+        group="Watching",
+        unit="epochs",
+        ge=1,
+        le=1000,
+        help="Pictures are drawn and kept after the first epoch, every so many epochs, and the last one. 1: after each.",
         source="",
         error="use a whole number from 1.",
     )

@@ -16,35 +16,11 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store import reasons
-from gan_runtime.store.intake import STEPPED, Intake, Marks, write_rows
+from gan_runtime.store.intake import TABLES, Intake, Marks, write_rows
 from gan_runtime.store.job_intake import JobIntake
 from gan_runtime.store.store import Store, is_trouble_of_the_store
 from gan_runtime.store.watch import Clock, Watch
 
-_ALL = (
-    *(
-        "offsets",
-        "created",
-        "statuses",
-        "changes",
-        "names",
-        "hosts",
-        "plans",
-        "phases",
-        "kernels",
-        "events",
-        "worker_times",
-        "surfaces",
-        "physics",
-        "physics_curves",
-        "physics_showers",
-        "flow",
-        "flow_scores",
-        "flow_steps",
-        "flow_stages",
-    ),
-    *STEPPED,
-)
 BATCH_ROWS = (
     200_000  # of small runs that are committed together: a transaction takes longer than reading one of them
 )
@@ -56,22 +32,29 @@ class Ingestor:
     """Feeds one store from the journals of one home. Called by one thread at a time."""
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
-        self._home, self._store = home, store
-        self._watch, self._jobs = Watch(home, clock), JobIntake(home, store, clock)
+        self._home, self._store, self._clock = home, store, clock
+        self.recall()
+
+    def recall(self) -> None:
+        """Begins with what the tables say: at first, and again when the database was opened anew."""
+        self._watch, self._jobs = (
+            Watch(self._home, self._clock),
+            JobIntake(self._home, self._store, self._clock),
+        )
         self._offsets: dict[str, dict[str, int]] = {}  # run id → journal → first byte not yet in the tables
-        for run_id, name, next_byte in store.rows("SELECT run_id, journal, next_byte FROM ingest.offsets"):
+        rows = self._store.rows
+        for run_id, name, next_byte in rows("SELECT run_id, journal, next_byte FROM ingest.offsets"):
             self._offsets.setdefault(run_id, {})[name] = next_byte
-        self._created: dict[str, datetime] = dict(store.rows("SELECT run_id, created_at FROM ingest.created"))  # type: ignore[arg-type]
+        self._created: dict[str, datetime] = dict(rows("SELECT run_id, created_at FROM ingest.created"))  # type: ignore[arg-type]
         self._newest: dict[str, tuple[journal.Standing, journal.Status]] = {}
-        for run_id, status, *standing in store.rows(
+        for run_id, status, *standing in rows(
             "SELECT run_id, status, attempt, stage, source, place FROM ingest.newest"
         ):
             self._newest[run_id] = ((standing[0], standing[1], standing[2], standing[3]), status)
         self._marks: dict[str, Marks] = {}  # of runs that are being read
-        self._stamps: dict[
-            str, dict[str, Stamp]
-        ] = {}  # run id → its journals when they were last read to their ends
-        self._aside: dict[str, str] = dict(store.rows("SELECT run_id, reason FROM ingest.set_aside"))  # type: ignore[arg-type]
+        # run id → its journals when they were last read to their ends
+        self._stamps: dict[str, dict[str, Stamp]] = {}
+        self._aside: dict[str, str] = dict(rows("SELECT run_id, reason FROM ingest.set_aside"))  # type: ignore[arg-type]
         self._waiting: list[Intake] = []  # read, not yet committed
         self._listings = 0  # of the watch, when it was last asked which folders are gone
         for run_id, (_, state) in self._newest.items():
@@ -101,7 +84,7 @@ class Ingestor:
     def forget(self, run_id: str) -> None:
         """Removes every row of a run."""
         with self._store.transaction() as writer:
-            for table in _ALL:
+            for table in TABLES:
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ?", [run_id])
         for known in (self._offsets, self._created, self._newest, self._marks, self._stamps):
             known.pop(run_id, None)  # type: ignore[attr-defined]

@@ -26,6 +26,32 @@ STEPPED = {
     "profiles": 2,
     "memory": 2,
 }
+# All that hold rows of runs.
+TABLES = (
+    *(
+        "offsets",
+        "created",
+        "statuses",
+        "changes",
+        "names",
+        "marks",
+        "hosts",
+        "plans",
+        "phases",
+        "kernels",
+        "events",
+        "worker_times",
+        "surfaces",
+        "physics",
+        "physics_curves",
+        "physics_showers",
+        "flow",
+        "flow_scores",
+        "flow_steps",
+        "flow_stages",
+    ),
+    *STEPPED,
+)
 MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when they cannot be read
 _ONLY_FIRST_WORKER = "only the first worker measures this"
 
@@ -133,6 +159,11 @@ class Intake:
                 return ""
             case journal.Renamed():
                 self._add("names", rows.name(run_id, record, place))
+                return ""
+            case journal.Marked():
+                if name != self.run.supervisor_journal.name:
+                    return "only the supervisor's journal tells what a person thinks of a run"
+                self._add("marks", rows.marks(run_id, record, place))
                 return ""
             case journal.Surface():
                 self._add("surfaces", rows.surface(run_id, record, place))

@@ -94,6 +94,11 @@ def name(run_id: str, renamed: journal.Renamed, place: int) -> Row:
     return (run_id, renamed.at, renamed.name, place)
 
 
+def marks(run_id: str, record: journal.Marked, place: int) -> Row:
+    """Of marks. `place`: of the line in the supervisor's journal; of each mark the last one counts."""
+    return (run_id, record.tags, record.remark, record.pinned, record.hidden, place)
+
+
 def surface(run_id: str, record: journal.Surface, place: int) -> Row:
     """Of surfaces. `place`: of the line in its journal; of each network the last one counts."""
     path = (record.path_epoch, record.path_x, record.path_y, record.path_loss)
@@ -145,6 +150,7 @@ def flow(run_id: str, record: journal.Flow, place: int) -> dict[str, list[Row]]:
         record.trajectory,
         record.start,
         record.steps,
+        record.is_usual,
         record.solver_steps,
         record.frames,
     )

@@ -14,6 +14,9 @@ CREATE TABLE IF NOT EXISTS ingest.statuses (
 );
 CREATE TABLE IF NOT EXISTS ingest.changes (run_id VARCHAR, attempt INTEGER, spec JSON);
 CREATE TABLE IF NOT EXISTS ingest.names (run_id VARCHAR, renamed_at TIMESTAMPTZ, name VARCHAR, place BIGINT);
+CREATE TABLE IF NOT EXISTS ingest.marks (
+    run_id VARCHAR, tags VARCHAR[], remark VARCHAR, pinned BOOLEAN, hidden BOOLEAN, place BIGINT
+);
 CREATE TABLE IF NOT EXISTS ingest.hosts (run_id VARCHAR, attempt INTEGER, facts JSON);
 CREATE TABLE IF NOT EXISTS ingest.plans (
     run_id VARCHAR, attempt INTEGER, images BIGINT, steps_per_epoch BIGINT, epochs BIGINT
@@ -65,7 +68,7 @@ CREATE TABLE IF NOT EXISTS ingest.physics_showers (
 CREATE TABLE IF NOT EXISTS ingest.flow (
     run_id VARCHAR, iteration VARCHAR, way VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, engine VARCHAR,
     cores INTEGER, tile BIGINT[], overlap BIGINT, blend VARCHAR, tiles BIGINT, grid BIGINT[], reynolds DOUBLE, trajectory BIGINT, start BIGINT,
-    steps BIGINT, solver_steps BIGINT, frames VARCHAR, place BIGINT
+    steps BIGINT, is_usual BOOLEAN, solver_steps BIGINT, frames VARCHAR, place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.flow_scores (
     run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, value DOUBLE, reference DOUBLE, place BIGINT
@@ -118,6 +121,13 @@ WITH latest AS (
     SELECT run_id, arg_max(spec, attempt) AS spec FROM ingest.changes GROUP BY run_id
 ), named AS (
     SELECT run_id, arg_max(name, place) AS name FROM ingest.names GROUP BY run_id
+), marked AS (
+    SELECT run_id,
+           arg_max(tags, place) FILTER (tags IS NOT NULL) AS tags,
+           arg_max(remark, place) FILTER (remark IS NOT NULL) AS remark,
+           arg_max(pinned, place) FILTER (pinned IS NOT NULL) AS pinned,
+           arg_max(hidden, place) FILTER (hidden IS NOT NULL) AS hidden
+    FROM ingest.marks GROUP BY run_id
 ), hosted AS (
     SELECT run_id, arg_max(facts, attempt) AS host FROM ingest.hosts GROUP BY run_id
 )
@@ -148,8 +158,13 @@ SELECT c.run_id,
        c.study->>'study_id' AS study_id,
        c.study->>'variant' AS variant,
        CAST(c.study->>'repeat' AS INTEGER) AS repeat,
-       c.images_per_step
-FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN hosted USING (run_id);
+       c.images_per_step,
+       coalesce(marked.tags, []) AS tags,
+       coalesce(marked.remark, '') AS remark,
+       coalesce(marked.pinned, false) AS pinned,
+       coalesce(marked.hidden, false) AS hidden
+FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN marked USING (run_id)
+LEFT JOIN hosted USING (run_id);
 
 CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;
 CREATE OR REPLACE VIEW worker_times AS
@@ -170,10 +185,10 @@ CREATE OR REPLACE VIEW surfaces AS
 -- Of each epoch that was measured, what was measured last; a run that was stopped in one has two checkpoints of it.
 CREATE OR REPLACE VIEW physics AS
     SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
--- Of the iterations of a checkpoint that begin in the same frame and divide it in the same way, the one that was measured last.
+-- Of the iterations of a checkpoint that begin in the same frame, take as many steps and divide it in the same way, the one that was measured last.
 CREATE OR REPLACE VIEW ingest.newest_flow AS
     SELECT * FROM ingest.flow
-    QUALIFY row_number() OVER (PARTITION BY run_id, epoch, way, cores, overlap, blend, trajectory, start ORDER BY place DESC) = 1;
+    QUALIFY row_number() OVER (PARTITION BY run_id, epoch, way, cores, overlap, blend, trajectory, start, steps ORDER BY place DESC) = 1;
 CREATE OR REPLACE VIEW flow AS SELECT * EXCLUDE (place) FROM ingest.newest_flow;
 CREATE OR REPLACE VIEW flow_scores AS
     SELECT * EXCLUDE (place) FROM ingest.flow_scores SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
@@ -184,15 +199,16 @@ CREATE OR REPLACE VIEW flow_steps AS
 CREATE OR REPLACE VIEW flow_stages AS
     SELECT * EXCLUDE (place) FROM ingest.flow_stages SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
 -- What is known of a run along its steps: what it has recorded, and the scores of its checkpoints that jobs have measured since, under
--- names of their own (catalog/shower_scores.py, catalog/flow_scores.py); of an epoch that was iterated several times those of the newest
--- iteration, of one in tiles if there is one. Training seconds of a checkpoint: of the epochs until then.
+-- names of their own (catalog/shower_scores.py, catalog/flow_scores.py). Of iterations only those of the usual question count, so that like is
+-- compared with like; of several of them the newest, of those in tiles if there is one. Training seconds of a checkpoint: of the epochs until then.
 CREATE OR REPLACE VIEW numbers AS
     WITH measured AS (
         SELECT run_id, step, epoch, 'physics_' || score AS metric, value, CASE WHEN isfinite(error) THEN error END AS error FROM physics
         UNION ALL
         SELECT run_id, arg_max(step, (way <> 'whole', f.place)), epoch, 'flow_' || score,
                arg_max(value, (way <> 'whole', f.place)), CAST(NULL AS DOUBLE)
-        FROM ingest.newest_flow f JOIN ingest.flow_scores USING (run_id, iteration, way, place) GROUP BY run_id, epoch, score
+        FROM ingest.newest_flow f JOIN ingest.flow_scores USING (run_id, iteration, way, place)
+        WHERE is_usual GROUP BY run_id, epoch, score
     )
     SELECT run_id, step, epoch, metric, value, CAST(NULL AS DOUBLE) AS error, wall_s FROM ingest.scalars
     UNION ALL

@@ -1,38 +1,34 @@
 """The results store: one DuckDB connection for the process that owns results.duckdb, one cursor per question.
 
 DuckDB lets one process write a file and then no other read it, so the owner answers for everyone; a process that is not
-the owner builds the same store in memory from the journals.
+the owner builds the same store from the journals. Where a statement meets damage, the owner opens the database anew
+(runtime/healing.py) and whoever asked is answered from that one.
 """
 
 from __future__ import annotations
 
-import functools
-import os
 import re
-import secrets
-import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pandas as pd
 
-from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
-from gan_runtime.home import command_line
-from gan_runtime.store import metric_table, person
+from gan_runtime.errors import QueryError, StoreDamagedError
+from gan_runtime.store import opening, person
+from gan_runtime.store.gate import Gate
+from gan_runtime.store.memo import Made, Memo
 from gan_runtime.store.person import Answer, Limits
 
-SCHEMA_VERSION = 8
-_SCHEMA = Path(__file__).with_name("schema.sql")
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
-MEMORY = ":memory:"
-
+MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
+    2_000,
+    200_000,
+)  # of an answer that others may ask for as well; bytes: of its pictures
+RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew
+Found = TypeVar("Found")
 
 _OF_THE_STORE = (
     duckdb.IOException,
@@ -46,8 +42,8 @@ _OF_THE_STORE = (
 
 
 def is_trouble_of_the_store(error: BaseException) -> bool:
-    """Whether nothing could be written, such as on a full disk; else what was to be written is to blame."""
-    return isinstance(error, _OF_THE_STORE)
+    """Whether the store is to blame, such as on a full disk; else what was to be written is."""
+    return isinstance(error, _OF_THE_STORE) or opening.is_unreadable(error) or opening.is_invalidated(error)
 
 
 class Store:
@@ -56,39 +52,61 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         """Opens or creates the file; without a path, a store in memory.
 
-        Raises:
-            StoreLockedError: another process holds the file; the message names it.
-            StoreDamagedError: the file is no DuckDB database.
-            StoreError: it was written by another version of this project.
-            HomeError: the file cannot be written.
+        Raises as `opening.connected`.
         """
-        self.path = path
-        self._connection = _connect(path)
+        self.path, self.gate = path, Gate()
+        self.damage: duckdb.Error | None = None  # that a statement has met, and the next one would meet again
+        self._renewals = 0
+        self._connection = opening.connected(path)
+        self._memo = Memo(*opening.tables_and_views(self._connection))
         self._writing = threading.Lock()
-        try:
-            self._create()
-        except duckdb.Error as error:
-            self._connection.close()
-            raise StoreDamagedError(_damaged(path, error)) from None
-        except StoreError:
-            self._connection.close()
-            raise
 
     def close(self) -> None:
         """Writes everything into the file and releases it."""
-        self._connection.close()
+        with suppress(duckdb.Error):  # a damaged file takes nothing more; the journals have it all
+            self._connection.close()
+
+    def renew(self, between: Callable[[], None]) -> None:
+        """Lets the statements under way end, closes the file, does what is to be done `between`, and opens it again.
+
+        Raises as `opening.connected` and `between`; the damage then stands as before, for another try.
+        """
+        with self.gate.shut():
+            self.close()
+            between()
+            self._connection = opening.connected(self.path)
+            self._memo.changed()
+            self.damage, self._renewals = None, self._renewals + 1
 
     def frame(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> pd.DataFrame:
         """The rows of a SELECT. Times come in UTC."""
-        answer = self._answer(sql, parameters)
-        return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
+
+        def make() -> pd.DataFrame:
+            answer = self._answer_now(sql, parameters)
+            return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
+
+        key = ("frame", sql, repr(parameters))
+        return self._memo.once(key, make, sql, lambda frame: len(frame) <= MOST_ROWS_KEPT).copy(
+            deep=False
+        )  # pandas copies what is written to
 
     def rows(
         self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None
     ) -> list[tuple[Any, ...]]:
         """The rows of a SELECT as tuples."""
-        with self._cursor() as cursor:
-            return cursor.execute(sql, parameters).fetchall()
+
+        def make() -> list[tuple[Any, ...]]:
+            return self._answer_now(sql, parameters).rows
+
+        return list(self._memo.once(("rows", sql, repr(parameters)), make, sql, _is_short))
+
+    def once(self, make: Callable[..., Made], *what: Hashable) -> Made:
+        """`make(store, *what)`, made once for all who ask before a table changes that it reads. Whoever gets it leaves it as it is."""
+        return self._memo.once((make, what), lambda: make(self, *what))
+
+    def forget_answers(self) -> None:
+        """The next questions are asked anew, for whoever measures how long that takes."""
+        self._memo.changed()
 
     def person_answer(self, sql: str, limits: Limits = Limits()) -> Answer:  # noqa: B008  (frozen)
         """One statement that a person typed. Afterwards this store reads and writes no file any more.
@@ -118,74 +136,50 @@ class Store:
         """All or nothing: rows and the journal offset that they came from are committed together."""
         with self._writing, self._cursor() as cursor:
             cursor.execute("BEGIN")
+            writer = Writer(cursor)
             try:
-                yield Writer(cursor)
+                yield writer
             except BaseException:
-                cursor.execute("ROLLBACK")
+                with suppress(duckdb.Error):  # nothing is left to be taken back where the database is gone
+                    cursor.execute("ROLLBACK")
                 raise
             cursor.execute("COMMIT")
+            self._memo.changed(writer.changed)
+
+    def _asked(self, ask: Callable[[duckdb.DuckDBPyConnection], Found]) -> Found:
+        """The answer to a question. One that meets damage is asked again once the owner has opened the database anew."""
+        before = self._renewals
+        try:
+            with self._cursor() as cursor:
+                return ask(cursor)
+        except duckdb.Error as error:
+            if self.damage is None and self._renewals == before:
+                raise
+            if not self.gate.wait_until(lambda: self._renewals > before, RENEWAL_SECONDS):
+                raise StoreDamagedError(f"{self.path} is damaged: {str(error).splitlines()[0]}") from error
+        with self._cursor() as cursor:
+            return ask(cursor)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self._connection.cursor()
-        try:
-            yield cursor
-        finally:
-            cursor.close()
+        with self.gate.passed():
+            try:
+                cursor = self._connection.cursor()
+                try:
+                    yield cursor
+                finally:
+                    cursor.close()
+            except duckdb.Error as error:
+                if opening.is_unreadable(error) or opening.is_invalidated(error):
+                    self.damage = error
+                raise
 
-    def _answer(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> Answer:
-        with self._cursor() as cursor:
+    def _answer_now(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> Answer:
+        def ask(cursor: duckdb.DuckDBPyConnection) -> Answer:
             cursor.execute(sql, parameters)
             return Answer([column[0] for column in cursor.description or []], cursor.fetchall())
 
-    def _create(self) -> None:
-        layout = _layout(self._connection)
-        if layout:
-            self._check_version()
-            self._check_layout(layout)
-        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
-        self._connection.execute(metric_table.view())
-        self._connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        if not layout:
-            self._connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
-        self._connection.execute("CHECKPOINT")
-
-    def _check_version(self) -> None:
-        """Asked before anything else: views may name columns that an old file lacks."""
-        rows: list[tuple[int | None]] = []
-        with suppress(duckdb.CatalogException):
-            rows = self._connection.execute("SELECT schema_version FROM ingest.version").fetchall()
-        if len(rows) != 1 or rows[0][0] is None:
-            raise StoreDamagedError(_changed(self.path, "it does not say of which version it is"))
-        if rows[0][0] != SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path} has schema version {rows[0][0]}, this program writes {SCHEMA_VERSION}: "
-                f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
-            )
-
-    def _check_layout(self, found: dict[str, list[str]]) -> None:
-        for table, columns in _wanted_layout().items():
-            if found.get(table) != columns:
-                raise StoreDamagedError(
-                    _changed(self.path, f"the table ingest.{table} is missing or has other columns")
-                )
-
-
-def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
-    rows = connection.execute(
-        "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM duckdb_columns() "
-        "WHERE schema_name = 'ingest' AND table_name IN (SELECT table_name FROM duckdb_tables()) GROUP BY table_name"
-    ).fetchall()
-    return dict(rows)
-
-
-@functools.cache
-def _wanted_layout() -> dict[str, list[str]]:
-    with duckdb.connect(MEMORY, config=_CONFIG) as connection:
-        connection.execute(metric_table.view())
-        connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        return _layout(connection)
+        return self._asked(ask)
 
 
 class Writer:
@@ -193,58 +187,24 @@ class Writer:
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
+        self.changed: set[str] = set()  # tables
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        """Runs one statement that gives no rows."""
+        """Runs one statement that gives no rows, on tables of the schema `ingest`."""
+        self.changed.update(re.findall(r"ingest\.(\w+)", sql))
         self._cursor.execute(sql, parameters).fetchall()
 
     def append(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Adds rows to `ingest.<table>`, in the order of its columns."""
+        self.changed.add(table)
         with self._cursor.appender(f"ingest.{table}") as appender:
             appender.append_rows(list(rows))
 
 
-def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
-    try:
-        # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
-        # current one. A person's SQL may read in it, so nothing else lies there.
-        spill = (
-            f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
-            if path is None
-            else f"{path}.tmp"
-        )
-        return duckdb.connect(
-            MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill}
-        )
-    except duckdb.IOException as error:
-        text = str(error)
-        if "Could not set lock" in text:
-            holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
-            who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
-            raise StoreLockedError(
-                f"{path} is held by {who}: end that process, or choose another folder with --home DIR."
-            ) from None
-        if "not a valid DuckDB" in text:
-            raise StoreDamagedError(_damaged(path, error)) from None
-        if "ermission" in text or "Read-only" in text:
-            raise HomeError(
-                f"{path} cannot be written: change its rights, or choose another folder with --home DIR."
-            ) from None
-        raise StoreError(f"{path} cannot be opened: {text.splitlines()[0]}") from None
-    except duckdb.Error as error:
-        raise StoreDamagedError(_damaged(path, error)) from None
-
-
-def _changed(path: Path | None, what: str) -> str:
-    return (
-        f"{path} was changed by another program ({what}): "
-        f"run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
-    )
-
-
-def _damaged(path: Path | None, error: Exception) -> str:
-    first = (str(error).splitlines() or [""])[0]
-    return f"{path} is not a usable DuckDB database ({first}): run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+def _is_short(rows: list[tuple[Any, ...]]) -> bool:
+    if len(rows) > MOST_ROWS_KEPT:
+        return False
+    return sum(len(cell) for row in rows for cell in row if isinstance(cell, bytes)) <= MOST_BYTES_KEPT
 
 
 def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:

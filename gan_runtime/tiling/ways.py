@@ -2,8 +2,8 @@
 
 | way | |
 |---|---|
-| naive | one core, tile by tile: one call of the device for each |
-| map_reduce | the tiles shared out among the cores, ONE program over all of them, one call for the picture |
+| naive | one core, round by round (engines/tiles.py): one call of the device for each |
+| map_reduce | the rounds shared out among the cores, ONE program over all of them, one call for the picture |
 | whole | the picture at once, on one core, filled up at its lower and right end to what the network takes |
 """
 

@@ -77,7 +77,7 @@ def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[
     height, width, channels = reading.fields[SOURCE].shape
     division = Division((height, width), (translator.tile, translator.tile))
     tiles = share(len(division), len(devices))
-    call = TileCall(translator, Mesh(np.array(devices), (AXIS,)), (tiles, *division.tile, channels))
+    call = TileCall(translator, Mesh(np.array(devices), (AXIS,)), (tiles, 1, *division.tile, channels))
     return jax.jit(call.function).lower(*call.arguments).compile(), tiles
 
 
@@ -94,7 +94,7 @@ def read(
     """The numbers of a compiled program, for one of the `rounds` of its loop; None for a host call, whose rounds are steps."""
     parts = spec.accumulation_steps if rounds is None else 1
     cost = hlo_cost.cost(compiled.as_text(), rounds or most_steps(spec), parts)
-    counted, memory = compiled.cost_analysis(), compiled.memory_analysis()
+    counted = compiled.cost_analysis()
     networks = [network.name for network in spec.entry.networks]
     exchanges = cost.exchanges if point.devices > 1 else ()
     return StepEstimate(
@@ -104,33 +104,33 @@ def read(
         cycles=cost.cycles,
         flops=float(counted["flops"]) if parts == 1 else None,
         bytes_accessed=float(counted.get("bytes accessed", 0.0)),
-        memory=Memory(
-            arguments=memory.argument_size_in_bytes,
-            temporary=memory.temp_size_in_bytes,
-            program=memory.generated_code_size_in_bytes,
-            outputs=memory.output_size_in_bytes - memory.alias_size_in_bytes,
-        ),
+        memory=_memory(compiled.memory_analysis()),
         operations=len(cost.operations),
         host_transfers=cost.host_transfers,
         exchanges=sum(one.times for one in exchanges),
-        # A gathering or a scattering sends half of what a sum does.
-        exchange_bytes=round(
-            sum(
-                one.payload_bytes * one.times * (1.0 if one.kind == "all-reduce" else 0.5)
-                for one in exchanges
-            )
-        ),
+        exchange_bytes=round(sum(map(_sent_bytes, exchanges))),
         without_estimate=cost.silent,
-        dearest=tuple(
-            DearOperation(
-                operation.name,
-                operation.opcode,
-                hlo_cost.source_layer(operation.source, networks),
-                operation.cycles or 0.0,
-            )
-            for operation in cost.dearest()
-        ),
+        dearest=tuple(_dear(operation, networks) for operation in cost.dearest()),
     )
+
+
+def _memory(analysis: Any) -> Memory:
+    return Memory(
+        arguments=analysis.argument_size_in_bytes,
+        temporary=analysis.temp_size_in_bytes,
+        program=analysis.generated_code_size_in_bytes,
+        outputs=analysis.output_size_in_bytes - analysis.alias_size_in_bytes,
+    )
+
+
+def _sent_bytes(exchange: hlo_cost.Exchange) -> float:
+    """A gathering or a scattering sends half of what a sum does."""
+    return exchange.payload_bytes * exchange.times * (1.0 if exchange.kind == "all-reduce" else 0.5)
+
+
+def _dear(operation: hlo_cost.Operation, networks: list[str]) -> DearOperation:
+    layer = hlo_cost.source_layer(operation.source, networks)
+    return DearOperation(operation.name, operation.opcode, layer, operation.cycles or 0.0)
 
 
 def _reason(error: Exception) -> str:

@@ -45,11 +45,14 @@ WITHOUT_EFFECT = frozenset(
         "epochs",
         "samples_from",
         "alarm_action",
+        "still_action",
+        "resume_lost",
     }
     | {
         "collapse_share",
         "d_wins_score",
         "keep_checkpoints",
+        "pictures_every",
         "count_kernels",
         "all_reduce_pack_mb",
         "weight_snapshots",

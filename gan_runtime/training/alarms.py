@@ -1,6 +1,6 @@
 """Signs that a GAN training goes wrong, read from the scores of an epoch (docs/metrics.md).
 
-Collapse: the generated rows of a batch hardly differ, while the data's do. The judge wins: it tells every generated row from
+Collapse: the generated rows of a batch hardly differ, while the data's do, and they do not begin to. The judge wins: it tells every generated row from
 every real one, so the gradient of the network that it judges carries no direction any more. Response: generated rows are far
 smaller or larger than the real ones beside them. Empty: too many of them hold nothing. A NaN needs no scores: the recorder
 finds it in the step's numbers.
@@ -22,6 +22,8 @@ from gan_runtime.spec import RunSpec
 FIRST_EPOCH = 1  # an untrained generator makes the same for every latent: that is no collapse
 RESPONSE_OFF = 0.5  # of the real size: what an alarm allows
 MOST_EMPTY = 0.1  # of the generated rows
+# A generator whose rows only begin to differ: times the spread of the epoch before, and of what the alarm allows.
+GROWING, SEEN = 1.5, 0.1
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,16 @@ class Alarm:
     message: str
 
 
-def raised(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> list[Alarm]:
-    """The alarms of one epoch; empty when all is well."""
+def raised(
+    spec: RunSpec, scores: Mapping[str, float], epoch: int, before: Mapping[str, float] | None = None
+) -> list[Alarm]:
+    """The alarms of one epoch; empty when all is well. `before`: the scores of the epoch before, where they are known."""
     if epoch <= FIRST_EPOCH:
         return []
-    looked = (look(spec, scores, epoch) for look in (_collapse, _d_wins, _response, _empty))
+    looked = [
+        _collapse(spec, scores, epoch, before or {}),
+        *(look(spec, scores, epoch) for look in (_d_wins, _response, _empty)),
+    ]
     return [alarm for alarm in looked if alarm is not None]
 
 
@@ -52,10 +59,16 @@ def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
     return None if real is None or generated is None else abs(real - generated)
 
 
-def _collapse(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
+def _collapse(
+    spec: RunSpec, scores: Mapping[str, float], epoch: int, before: Mapping[str, float]
+) -> Alarm | None:
     known = declared.of(spec.workload)
     real, generated = known.value("spread_of_real", scores), known.value("spread_of_generated", scores)
     if real is None or generated is None or not generated < spec.collapse_share * real:
+        return None
+    earlier = known.value("spread_of_generated", before)
+    # A spread that rises steeply, from what can be seen at all, is the opposite of a collapse.
+    if earlier is not None and generated > max(GROWING * earlier, SEEN * spec.collapse_share * real):
         return None
     return Alarm(
         "alarm_collapse",

@@ -21,12 +21,13 @@ from gan_runtime.training.album import Album
 from gan_runtime.training.calls import Call, plain_calls, with_profile
 from gan_runtime.training.recorder import Recorder
 from gan_runtime.training.restoring import restore
+from gan_runtime.training.room import Room, size_of
 from gan_runtime.training.watch import Watch
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended: all epochs done, or stopped on request after `step` steps."""
+    """How training ended: all epochs done, or stopped after `step` steps, on request or for want of space."""
 
     status: Literal["finished", "stopped"]
     step: int
@@ -57,6 +58,11 @@ def train(
     steps_per_epoch = spec.steps_per_epoch(images)
     last_step = spec.epochs * steps_per_epoch
     resumed = restore(engine, run, writer)
+    room = Room(run.path, writer, size_of(resumed.arrays) if resumed else 0)
+
+    def must_end() -> bool:
+        return stop_requested() or room.is_short()
+
     step, wall_s = (resumed.step, resumed.wall_s) if resumed else (0, 0.0)
     watch = Watch(spec, engine, run, writer, rank, resumed.step if resumed else None)
     if step == 0 and (spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes"):
@@ -88,7 +94,7 @@ def train(
         while record.step < last_step:
             # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
             calls = _calls(spec, steps_per_epoch - record.step % steps_per_epoch, record)
-            pending = device.submit(_run, engine, calls.pop(0), not calls, stop_requested())
+            pending = device.submit(_run, engine, calls.pop(0), not calls, must_end())
             try:
                 while True:
                     numbers = pending.result()
@@ -99,9 +105,9 @@ def train(
                             )
                         )
                         compiled = True
-                    more = bool(calls) and not _must_stop(numbers, stop_requested)
+                    more = bool(calls) and not _must_stop(numbers, must_end)
                     if more:
-                        pending = device.submit(_run, engine, calls.pop(0), not calls, stop_requested())
+                        pending = device.submit(_run, engine, calls.pop(0), not calls, must_end())
                     record.call(numbers)
                     if not more:
                         break
@@ -117,18 +123,19 @@ def train(
             if alarm and spec.alarm_action == "roll_back":
                 record.go_back(*watch.roll_back(alarm))
                 continue
+            room.needed(size_of(state))
             watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
             if alarm and spec.alarm_action == "stop":
                 record.summary()
                 return Outcome(
                     "stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}"
                 )
-            if record.step < last_step and _must_stop(numbers, stop_requested):
+            if record.step < last_step and _must_stop(numbers, must_end):
                 record.summary()
                 return Outcome(
                     "stopped",
                     record.step,
-                    f"stopped on request after step {record.step} of {last_step}; saved, can be resumed",
+                    f"stopped {room.why or 'on request'} after step {record.step} of {last_step}; saved, can be resumed{room.advice}",
                 )
 
     record.summary()

@@ -156,15 +156,22 @@ class Recorder:
             )
             for histogram in looked.histograms
         ]
-        shown = engine.sample()
-        if self._rank == 0:
-            self._album.write(shown, run, epoch)
-        samples = self._album.records(shown, run, epoch, self.step)
+        samples = self._pictures(engine, run, epoch) if self._has_pictures(epoch) else []
         scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=looked.scores)
         self._writer.write(
             scores, *histograms, *samples, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
         )
         return looked.scores
+
+    def _has_pictures(self, epoch: int) -> bool:
+        every = self._spec.pictures_every
+        return epoch % every == 0 or epoch in (1, self._spec.epochs)
+
+    def _pictures(self, engine: Engine, run: RunDir, epoch: int) -> list[journal.Sample]:
+        shown = engine.sample()
+        if self._rank == 0:
+            self._album.write(shown, run, epoch)
+        return self._album.records(shown, run, epoch, self.step)
 
     def summary(self) -> None:
         """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""

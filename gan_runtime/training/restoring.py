@@ -5,7 +5,7 @@ from __future__ import annotations
 from gan_runtime.engines.contract import Engine
 from gan_runtime.errors import CheckpointError
 from gan_runtime.records import journal
-from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.journal import JournalWriter, Record
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
@@ -37,12 +37,32 @@ def restore(engine: Engine, run: RunDir, writer: JournalWriter) -> Checkpoint | 
     return checkpoint
 
 
+def is_cut_off_before_saving(run: RunDir) -> bool:
+    """Whether the run has trained in this home and was killed before its first checkpoint had its name: it may begin again.
+
+    One is saved after each epoch and at a stop, so whoever is in the second epoch, or has stopped, had one, and has lost it. An
+    imported run has no process.json: bundles leave it out.
+    """
+    return run.process_file.exists() and not any(map(_shows_a_save, journal.read_all(run.trainer_journal())))
+
+
+def _shows_a_save(record: Record) -> bool:
+    match record:
+        case journal.Scalars() | journal.EpochDone():
+            return record.epoch > 1
+        case journal.AttemptStart():
+            return record.resume_step > 0
+        case journal.StatusChange():
+            return record.status in ("stopped", "finished")
+    return False
+
+
 def _refuse_to_begin_again(run: RunDir) -> None:
-    """A run that has trained an epoch has saved it, unless its checkpoints were lost, or never came with it from another home.
-    To begin again would make all its numbers void."""
+    """A run that has trained an epoch has saved it, unless it was killed just then, its checkpoints were lost, or they never came
+    with it from another home. To begin again would make all its numbers void."""
     path = run.trainer_journal()
     epochs = path.read_bytes().count(b'"kind":"epoch",') if path.exists() else 0
-    if epochs:
+    if epochs and not is_cut_off_before_saving(run):
         raise CheckpointError(
             f"run {run.run_id} has trained {epochs} epoch(s), but has no checkpoint to go on from, as after an import: "
             f"start a new run with its options, {run.spec_path}."

@@ -34,6 +34,7 @@ class Watch:
         self._present: set[str] = (
             set()
         )  # topics that were raised in the epoch before: said once, not every epoch
+        self._before: dict[str, float] = {}  # scores of the epoch before
         self._roll_backs = self._since_save = 0
         self._newest = resumed  # step of the checkpoint that was saved or loaded last
 
@@ -44,7 +45,8 @@ class Watch:
             NonFiniteError: a score is NaN or infinite.
         """
         finite.check_scores(scores, epoch)
-        raised = alarms.raised(self._spec, scores, epoch)
+        raised = alarms.raised(self._spec, scores, epoch, self._before)
+        self._before = scores
         for alarm in raised:
             if alarm.topic not in self._present:
                 self._note(alarm)
@@ -105,7 +107,7 @@ class Watch:
             checkpoints.remove_from(folder, self._newest)
         self._roll_backs += 1
         self._since_save += 1
-        self._present, self._newest = set(), checkpoint.step
+        self._present, self._before, self._newest = set(), {}, checkpoint.step
         self._engine.load(checkpoint.arrays)
         self._engine.slow_down(SLOWER**self._since_save)
         message = f"Rolled back to step {checkpoint.step}; the learning rates are {SLOWER**self._since_save:g} of what they were then."

@@ -74,6 +74,7 @@ class StepContext:
 _current: ContextVar[StepContext] = ContextVar(
     "what the engine offers to the present step on the present replica"
 )
+_outside: ContextVar[Kernels | None] = ContextVar("the engine's kernels outside a step", default=None)
 
 
 @contextmanager
@@ -91,7 +92,17 @@ def current() -> StepContext:
     return _current.get()
 
 
+@contextmanager
+def kernel_scope(kernels: Kernels | None) -> Iterator[None]:
+    """Layers called inside use these kernels where no step is made: networks that are only asked need nothing else of an engine."""
+    token = _outside.set(kernels)
+    try:
+        yield
+    finally:
+        _outside.reset(token)
+
+
 def kernels() -> Kernels | None:
-    """The engine's kernels; None outside a step."""
+    """The engine's kernels; None outside of both scopes."""
     context = _current.get(None)
-    return context.kernels if context else None
+    return context.kernels if context else _outside.get()

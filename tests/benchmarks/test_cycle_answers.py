@@ -12,7 +12,7 @@ from benchmarks import cycle_tables
 from benchmarks.cycle_answers import Answers, together
 from benchmarks.effort import answer_of
 from benchmarks.results import Report
-from benchmarks.rows import cycles
+from benchmarks.rows import cycles, pair_cycles
 from benchmarks.turns import NotMeasuredError
 from gan_runtime.tpu import report as reports
 from gan_runtime.tpu.report import DearOperation, Memory, Point, StepEstimate
@@ -86,16 +86,16 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_compiled(tmp_path: Path) -> None:
     asked: list[str] = []
-    report = Report("cycles")
-    cycles.pairs(report, Answers(tmp_path, compiler(asked, broken="keras")))
+    report = Report("pair_cycles")
+    pair_cycles.pairs(report, Answers(tmp_path, compiler(asked, broken="keras")))
     assert asked == ["pairs ours v3:2x2", "pairs keras v3:2x2"]
     assert [one["name"] for one in report.records if one["kind"] == "not_measured"] == [
         "pair_cycles_of_keras"
     ]
     assert not any(one["kind"] == "figure" for one in report.records)
 
-    report = Report("cycles")
-    cycles.pairs(report, Answers(tmp_path, compiler([])))
+    report = Report("pair_cycles")
+    pair_cycles.pairs(report, Answers(tmp_path, compiler([])))
     assert [one["value"] for one in report.records if one["kind"] == "figure"] == [1.0]
     text = cycle_tables.pairs(report.records)
     assert "| ours | 64 | mixed_bfloat16 | 94,000,000 | 100.000 ms |" in text

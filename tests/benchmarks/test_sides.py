@@ -11,7 +11,7 @@ import pytest
 from benchmarks import bench, engine_side, pages
 from benchmarks.effort import Effort
 from benchmarks.results import Report
-from benchmarks.rows import conditional, pix2pix, showers, streaming
+from benchmarks.rows import conditional, iterate, pix2pix, showers, streaming
 from benchmarks.run_options import (
     FRAMES,
     MNIST,
@@ -101,6 +101,15 @@ def test_the_row_of_pix2pix_streams_whole_frames_beside_a_peer_in_each_precision
         64,
         0.5,
     )
+
+
+def test_the_row_of_iterations_compares_the_whole_frame_with_tiles_on_two_cores_by_each_engine() -> None:
+    sides = iterate.commands(SMALL)
+    assert list(sides) == ["whole tensorflow", "map_reduce tensorflow", "whole jax", "map_reduce jax"]
+    for name, command in sides.items():
+        way, engine = name.split()
+        assert command[:3] == ["-m", "benchmarks.iterate_side", "--serve"]
+        assert command[-6:] == ["--engine", engine, "--way", way, "--cores", "2"]
 
 
 def test_the_row_of_showers_measures_a_run_of_the_authors_networks_one_shower_at_a_time() -> None:

@@ -12,21 +12,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserType, Page, sync_playwright
 
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY
 from tests import local_server
+from tests.browser import connections
 
 START_SECONDS = 60.0
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 class Dashboard:
-    """`streamlit run app.py` on a free port of this machine, for one home."""
+    """`streamlit run app.py` on a free port of this machine, for one home; `words` and `environment` are Streamlit's further options."""
 
-    def __init__(self, home: Path, log: Path) -> None:
-        self.home, self._log = home, log
-        self.port = local_server.free_port()
+    def __init__(
+        self, home: Path, log: Path, *words: str, port: int | None = None, **environment: str
+    ) -> None:
+        self.home, self._log, self.connections = home, log, log.with_suffix(".connections")
+        self._words, self._environment = words, environment
+        self.port = port or local_server.free_port()
         self.process = self._start()
 
     @property
@@ -65,8 +69,14 @@ class Dashboard:
             str(REPOSITORY / "app.py"),
             "--server.port",
             str(self.port),
+            *self._words,
         ]
-        environment = {**os.environ, HOME_VARIABLE: str(self.home)}
+        environment = {
+            **os.environ,
+            HOME_VARIABLE: str(self.home),
+            **connections.noted_in(self.connections),
+            **self._environment,
+        }
         with self._log.open("ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY)
         deadline = time.monotonic() + START_SECONDS
@@ -79,21 +89,26 @@ class Dashboard:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium, else Playwright's own.
+    """A browser. Raises as `launched`."""
+    with sync_playwright() as playwright:
+        browser = launched(playwright.chromium)
+        yield browser
+        browser.close()
+
+
+def launched(kind: BrowserType, *more: str) -> Browser:
+    """The system's Chromium, else Playwright's own; `more`: further flags.
 
     Raises:
         RuntimeError: there is neither; the message names the package to install.
     """
     system = next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
-    with sync_playwright() as playwright:
-        if system is None and not Path(playwright.chromium.executable_path).exists():
-            raise RuntimeError(
-                "the browser tests need a Chromium: install the package chromium (Debian: apt-get install chromium)."
-            )
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=system, args=arguments)
-        yield browser
-        browser.close()
+    if system is None and not Path(kind.executable_path).exists():
+        raise RuntimeError(
+            "the browser tests need a Chromium: install the package chromium (Debian: apt-get install chromium)."
+        )
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", *more]
+    return kind.launch(executable_path=system, args=flags)
 
 
 def open_page(

@@ -15,6 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
+from gan_runtime.askers import operator
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host, probe
 from gan_runtime.jobs import flow_wanted, physics_wanted
@@ -29,7 +30,7 @@ TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
 LONG, TALL, TALLER = 2900, 6400, 8800
 TRAINING_MS = 900_000.0
-ASKER = "the photographer"
+ASKER = operator("the photographer")
 OWN_PICTURES = {
     "workload": "dcgan",
     "dataset": "shapes",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.browser import flow_page
-from tests.browser.dashboard_process import Dashboard, settled
+from tests.browser import connections, flow_page, network_log
+from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.physics_page import looked_through, with_measured_epochs
 from tests.browser.test_compare_clicks import stored
 from tests.measured_showers import measured
@@ -42,7 +43,7 @@ def visited(page: Page, go: Callable[[], object]) -> None:
 
 
 def test_no_page_asks_another_host_whatever_its_runs_are_called(
-    new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard
+    new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard, tmp_path: Path
 ) -> None:
     for number, text in enumerate(TEXTS, start=1):
         run = new_run(f"quick-{number:04d}", seconds=number)
@@ -51,22 +52,23 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     measured(RunDir(run.path), 2)
     showers = with_measured_epochs(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
     flow = flow_page.with_an_iteration(new_run("flow-0001", workload="shower_3dgan", dataset="showers"))
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    found = asked_of_others(page, dashboard.address)
-    visited(page, lambda: page.goto(dashboard.address))
-    assert page.get_by_test_id("stSidebarNavLink").count() == 15
-    for link in page.get_by_test_id("stSidebarNavLink").all():
-        visited(page, link.click)
-    visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
-    visited(page, lambda: page.goto(f"{dashboard.address}/live?run=quick-0005"))
-    looked_through(page, dashboard.address, showers)
-    flow_page.played(page, dashboard.address, flow)
-    assert page.get_by_test_id("stException").count() == 0
-    assert found == []
+    with network_log.watched(browser, tmp_path / "network.json") as watched:
+        page = watched.new_page(viewport={"width": 1280, "height": 800})
+        found = asked_of_others(page, dashboard.address)
+        visited(page, lambda: page.goto(dashboard.address))
+        assert page.get_by_test_id("stSidebarNavLink").count() == 15
+        for link in page.get_by_test_id("stSidebarNavLink").all():
+            visited(page, link.click)
+        visited(page, lambda: page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0005"))
+        visited(page, lambda: page.goto(f"{dashboard.address}/live?run=quick-0005"))
+        looked_through(page, dashboard.address, showers)
+        flow_page.played(page, dashboard.address, flow)
+        assert page.get_by_test_id("stException").count() == 0
+    assert found == network_log.asked_of_others(tmp_path / "network.json", dashboard.address) == []
+    assert connections.of_others(dashboard.connections) == []
 
     # A red field starts nothing.
-    page.goto(f"{dashboard.address}/launch")
-    settled(page)
+    page = open_page(browser, f"{dashboard.address}/launch")
     expect(page.get_by_role("button", name="Start run")).to_be_enabled()
     page.get_by_role("textbox", name="Global batch (images per step)").fill("99999")
     page.get_by_role("textbox", name="Epochs (passes over the data)").fill("100000000")
@@ -88,5 +90,5 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     search.press("Enter")
     settled(page)
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text(re.compile(f"^{second}: curves, samples"))).to_be_visible()
+    expect(page.get_by_text(re.compile(f"^{second}: gone from all lists"))).to_be_visible()
     page.close()

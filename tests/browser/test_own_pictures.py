@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Browser, Page, expect
 
+from gan_runtime.askers import operator
 from gan_runtime.data import loading
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -151,7 +152,7 @@ def test_own_pictures_are_dropped_trained_on_by_class_killed_resumed_and_compare
     killed_and_resumed(page, run, trainer)
 
     alone = nesting.overlaid(run.spec().model_dump(), {"replicas": 1, "epochs": 2})
-    other = commands.submit(home, RunSpec.parse(alone), host, asker="a test").run_id
+    other = commands.submit(home, RunSpec.parse(alone), host, asker=operator("a test")).run_id
     wait_until(
         lambda: commands.latest_status(home.run_dir(other)).status == "finished",
         "the other run ends",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.data import door, prepared, preparing
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, RunStateError
@@ -47,7 +48,7 @@ def photos(**options: Any) -> RunSpec:
 
 def test_a_run_may_name_any_prepared_set_that_fits(home: Home, host: Host, prepare: Prepare) -> None:
     prepare(pixels="28", color="grey")
-    assert commands.submit(home, photos(), host, asker="a test").spec().dataset == "photos"
+    assert commands.submit(home, photos(), host, asker=operator("a test")).spec().dataset == "photos"
     assert door.check(photos(), home) == {IMAGES: pictures(28, 28, 1)}
     assert door.rows("photos", home) == 8
 
@@ -56,7 +57,7 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
     home: Home, host: Host, prepare: Prepare
 ) -> None:
     prepare(pixels="32", color="rgb")
-    said = sentence(lambda: commands.submit(home, photos(), host, asker="a test"))
+    said = sentence(lambda: commands.submit(home, photos(), host, asker=operator("a test")))
     assert said == (
         "data set photos does not fit workload dcgan_mnist: its images are 32 × 32 × 3, but 28 × 28 × 1 is needed: "
         "use a data set of grey pictures of 28 pixels, or another workload."
@@ -80,7 +81,7 @@ def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
 
 
 def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host: Host) -> None:
-    said = sentence(lambda: commands.submit(home, photos(), host, asker="a test"))
+    said = sentence(lambda: commands.submit(home, photos(), host, asker=operator("a test")))
     assert said.startswith(
         "no data set is called 'photos', there are digits, stacked_digits, mnist, fashion_mnist"
     )
@@ -88,7 +89,9 @@ def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host
 
 def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(home: Home, host: Host, prepare: Prepare) -> None:
     prepare(pixels="28", color="grey")
-    said = sentence(lambda: commands.submit(home, photos(batch_size_global=16), host, asker="a test"))
+    said = sentence(
+        lambda: commands.submit(home, photos(batch_size_global=16), host, asker=operator("a test"))
+    )
     assert "but photos has only 8 images" in said
 
 
@@ -109,8 +112,8 @@ def test_a_set_that_a_waiting_run_needs_is_not_removed(
     run = new_run("quick-0001", dataset="photos")
     new_run("quick-0002", dataset="digits")
     with pytest.raises(RunStateError) as refused:
-        commands.remove_data(home, "photos", asker="a test")
+        commands.remove_data(home, "photos", asker=operator("a test"))
     assert str(refused.value) == "data set photos is used by run quick-0001, which is queued: stop it first."
-    commands.delete(run, asker="a test")
-    commands.remove_data(home, "photos", asker="a test")
+    commands.delete(run, asker=operator("a test"))
+    commands.remove_data(home, "photos", asker=operator("a test"))
     assert prepared.names(home) == []

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
+from numpy.lib import format as npy
 
 from gan_runtime.data import films, prepared
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.data.films import Film
+from gan_runtime.data.sharded import ShardedSet, row_bytes, shard_file
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
-from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, flow_fields, pair_fields
+from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, SOURCE, flow_fields, pair_fields
 from gan_runtime.home import Home
 from tests import stored_films
 
@@ -39,6 +45,25 @@ def test_the_frames_of_a_film_begin_where_it_is_asked_for(home: Home) -> None:
     np.testing.assert_array_equal(source[..., :3], stored_films.frame(2, 200.0))
     np.testing.assert_array_equal(source[..., 3:], stored_films.obstacle())
     np.testing.assert_array_equal(targets, [stored_films.frame(step, 200.0) for step in (3, 4, 5)])
+
+
+def test_of_a_pair_nothing_is_read_but_its_own_row(tmp_path: Path) -> None:
+    """Sparse files of 1 TB each: the rows before the last one fill no memory."""
+    fields, pairs = pair_fields(512, 512), 1_300_000
+    for name, field in fields.items():
+        with shard_file(tmp_path, name, 0).open("wb") as file:
+            header = {"descr": "|u1", "fortran_order": False, "shape": (pairs, *field.shape)}
+            npy.write_array_header_1_0(file, header)  # type: ignore[arg-type]
+            file.truncate(file.tell() + pairs * row_bytes(field) - 1)
+            file.seek(0, os.SEEK_END)
+            file.write(b"\x07")
+    data = ShardedSet("photos", tmp_path, fields, dict.fromkeys(fields, (pairs,)), pairs - 1, "test")
+    last = pairs - 2
+    tracemalloc.start()
+    source, targets = films.frames(data, Film(last, last, 1), 0, 1)
+    assert tracemalloc.get_traced_memory()[1] < 10 * row_bytes(fields[SOURCE])
+    tracemalloc.stop()
+    assert (source[-1, -1, -1], targets[0, -1, -1, -1]) == (7, 7)
 
 
 def test_pairs_of_pictures_are_films_of_one_step(home: Home) -> None:

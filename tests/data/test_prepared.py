@@ -82,7 +82,10 @@ def test_rows_come_from_the_files_that_hold_them(tmp_path: Path) -> None:
 
 
 def test_the_last_rows_are_held_out(tmp_path: Path) -> None:
-    assert written(tmp_path).read_held_out(5)["energy"][:, 0].tolist() == [8.0, 9.0]
+    data = written(tmp_path)
+    for rows in (data, data.in_memory()):
+        assert rows.read_held_out(5)["energy"][:, 0].tolist() == [8.0, 9.0]
+        assert rows.read_held_out(5, first=1)["energy"][:, 0].tolist() == [9.0]
 
 
 def test_the_files_are_plain_numpy(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.data import picture_files, zip_directory
-from gan_runtime.data.zip_directory import CrowdedZipError
+from gan_runtime import zip_directory
+from gan_runtime.data import picture_files
 from gan_runtime.errors import DatasetError
+from gan_runtime.zip_directory import CrowdedZipError
 from tests.crafted_zips import crowded
 from tests.data.conftest import Pack, encoded
 

@@ -38,9 +38,9 @@ class Streamed:
         self.asked.append(indices)
         return self._whole.read(indices)
 
-    def read_held_out(self, count: int) -> dict[str, np.ndarray]:
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, np.ndarray]:
         """See `data.contract.DataSet`."""
-        return self._whole.read_held_out(count)
+        return self._whole.read_held_out(count, first)
 
 
 def random_images(count: int, size: int = 28) -> np.ndarray:

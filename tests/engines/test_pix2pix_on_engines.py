@@ -10,7 +10,7 @@ import pytest
 from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads import pix2pix
 from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, assert_moves_alike
+from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, assert_moves_alike, trained
 from tests.engines.small_frames import small_flows
 from tests.engines.test_jax_parity import SameNoise
 from tests.engines.three_ways import PAIR, rates
@@ -43,3 +43,24 @@ def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
     assert_equal(engine.run(1).values, following)
     assert_equal(engine.state(), end)
     assert any(not np.array_equal(end[name], after[name]) for name in end if name.startswith("average"))
+
+
+@pytest.mark.parametrize("engine", ["tensorflow", "jax"])
+def test_a_new_engine_takes_a_run_up_where_it_stood_to_the_last_bit(
+    engine: str, make: MakeEngine, jax: JaxProcess
+) -> None:
+    """With Adam's moments, the average and dropout."""
+    options = {"seed": 3, "tile": 16, "ema_decay": 0.9, "flip": "vertical", "input_noise": 0.05}
+    data = small_flows(8)
+    if engine == "jax":
+        straight, taken_up = jax("resumed", "pix2pix", data, options, 1, 1)
+    else:
+        first, second = (make(1, pix2pix.WORKLOAD, data=data, **options) for _ in range(2))
+        trained(first, 1)
+        begin = first.state()
+        second.load(begin)
+        first.run(1)
+        trained(second, 1)
+        straight, taken_up = first.state(), second.state()
+        assert not np.array_equal(begin["generator/up_0/kernel"], straight["generator/up_0/kernel"])
+    assert_equal(taken_up, straight)

@@ -150,6 +150,30 @@ def test_as_many_replicas_as_cores_get_one_thread_an_operation(
     assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
 
 
+@pytest.mark.parametrize(
+    ("options", "cores", "trains", "threads"),
+    [
+        ({}, 2, True, ("1", "2")),
+        ({}, 8, True, (None, None)),
+        ({}, 2, False, (None, None)),
+        ({"pix2pix.size": "full"}, 2, True, (None, None)),
+        ({"pix2pix.tile": 128}, 2, True, (None, None)),
+    ],
+)
+def test_small_layers_on_two_cores_get_one_thread_an_operation_while_they_train(
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+    cores: int,
+    trains: bool,
+    threads: tuple[str | None, str | None],
+) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    spec = RunSpec.parse({"workload": "pix2pix", "dataset": "karman", **options})
+    tf_flags.set_flags(spec, "cpu", trains=trains)
+    assert (os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("TF_NUM_INTEROP_THREADS")) == threads
+
+
 def test_threads_that_a_person_has_set_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"TF_NUM_INTRAOP_THREADS": "3"})
     tf_flags.set_flags(RunSpec.parse({"replicas": 256}), "cpu")

@@ -17,6 +17,7 @@ from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels, Sizes
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.step_context import Padding
 from tests.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -67,10 +68,17 @@ def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
         ((9, 6), 16, 24, (3, 4), (2, 2), "same"),
         ((9, 8), 16, 16, (4, 2), (2, 2), "valid"),  # the last row is left over
         ((9, 8), 16, 16, (3, 5), (1, 3), "same"),  # a stride for each axis
+        ((4, 4), 16, 24, (4, 4), (2, 2), "same"),  # few pixels: four, one, and not square
+        ((2, 2), 16, 24, (4, 4), (2, 2), "same"),
+        ((5, 4), 5, 8, (3, 3), (2, 1), "valid"),
+        ((2, 1), 5, 8, (5, 3), (1, 1), "same"),
+        ((7, 6), 16, 1, (4, 3), (1, 1), "same"),  # to one channel
+        ((7, 6), 16, 1, (4, 3), (1, 1), "valid"),
+        ((7, 6), 16, 1, (4, 4), (1, 1), ((1, 1), (1, 0))),
     ],
 )
 def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
-    sizes: Sizes, channels_in: int, channels_out: int, kernel: Sizes, strides: Sizes, padding: str
+    sizes: Sizes, channels_in: int, channels_out: int, kernel: Sizes, strides: Sizes, padding: Padding
 ) -> None:
     images, weights = (
         random(BATCH, *sizes, channels_in),
@@ -129,6 +137,9 @@ def test_the_ways_back_of_volumes_are_exact_in_float32(shape: Sizes) -> None:
         ((6, 4), 8, 3, (4, 4), (2, 2), "same"),
         ((5, 4), 16, 16, (3, 2), (2, 2), "valid"),
         ((5, 4), 16, 16, (5, 4), (1, 3), "same"),
+        ((1, 1), 16, 24, (4, 4), (2, 2), "same"),  # few pixels
+        ((2, 2), 16, 24, (4, 4), (2, 2), "same"),
+        ((2, 1), 16, 5, (3, 5), (2, 1), "valid"),
     ],
 )
 def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
@@ -165,7 +176,7 @@ def test_a_filter_gradient_is_exchanged_where_that_is_faster(
     assert ("Conv2DBackpropFilter" in kinds, "Conv2D" in kinds) == (not is_exchanged, is_exchanged)
 
 
-@pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64)])
+@pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64), (2, 64)])
 def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: int) -> None:
     """R1 takes the gradient of a gradient, so the gradients of the fast kernels must have gradients themselves."""
 

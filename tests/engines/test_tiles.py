@@ -11,13 +11,14 @@ from gan_runtime.engines.tiles import Painter, filled_up, translator_of, whole
 from gan_runtime.spec import RunSpec
 from gan_runtime.tiling.division import Division
 from gan_runtime.tiling.ways import STAGES
-from tests.engines import toy_translator
+from tests.engines import tile_places, toy_translator
 from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import new_group
 
 Paint = Any
 SIDES = (20, 40)  # 6 tiles of 16: rows 0 and 4, columns 0, 16 and 24
-GROUPED = tuple(("map_reduce", cores) for cores in (1, 2, 3))  # 6, 3 and 2 tiles a core
+# Two rounds; one on each core; and a third core that has none.
+GROUPED = tuple(("map_reduce", cores) for cores in (1, 2, 3))
 
 
 def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]) -> Any:
@@ -59,6 +60,67 @@ def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
     for way, picture in zip(grouped, others, strict=True):
         np.testing.assert_array_equal(picture, naive, err_msg=str(way))
     assert all(set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known) for known in stages)
+
+
+@pytest.mark.parametrize("engine", ["tensorflow", "jax"])
+def test_a_tiles_outcome_depends_on_no_place_and_no_neighbor(
+    engine: str,
+    jax: JaxProcess,
+    cores: int,  # noqa: ARG001
+) -> None:
+    if engine == "jax":
+        straight, *others = jax("painted_by_order", "float32")
+    else:
+        from gan_runtime.engines.tf.tiles import TileProgram
+
+        new_group()
+        straight, *others = tile_places.by_order(TileProgram, "float32")
+    for order, painted in zip(tile_places.ORDERS[1:], others, strict=True):
+        np.testing.assert_array_equal(painted, straight[list(order)], err_msg=str(order))
+    assert len({tile.tobytes() for tile in straight}) == len(straight), "no two tiles are alike"
+
+
+@pytest.mark.parametrize(
+    ("taps", "strides", "padding"),
+    [
+        ((4, 4), (2, 2), "same"),
+        ((5, 3), (2, 1), "same"),
+        ((2, 3), (3, 3), "same"),
+        ((5, 2), (2, 3), "valid"),
+    ],
+)
+def test_a_transposed_convolution_is_the_same_as_a_product(
+    taps: tuple[int, int],
+    strides: tuple[int, int],
+    padding: str,
+    jax: JaxProcess,
+    cores: int,  # noqa: ARG001
+) -> None:
+    import tensorflow as tf
+    from keras import layers
+
+    from gan_runtime.engines.tf import transposed_products as products
+
+    random = np.random.default_rng(5)
+    values = random.standard_normal((2, 3, 5, 4)).astype(np.float32)
+    layer = layers.Conv2DTranspose(6, taps, strides, padding=padding, use_bias=False)
+    expected = layer(values).numpy()
+    kernel = layer.kernel.numpy()
+    ours = products.transposed(tf.constant(values), tf.constant(kernel), strides, padding)
+    theirs = jax("transposed_as_product", values, kernel, strides, padding)
+    for name, made in (("tensorflow", ours.numpy()), ("jax", theirs)):
+        np.testing.assert_allclose(made, expected, atol=1e-5, err_msg=name)
+
+
+def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: JaxProcess) -> None:
+    random = np.random.default_rng(6)
+    weight, bias, values = (
+        random.standard_normal(shape).astype(np.float32) for shape in ((3, 5), (3,), (7, 5))
+    )
+    made, kept, turned = jax("split_product", weight, bias, values)
+    np.testing.assert_allclose(made, values @ (2.0 * weight).T + bias, rtol=1e-5)
+    assert kept == [(1, 3), (5, 3)], "the bias is repeated for each row later"
+    assert turned
 
 
 def test_both_engines_paint_the_same_picture(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.calorimeter.fields import values_of
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.engines.values import host_values
@@ -114,7 +115,7 @@ def test_what_cannot_be_made_is_refused_before_a_job_starts(
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(kind, match=sentence):
-        commands.make_showers(home, wanted, asker="a test")
+        commands.make_showers(home, wanted, asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -126,11 +127,11 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     monkeypatch.setattr(desk, "start", lambda _: None)
     wanted = Chosen("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
-        commands.make_showers(home, wanted, asker="a test")
+        commands.make_showers(home, wanted, asker=operator("a test"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
-    job = commands.make_showers(home, wanted, asker="a test")
+    job = commands.make_showers(home, wanted, asker=operator("a test"))
     with pytest.raises(CheckpointError, match="are being generated already: wait for that"):
-        commands.make_showers(home, wanted, asker="a test")
+        commands.make_showers(home, wanted, asker=operator("a test"))
     assert physics_requests.made_before(home, wanted) is None
     ended(job, step=10)
     look = physics_requests.made_before(home, wanted)

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gan_runtime.askers import Asker, operator
 from gan_runtime.catalog.flow_scores import SCORES
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
 from gan_runtime.data import prepared
 from gan_runtime.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.home import Home
-from gan_runtime.jobs import iterate_work
+from gan_runtime.jobs import flow_wanted, iterate_work
 from gan_runtime.jobs.flow_wanted import USUAL_STEPS, Wanted, usual_steps
 from gan_runtime.jobs.folder import Asked, JobDir
 from gan_runtime.jobs.iterate_work import Model
@@ -52,12 +53,13 @@ class MovedByAPixel:
     end comes in at the other."""
 
     def __init__(self, toy: Toy, cores: int, tiles: tuple[int, ...], stopwatch: Stopwatch) -> None:
-        self._toy, self._rows, self._watch = toy, cores * tiles[0], stopwatch
+        self._toy, self._rows, self._watch = toy, cores * tiles[0] * tiles[1], stopwatch
         with stopwatch.of(COMPILE):
             pass
 
-    def __call__(self, tiles: np.ndarray) -> np.ndarray:
+    def __call__(self, tiles: np.ndarray, rounds: np.ndarray) -> np.ndarray:
         assert len(tiles) == self._rows
+        assert rounds.max() >= 1
         with self._watch.of(EXECUTE):
             channels = min(3, tiles.shape[-1])
             return self._toy.fade * np.roll(tiles[..., :channels], 1, axis=2)
@@ -137,6 +139,7 @@ def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) ->
         "iterate-0001",
     )
     assert (record.reynolds, record.solver_steps, record.start, record.steps) == (200.0, 24, 1, 5)
+    assert not record.is_usual
     assert (record.cores, record.overlap, record.blend, record.grid) == (4, 4, "hann", (32, 48, 3))
     assert {score.name for score in record.scores} == {score.name for score in SCORES} - {"probe"}
     assert {series.name for series in record.by_step} == {score.name for score in SCORES if score.by_step}
@@ -145,6 +148,12 @@ def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) ->
     assert single(record, "ms_frame")[1] > 0.0, "beside the solver's own time"
     assert math.isnan(single(record, "strouhal_error")[0]), "five frames tell no frequency"
     assert math.isnan(single(record, "rmse_period")[0]), "and are less than a period"
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: RunDir) -> None:
+    (record,) = done(home, run, steps=40, ways=("whole",))
+    assert record.is_usual
 
 
 @pytest.mark.usefixtures("toy")
@@ -278,7 +287,7 @@ def test_a_real_checkpoint_is_iterated_in_two_ways_alike(
 )
 def test_options_that_make_no_sense_are_refused(home: Home, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        commands.iterate(home, Wanted("quick-0001", **options), asker="a test")
+        commands.iterate(home, Wanted("quick-0001", **options), asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -287,16 +296,16 @@ def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run
     with pytest.raises(
         DatasetError, match=r"run quick-0001 makes no pictures of pictures: its data set digits has"
     ):
-        commands.iterate(home, Wanted("quick-0001"), asker="a test")
+        commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
 
 
 def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home, new_run: NewRun) -> None:
     stored_films.stored_flows(home)
     new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15: the tiles of run quick-0001"):
-        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker="a test")
+        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker=operator("a test"))
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=15), asker="a test")
+        commands.iterate(home, Wanted("quick-0001", steps=5, overlap=15), asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -307,7 +316,7 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(home: Hom
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     refusal = "targets of the data set have 3 channels and its sources 1, so that what is made cannot be fed"
     with pytest.raises(DatasetError, match=refusal):
-        commands.iterate(home, Wanted("quick-0001", steps=1), asker="a test")
+        commands.iterate(home, Wanted("quick-0001", steps=1), asker=operator("a test"))
     assert not home.jobs.exists()
     with pytest.raises(DatasetError, match=refusal):
         done(home, run, steps=1)
@@ -325,16 +334,16 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
         lambda _, kind, options, asker: asked.append({"kind": kind, **options, "asker": asker}),
     )
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to iterate"):
-        commands.iterate(home, Wanted("quick-0001"), asker="a test")
+        commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     with pytest.raises(CheckpointError, match="checkpoint is 'best', but run quick-0001 has newest"):
-        commands.iterate(home, Wanted("quick-0001", "best"), asker="a test")
+        commands.iterate(home, Wanted("quick-0001", "best"), asker=operator("a test"))
     with pytest.raises(
         DatasetError, match="100 steps from frame 0 on are asked for, but Re 120 has 40 in all"
     ):
-        commands.iterate(home, Wanted("quick-0001"), asker="a test")
+        commands.iterate(home, Wanted("quick-0001"), asker=operator("a test"))
     assert asked == []
-    commands.iterate(home, Wanted("quick-0001", steps=40), asker="a test")
+    commands.iterate(home, Wanted("quick-0001", steps=40), asker=operator("a test"))
     assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [("iterate", 40, "a test")]
     assert [film.reynolds for film in iterate_requests.trajectories(home, run)] == [120.0, 200.0]
 
@@ -348,10 +357,10 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
 ) -> None:
     asked: list[Wanted] = []
 
-    def iterate(_: Home, wanted: Wanted, *, asker: str) -> JobDir:
+    def iterate(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
         asked.append(wanted)
         journal.append(run.flow_journal, 1, *(measured_flows.iteration(way=way) for way in wanted.ways))
-        return JobDir(home.jobs / f"iterate-0001-{asker[:1]}")
+        return JobDir(home.jobs / f"iterate-0001-{asker.name[:1]}")
 
     monkeypatch.setattr(commands, "iterate", iterate)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
@@ -369,7 +378,7 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     ]
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
-    assert asked == [Wanted("quick-0001", "newest", 20, ("map_reduce", "naive"))]
+    assert asked == [Wanted("quick-0001", "newest", 20, ("map_reduce", "naive"), blend="hann")]
     assert "quick-0001 after epoch 1 (best), 20 steps at Re 110, map_reduce" in shown.output
     assert "0.3000 (persistence)" in shown.output
     assert "naive" in shown.output
@@ -388,13 +397,20 @@ def test_the_command_takes_as_many_steps_as_a_short_film_has(
     stored_films.stored_flows(home)
     asked: list[Wanted] = []
 
-    def iterate(_: Home, wanted: Wanted, *, asker: str) -> JobDir:
+    def iterate(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
         asked.append(wanted)
-        raise DatasetError(f"enough for {asker}.")
+        raise DatasetError(f"enough for {asker.name}.")
 
     monkeypatch.setattr(commands, "iterate", iterate)
     CliRunner().invoke(app, ["flow", run.run_id, *options, "--home", str(home.path)])
     assert [wanted.steps for wanted in asked] == [steps]
+
+
+def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:
+    assert flow_wanted.is_usual(Wanted("quick-0001"), 247)
+    assert flow_wanted.is_usual(Wanted("quick-0001", steps=40), 40), "all that a shorter film has"
+    for other in ({"steps": 99}, {"start": 1}, {"trajectory": 1}):
+        assert not flow_wanted.is_usual(Wanted("quick-0001", **other), 247), other
 
 
 def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gan_runtime.askers import Asker, operator
 from gan_runtime.calorimeter import scores
 from gan_runtime.calorimeter.comparison import Sample
 from gan_runtime.calorimeter.fields import values_of
@@ -192,9 +193,9 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(home: Home, 
     with pytest.raises(
         DatasetError, match="run quick-0001 makes no showers: its data set digits has no field showers"
     ):
-        commands.measure_physics(home, Wanted("quick-0001"), asker="a test")
+        commands.measure_physics(home, Wanted("quick-0001"), asker=operator("a test"))
     with pytest.raises(SpecError, match="showers is 3, but allowed is 100 to 10,000"):
-        commands.measure_physics(home, Wanted("quick-0001", showers=3), asker="a test")
+        commands.measure_physics(home, Wanted("quick-0001", showers=3), asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -206,14 +207,14 @@ def test_what_can_be_measured_is_what_the_run_has_left(
     monkeypatch.setattr(physics_requests, "makes_showers", lambda *_: True)
     assert physics_requests.measurable(home, "quick-0001") == ()
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to measure"):
-        commands.measure_physics(home, Wanted("quick-0001"), asker="a test")
+        commands.measure_physics(home, Wanted("quick-0001"), asker=operator("a test"))
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
     assert physics_requests.measurable(home, "quick-0001") == ("newest",)
     with pytest.raises(
         CheckpointError,
         match="checkpoint is 'every', but run quick-0001 has newest: use one of them",
     ):
-        commands.measure_physics(home, Wanted("quick-0001", "every"), asker="a test")
+        commands.measure_physics(home, Wanted("quick-0001", "every"), asker=operator("a test"))
     snapshots.save(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
     assert physics_requests.measurable(home, "quick-0001") == ("newest", "every")
 
@@ -224,10 +225,11 @@ def test_the_command_prints_scores_beside_their_floor(
     run = new_run("quick-0001")
     asked: list[Wanted] = []
 
-    def measure(_: Home, wanted: Wanted, *, asker: str) -> JobDir:
+    def measure(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
         asked.append(wanted)
+        assert asker.may_change
         measured_showers.measured(run, 2)
-        return JobDir(home.jobs / f"measure-physics-0001-{asker[:1]}")
+        return JobDir(home.jobs / "measure-physics-0001")
 
     monkeypatch.setattr(commands, "measure_physics", measure)
     monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})

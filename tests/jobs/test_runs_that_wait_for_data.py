@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import DatasetError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -30,7 +31,7 @@ def started(
 ) -> Iterator[tuple[Runtime, list[str]]]:
     """The owner of a home on a machine without MNIST, and the runs that it has started: trainers themselves are not needed here."""
     runs: list[str] = []
-    monkeypatch.setattr(Supervisor, "_start", lambda _, live: runs.append(live.run.run_id))
+    monkeypatch.setattr(Supervisor, "_start", lambda _, live, __: runs.append(live.run.run_id))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
@@ -46,7 +47,7 @@ def note(runtime: Runtime, run: RunDir) -> tuple[str, str]:
 
 def prepare(home: Home) -> str:
     (home.path / "counts").touch()
-    return commands.prepare_data(home, "mnist", asker="a test").job_id
+    return commands.prepare_data(home, "mnist", asker=operator("a test")).job_id
 
 
 def test_a_run_waits_for_its_data_and_holds_up_nobody(
@@ -73,7 +74,7 @@ def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
     runtime, runs = started
     job_id = prepare(runtime.home)
     run = runtime.submit(SPEC)
-    commands.cancel_job(runtime.home, job_id, asker="a test")
+    commands.cancel_job(runtime.home, job_id, asker=operator("a test"))
     wait_until(lambda: note(runtime, run)[0] == "failed", "the run fails")
     assert note(runtime, run)[1] == (
         "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was kept."

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import altair as alt
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from dashboard import widgets
 from dashboard.frame import places, session
+from gan_runtime import processes
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import desk, keeper
@@ -43,6 +48,21 @@ def scanned_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_checked() -> Iterator[None]:
+    """Each chart of each page is compared with the schema of Vega-Lite, which the pages leave to these tests."""
+    specification = widgets.specification
+
+    @functools.wraps(specification)
+    def checked(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
+        drawn.to_dict(validate=True)
+        return specification(drawn)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(widgets, "specification", checked)
         yield
 
 
@@ -87,6 +107,22 @@ def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
     yield
     for job in desk.job_dirs(home):
         desk.signal_group(job, signal.SIGKILL)
+
+
+@pytest.fixture
+def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
+    """A run whose trainer is a process that does nothing, not even stop."""
+    run = new_run("quick-0001")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        run.write_process({**processes.identity(process.pid), "attempt": 1})
+        journal.append(
+            run.trainer_journal(),
+            1,
+            StatusChange(status="running", reason="training"),
+            journal.AttemptStart(resume_step=0),
+        )
+        yield run
+        process.kill()
 
 
 @pytest.fixture

@@ -9,26 +9,32 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime import bundles
 from gan_runtime.home import Home
-from gan_runtime.records.rundir import RunDir
-from gan_runtime.store import queries
-from gan_runtime.store.ingest import Ingestor
+from gan_runtime.records import flow_frames
+from gan_runtime.store import memory, queries
 from gan_runtime.store.store import Store
 from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
 
 
-@pytest.fixture
-def examples(home: Home) -> list[str]:
-    """Loaded into the home of the test; their ids."""
-    return [run for file in bundles.examples() for run in bundles.unpack(file, home)]
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """One for all tests here, with the examples: looking through them and taking them in takes seconds, and nothing here changes them."""
+    loaded = Home(tmp_path_factory.mktemp("examples") / "home").prepare()
+    for file in bundles.examples():
+        bundles.unpack(file, loaded)
+    return loaded
 
 
-def test_the_bundles_are_small_and_hold_what_the_paper_varies(examples: list[str], home: Home) -> None:
+@pytest.fixture(scope="module")
+def store(home: Home) -> Store:
+    """What they have measured."""
+    return memory.from_journals(home)
+
+
+def test_the_bundles_are_small_and_hold_what_the_paper_varies(home: Home, store: Store) -> None:
     assert sum(file.stat().st_size for file in bundles.examples()) < 15_000_000
-    assert len(examples) >= 12
-    store = Store()
-    Ingestor(home, store).catch_up()
+    assert len(home.run_dirs()) >= 12
     assert {row.status for row in queries.runs(store)} == {"finished"}
     rows = [row for row in queries.runs(store) if row.dataset == "mnist"]
     assert {row.batch_size_global for row in rows} == {64, 128, 256, 512}
@@ -44,10 +50,7 @@ def test_the_bundles_are_small_and_hold_what_the_paper_varies(examples: list[str
     )
 
 
-@pytest.mark.usefixtures("examples")
-def test_the_showers_of_three_seeds_are_measured_through_their_epochs(home: Home) -> None:
-    store = Store()
-    Ingestor(home, store).catch_up()
+def test_the_showers_of_three_seeds_are_measured_through_their_epochs(store: Store) -> None:
     seeds = store.rows("SELECT seed FROM runs WHERE workload = 'shower_3dgan' ORDER BY 1")
     assert seeds == [(1,), (2,), (3,)]
     told = "SELECT epoch, max(value), count(*) FROM physics WHERE score = 'sampling_fraction' GROUP BY 1 ORDER BY 1"
@@ -56,7 +59,24 @@ def test_the_showers_of_three_seeds_are_measured_through_their_epochs(home: Home
     assert epochs[-1][1] < 0.05 < 0.5 < epochs[0][1]
 
 
-@pytest.mark.usefixtures("examples")
+def test_the_streets_of_three_seeds_beat_the_copied_frame_and_keep_their_frequency(store: Store) -> None:
+    told = "SELECT seed, reynolds, value FROM flow_scores JOIN flow USING (run_id, iteration, way) JOIN runs USING (run_id) WHERE way = 'map_reduce' AND score = "
+    frequencies = store.rows(f"{told} 'strouhal_error' ORDER BY ALL")
+    assert [(seed, reynolds) for seed, reynolds, _ in frequencies] == [
+        (seed, reynolds) for seed in (1, 2, 3) for reynolds in (120.0, 170.0)
+    ]
+    assert all(error < 0.05 for _, _, error in frequencies)
+    assert all(error < 0.04 for _, _, error in store.rows(f"{told} 'rmse_period'")), "copied: 0.18 and more"
+
+
+def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
+    flows = [run for run in home.run_dirs() if run.spec().workload == "pix2pix"]
+    films = [(run, f"flow/{file.name}") for run in flows for file in flow_frames.named(run)]
+    assert [len(flows), len(films)] == [3, 3]
+    for run, file in films:
+        assert len(flow_frames.read(run, file).steps) > 50
+
+
 def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(show: Show, home: Home) -> None:
     run = next(run for run in home.run_dirs() if run.spec().workload == "shower_3dgan")
     figures = {metric.label: (metric.value, metric.help) for metric in show("live", run=run.run_id).metric}
@@ -66,14 +86,10 @@ def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(show: 
     assert meaning.startswith("G, first / G, second. ")
 
 
-@pytest.mark.usefixtures("examples")
-def test_none_of_them_raised_an_alarm(home: Home) -> None:
-    store = Store()
-    Ingestor(home, store).catch_up()
+def test_none_of_them_raised_an_alarm(store: Store) -> None:
     assert store.rows("SELECT run_id, kind FROM events WHERE level <> 'info'") == []
 
 
-@pytest.mark.usefixtures("examples")
 def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
     app = show("paper")
     text = texts(app)
@@ -84,28 +100,6 @@ def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
     assert {"Generator", "Discriminator"} <= set(titles(app))
 
 
-def test_they_are_offered_until_they_are_all_there(
-    show: Show, new_run: Callable[..., RunDir], home: Home
-) -> None:
-    new_run("quick-0001")
-    app = show("home")
-    app.button(key="examples.home").click().run()
-    assert "examples.home" not in [button.key for button in app.button]
-    assert len(home.run_dirs()) >= 12
-    runs = show("runs")
-    assert "examples.runs" not in [button.key for button in runs.button]
-
-
-def test_one_press_loads_them(show: Show, home: Home) -> None:
-    app = show("home")
-    assert home.run_dirs() == []
-    app.button(key="examples.home").click().run()
-    assert not app.exception
-    assert len(home.run_dirs()) >= 12
-    assert "finished" in texts(app)
-
-
-@pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize(
     "page",
     ["home", "live", "runs", "compare", "samples", "histograms", "studies", "xla", "precision", "paper"],

@@ -96,7 +96,7 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     ]
     assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
     bars = json.loads(app.get("vega_lite_chart")[4].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
-    assert sorted(bars) == ["map-reduce on 2 cores", "one core, tile by tile", "whole image"]
+    assert sorted(bars) == ["map-reduce on 2 cores", "one core, in turn", "whole image"]
     training_times(app.dataframe[-1].value)
     assert "is not compiled yet" not in texts(app)
     assert flow_words.NO_CHECKPOINT in texts(app)
@@ -160,6 +160,10 @@ def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_
     assert flow_words.NO_FRAMES in texts(app)
     assert flow_words.NOT_ESTIMATED in texts(app), "no compiler was asked"
     assert not app.get("bidi_component")
+    flow_frames.write(newest, next(newest.flow.iterdir()).stem, frames(STEPS, height=10))
+    app.run()
+    assert not app.exception
+    assert flow_words.NO_FRAMES in texts(app), "a film of another grid than the record's"
 
 
 def test_a_run_whose_folder_was_deleted_by_hand_leaves_the_page_to_the_others(
@@ -215,5 +219,6 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     app = app.button(key="flow.start").click().run()
     assert not app.exception
     (asked,) = [look.asked.options for look in desk.looks(home, "iterate") if look.is_live]
-    assert asked == {**asdict(Wanted("flow-0001", steps=6, trajectory=1)), "ways": ["map_reduce"]}
+    usual = Wanted("flow-0001", steps=6, trajectory=1, overlap=12, blend="hann")
+    assert asked == {**asdict(usual), "ways": ["map_reduce"]}
     assert "Iterating flow-0001" in app.get("progress")[0].proto.text

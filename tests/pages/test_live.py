@@ -19,6 +19,7 @@ from dashboard.live import view as live_view
 from dashboard.samples import sample_images
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import stillness
 from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
@@ -60,6 +61,16 @@ def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
     assert [picture.alt for picture in pictures] == [
         f"Generated images of {name} after epoch 2." for name in _shown(page)
     ]
+
+
+def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(show: Show, running: RunDir) -> None:
+    sentence = "It lives and does not train: nothing new for 201 s. Look at its log."
+    journal.append(
+        running.supervisor_journal,
+        1,
+        journal.Event(level="warning", topic=stillness.TOPIC, message=sentence),
+    )
+    assert [warning.value for warning in show("live", run=running.run_id).warning] == [sentence]
 
 
 def _shown(page: str) -> list[str]:

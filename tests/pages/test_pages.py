@@ -364,10 +364,10 @@ def tick(app: AppTest, *run_ids: str) -> None:
 
 
 def offered_for_deletion(app: AppTest) -> str:
-    """What the dialog says that Delete would remove."""
+    """What the dialog says that Delete would move into the bin."""
     next(button for button in app.button if button.label == "Delete").click().run()
     assert not app.exception
-    return next(text for text in texts(app).splitlines() if "removed from the disk" in text)
+    return next(text for text in texts(app).splitlines() if "kept in the bin" in text)
 
 
 def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_deletion(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import desk
@@ -36,10 +37,10 @@ def at() -> At:
 def studies(home: Home, host: Host, at: At) -> None:
     """Batch 64 and 512, XLA off and jit, twice each. Batch 512 takes 3 s an epoch instead of 4 s; XLA steps take 0.5 s, not 0.4 s."""
     batches = commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host, asker="a test"
+        home, StudyDesign.parse("batch_size", BASE, ["64", "512"], 2), host, asker=operator("a test")
     )
     compiled = commands.submit_study(
-        home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host, asker="a test"
+        home, StudyDesign.parse("xla", BASE, ["off", "jit"], 2), host, asker=operator("a test")
     )
     for number, run in enumerate(batches):
         train(run, at, 100.0 * number, 4.0 if number % 2 == 0 else 3.0)

@@ -238,7 +238,7 @@ def test_an_energy_can_be_chosen_whatever_the_energies_of_the_data_are(ends: lis
 def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
     cells = np.ones((2, 2, 2), np.float32)
     row = ShowerRow(0, "real", 50.0, None, cells, 1.0)
-    assert physics_showers._pair(Shown({}, {}), [row], []) is row
+    assert physics_showers._pair(Shown({}, {}, pd.DataFrame(), [], []), [row]) is row
 
 
 @pytest.mark.parametrize(

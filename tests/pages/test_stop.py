@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
-from gan_runtime import processes
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 
 Show = Callable[..., AppTest]
-
-
-@pytest.fixture
-def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
-    """A run whose trainer is a process that does nothing, not even stop."""
-    run = new_run("quick-0001")
-    with subprocess.Popen(["sleep", "60"]) as process:
-        run.write_process({**processes.identity(process.pid), "attempt": 1})
-        journal.append(
-            run.trainer_journal(),
-            1,
-            StatusChange(status="running", reason="training"),
-            journal.AttemptStart(resume_step=0),
-        )
-        yield run
-        process.kill()
 
 
 def buttons(app: AppTest) -> dict[str, bool]:

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
+from gan_runtime.askers import operator
 from gan_runtime.catalog.published import PublishedSpeeds, Speed
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -39,7 +40,7 @@ def at() -> At:
 def study(home: Home, host: Host, at: At) -> list[RunDir]:
     """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an epoch instead of 4 s."""
     runs = commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host, asker="a test"
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 3), host, asker=operator("a test")
     )
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
@@ -50,7 +51,7 @@ def study(home: Home, host: Host, at: At) -> list[RunDir]:
 def replicas(home: Home, host: Host, at: At) -> list[RunDir]:
     """1 and 2 replicas, finished: two take half the time."""
     design = StudyDesign.parse("replicas", BASE, ["1", "2"], 1)
-    runs = commands.submit_study(home, design, host, asker="a test")
+    runs = commands.submit_study(home, design, host, asker=operator("a test"))
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 2.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     return runs
@@ -105,7 +106,9 @@ def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast, repeat by repeat."""
-    runs = commands.submit_study(home, StudyDesign.parse("loop", BASE, None, 2), host, asker="a test")
+    runs = commands.submit_study(
+        home, StudyDesign.parse("loop", BASE, None, 2), host, asker=operator("a test")
+    )
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.2, 4.0, 3.0), strict=True)):
         train(run, at, 100.0 * number, epoch_s)
     app = show("studies")
@@ -117,7 +120,9 @@ def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(
 
 
 def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: Home, host: Host) -> None:
-    commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"]), host, asker="a test")
+    commands.submit_study(
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"]), host, asker=operator("a test")
+    )
     app = show("studies")
     assert "0 of 2 runs are finished" in str([item.proto for item in app.get("progress")])
     app.button(key="study.stop").click().run()
@@ -127,7 +132,9 @@ def test_a_study_that_waits_can_be_stopped_and_taken_up_again(show: Show, home: 
 
 
 def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Host) -> None:
-    commands.submit_study(home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test")
+    commands.submit_study(
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
+    )
     text = texts(show("home"))
     assert "Queue (1)" in text
     assert "1. Study: Batch size · 4 of its 4 runs wait · next batch 64 seed 1" in text
@@ -170,7 +177,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     design = StudyDesign.parse("batch_size", {**BASE, "epochs": 1}, ["64", "128"])
-    runs = commands.submit_study(home, design, host, asker="a test")
+    runs = commands.submit_study(home, design, host, asker=operator("a test"))
     train(runs[0], at, 0.0, 4.0, epochs=1)
     assert "Time per epoch: not measured yet." in texts(show("studies"))
     train(runs[1], at, 100.0, 4.0, epochs=1)
@@ -182,7 +189,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
 
 def test_names_of_runs_and_studies_are_shown_as_they_are(show: Show, home: Home, host: Host, at: At) -> None:
     runs = commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test"
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
     )
     for number, run in enumerate(runs):
         record = json.loads(run.supervisor_journal.read_text(encoding="utf-8").splitlines()[0])
@@ -203,7 +210,9 @@ def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
 ) -> None:
     """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7 %, and that of their ratios 2.5 %."""
     for number, run in enumerate(
-        commands.submit_study(home, StudyDesign.parse("seed", BASE, ["1", "2"]), host, asker="a test")
+        commands.submit_study(
+            home, StudyDesign.parse("seed", BASE, ["1", "2"]), host, asker=operator("a test")
+        )
     ):
         train(run, at, 100.0 * number, 4.0 + 0.1 * number)
     text = texts(show("studies"))

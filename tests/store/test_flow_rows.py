@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gan_runtime import bundles
 from gan_runtime.catalog.flow_scores import BY_NAME, METRICS
 from gan_runtime.errors import HomeError, PictureError
 from gan_runtime.home import Home
@@ -40,25 +38,37 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
 def test_another_checkpoint_start_or_division_is_another_iteration(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     one = iteration()
-    others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}, {"start": 9}]
+    others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}]
+    others += [{"start": 9}, {"steps": 5, "by_step": iteration(steps=5).by_step}]
     journal.append(run.flow_journal, 1, one, *(one.model_copy(update=change) for change in others))
     assert len(memory.from_journals(home).rows("SELECT * FROM flow")) == 1 + len(others)
 
 
-def test_scores_of_the_newest_tiled_iteration_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
+def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_of_the_run(
+    home: Home, new_run: NewRun
+) -> None:
     run = new_run("quick-0001")
-    tiled, later, whole = (
+    tiled, later, other, whole = (
         iteration(error=0.1),
-        iteration(number=2, error=0.2),
-        iteration(number=3, way="whole"),
+        iteration(number=2, error=0.2).model_copy(update={"overlap": 8}),
+        iteration(number=3, error=0.3, is_usual=False).model_copy(update={"start": 9}),
+        iteration(number=4, way="whole"),
     )
-    journal.append(run.flow_journal, 1, tiled, later.model_copy(update={"start": 9}), whole)
+    journal.append(run.flow_journal, 1, tiled, later, other, whole)
     store = memory.from_journals(home)
     expected = next(score.value for score in later.scores if score.name == "rmse")
     assert store.rows("SELECT step, epoch, value FROM numbers WHERE metric = 'flow_rmse'") == [
         (10, 1, expected)
     ]
     assert "flow_rmse" in queries.recorded(store, ["quick-0001"])
+    assert len(store.rows("SELECT * FROM flow")) == 4, "the others stay in the views"
+
+
+def test_another_question_gives_a_run_no_number(home: Home, new_run: NewRun) -> None:
+    journal.append(new_run("quick-0001").flow_journal, 1, iteration(is_usual=False))
+    store = memory.from_journals(home)
+    assert store.rows("SELECT * FROM numbers WHERE metric LIKE 'flow%'") == []
+    assert store.rows("SELECT is_usual FROM flow") == [(False,)]
 
 
 def test_every_score_is_declared_once_and_quality_is_what_is_better_when_lower() -> None:
@@ -97,7 +107,7 @@ def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
 
 def test_frames_that_are_gone_damaged_or_of_two_shapes_are_told(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=2)
-    with pytest.raises(PictureError, match=r"flow/none\.npz of quick-0001 cannot be read \(No such file"):
+    with pytest.raises(PictureError, match="the file is missing"):
         flow_frames.read(run, "flow/none.npz")
     file = flow_frames.write(run, "torn", film)
     content = (run.path / file).read_bytes()
@@ -105,8 +115,32 @@ def test_frames_that_are_gone_damaged_or_of_two_shapes_are_told(new_run: NewRun)
     with pytest.raises(PictureError, match="it is damaged"):
         flow_frames.read(run, file)
     flow_frames.write(run, "torn", replace(film, predicted=film.predicted[:, :5]))
-    with pytest.raises(PictureError, match="it is damaged"):
+    with pytest.raises(PictureError, match="it is not two films of one shape"):
         flow_frames.read(run, file)
+
+
+def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_of_the_room(
+    new_run: NewRun,
+) -> None:
+    run, film = new_run("quick-0001"), frames(steps=30)
+    step, y, x = np.ogrid[:31, :12, :40]  # never the same twice, as the wave of `frames` is
+    wave = np.sin(x / 7.3 - step / 5.1) * np.cos(y / 3.7 + step / 9.7)
+    truth = np.stack([wave, -wave, 0.5 * wave], axis=-1).astype(np.float16)
+    truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, beside each other
+    film = replace(film, truth=truth, predicted=0.9 * truth)
+    whole, small = (run.path / flow_frames.write(run, f"a{size}", film, is_small=size) for size in (0, 1))
+    assert small.stat().st_size < 0.3 * whole.stat().st_size
+    back = flow_frames.read(run, f"flow/{small.name}")
+    for name in ("truth", "predicted"):
+        made, given = getattr(back, name), getattr(film, name)
+        assert (made.dtype, made.shape) == (np.float16, given.shape)
+        off = np.abs(made.astype(float) - given.astype(float))
+        assert 0.0 < off.max() < 0.5 / 127 + 0.0005
+    np.testing.assert_array_equal(back.truth[3, :2, :2], truth[3, :2, :2])
+    np.testing.assert_array_equal(back.mask, film.mask)
+    truth[5, 0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="values beyond -1 to 1"):
+        flow_frames.write(run, "ran-away", film, is_small=True)
 
 
 def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,15 +153,3 @@ def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.Mo
     with pytest.raises(HomeError, match="is full"):
         flow_frames.write(run, "film", frames(steps=1))
     assert list(run.flow.iterdir()) == []
-
-
-def test_a_bundle_takes_the_numbers_of_an_iteration_along(
-    home: Home, new_run: NewRun, tmp_path: Path
-) -> None:
-    run = new_run("quick-0001")
-    journal.append(run.flow_journal, 1, iteration())
-    journal.append(run.trainer_journal(), 1, journal.StatusChange(status="finished", reason="done"))
-    bundles.pack([run], tmp_path / "one.zip", "example-")
-    assert bundles.unpack(tmp_path / "one.zip", home) == ["example-quick-0001"]
-    store = memory.from_journals(home)
-    assert store.rows("SELECT run_id FROM flow ORDER BY 1") == [("example-quick-0001",), ("quick-0001",)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import RunStateError, UnknownRunError
 from gan_runtime.home import Home
 from gan_runtime.records import journal
@@ -155,7 +156,7 @@ def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) 
         RunStateError,
         match=r"run quick-0002 cannot be read: no line of its journals says in what state it is\.",
     ):
-        commands.stop(bad, asker="a test")
+        commands.stop(bad, asker=operator("a test"))
 
 
 def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> None:
@@ -394,7 +395,7 @@ def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
         {"kind": "status", "status": "starting", "reason": "by hand", "at": "2026-01-01T12:00:07"},
     )
     assert commands.latest_status(good).status == "starting"
-    commands.stop(good, asker="a test")
+    commands.stop(good, asker=operator("a test"))
     assert (
         str(memory.from_journals(home).rows("SELECT started_at FROM runs")[0][0])
         == "2026-01-01 12:00:07+00:00"

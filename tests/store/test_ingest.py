@@ -20,6 +20,7 @@ from gan_runtime.records.journal import (
     Histogram,
     HostFacts,
     Kernels,
+    Marked,
     Memory,
     Phase,
     Physics,
@@ -58,6 +59,7 @@ TABLES = (
     "histograms",
     "hosts",
     "kernels",
+    "marks",
     "memory",
     "names",
     "offsets",
@@ -147,7 +149,11 @@ def write_everything(run: RunDir) -> None:
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:07Z","kind":"scal')
     journal.append(
-        run.supervisor_journal, 1, StatusChange(status="lost", reason="gone"), Renamed(name="Seven")
+        run.supervisor_journal,
+        1,
+        StatusChange(status="lost", reason="gone"),
+        Renamed(name="Seven"),
+        Marked(tags=["a"], pinned=True),
     )
     journal.append(run.supervisor_journal, 2, Changed(spec={**run.spec().model_dump(), "clip_norm": 1.0}))
     journal.append(
@@ -238,6 +244,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "histograms": 2,
         "hosts": 1,
         "kernels": 1,
+        "marks": 1,
         "memory": 2,
         "names": 1,
         "offsets": 6,

@@ -222,6 +222,10 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
         "color",
         "preset",
         "spec",
+        "tags",
+        "remark",
+        "pinned",
+        "hidden",
         "sync_every_steps",
     ]
     first, second = table.to_dict("records")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Renamed, Status, StatusChange
@@ -79,5 +80,5 @@ def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
     found = queries.run(memory.from_journals(home), run.run_id)
     assert (found.status, found.replicas, found.workers, found.color) == ("lost", 2, 1, 2)
     assert commands.latest_status(run).status == "lost"
-    commands.resume(run, asker="a test")
+    commands.resume(run, asker=operator("a test"))
     assert queries.run(memory.from_journals(home), run.run_id).attempt == 2

@@ -20,8 +20,9 @@ import pytest
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import REPOSITORY
 from gan_runtime.store import person
+from gan_runtime.store.opening import SCHEMA_VERSION
 from gan_runtime.store.person import Limits
-from gan_runtime.store.store import SCHEMA_VERSION, Store
+from gan_runtime.store.store import Store
 
 HOLD = "import sys; from pathlib import Path; from gan_runtime.store.store import Store; s = Store(Path(sys.argv[1])); print('held', flush=True); input()"
 
@@ -196,7 +197,7 @@ def test_a_person_may_read(sql: str) -> None:
     [
         "DELETE FROM ingest.phases",
         "INSERT INTO ingest.version VALUES (9)",
-        "UPDATE ingest.version SET schema_version = 9",
+        "UPDATE ingest.version SET schema_version = 10",
         "DROP VIEW runs",
         "CREATE TABLE mine (a INTEGER)",
         "EXPLAIN ANALYZE DELETE FROM ingest.phases",

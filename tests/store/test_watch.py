@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Phase, StatusChange
@@ -108,9 +109,9 @@ def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
 def test_what_people_ask_of_an_ended_run_is_seen_at_once(
     ingestor: Ingestor, store: Store, ended: list[RunDir]
 ) -> None:
-    commands.rename(ended[4], "fifth", asker="a test")
+    commands.rename(ended[4], "fifth", asker=operator("a test"))
     assert ingestor.catch_up_news() == 1
-    commands.resume(ended[5], asker="a test")
+    commands.resume(ended[5], asker=operator("a test"))
     assert ingestor.catch_up_news() == 1
     assert queries.run(store, ended[4].run_id).name == "fifth"
     assert queries.run(store, ended[5].run_id).status == "queued"
@@ -150,10 +151,10 @@ def test_a_change_by_hand_is_seen_within_a_round(
 def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
     ingestor: Ingestor, clock: Clock, home: Home, ended: list[RunDir]
 ) -> None:
-    commands.rename(ended[0], "first", asker="a test")
+    commands.rename(ended[0], "first", asker=operator("a test"))
     before = home.runs.stat().st_mtime_ns
     assert ingestor.catch_up_news() == 1
-    commands.rename(ended[1], "second", asker="a test")
+    commands.rename(ended[1], "second", asker=operator("a test"))
     os.utime(home.runs, ns=(before, before))
     clock.now += 0.25
     assert ingestor.catch_up_news() == 1

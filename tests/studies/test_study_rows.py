@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -35,7 +36,7 @@ def store() -> Store:
 def study(home: Home, host: Host) -> list[RunDir]:
     """Queued: batch 64, batch 128, batch 64, batch 128."""
     return commands.submit_study(
-        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test"
+        home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
     )
 
 
@@ -85,7 +86,7 @@ def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
 def test_a_study_that_this_host_cannot_train_in_full_queues_nothing(home: Home, host: Host) -> None:
     design = StudyDesign.parse("precision", {**BASE, "accelerator": "gpu"})
     with pytest.raises(AcceleratorError):
-        commands.submit_study(home, design, host, asker="a test")
+        commands.submit_study(home, design, host, asker=operator("a test"))
     assert home.run_dirs() == []
 
 
@@ -107,7 +108,7 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
     monkeypatch.setattr(run_requests, "_queue", fills_up)
     with pytest.raises(HomeError, match="look after its disk"):
         commands.submit_study(
-            home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker="a test"
+            home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")
         )
     assert len(made) == 2
     assert home.run_dirs() == []
@@ -116,11 +117,11 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
 def test_a_whole_study_moves_in_the_queue(
     home: Home, host: Host, study: list[RunDir], store: Store, take_in: Callable[[], None]
 ) -> None:
-    single = commands.submit(home, RunSpec.parse(BASE), host, asker="a test")
-    commands.swap_in_queue(study, [single], asker="a test")
+    single = commands.submit(home, RunSpec.parse(BASE), host, asker=operator("a test"))
+    commands.move_in_queue([study, [single]], single, "up", asker=operator("a test"))
     take_in()
     assert [row.run_id for row in queries.queue(store)] == [single.run_id, *(run.run_id for run in study)]
-    commands.swap_in_queue([single], study, asker="a test")
+    commands.move_in_queue([[single], study], study[1], "up", asker=operator("a test"))
     take_in()
     assert [row.run_id for row in queries.queue(store)] == [*(run.run_id for run in study), single.run_id]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records import journal
@@ -67,10 +68,10 @@ def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(start: Start, 
 def test_a_run_without_snapshots_is_refused_in_words(home: Home, new_run: Callable[..., RunDir]) -> None:
     run = new_run("quick-0001")
     with pytest.raises(RunStateError, match="is queued: its loss surface can be computed once it has ended"):
-        commands.compute_surfaces(home, run.run_id, asker="a test")
+        commands.compute_surfaces(home, run.run_id, asker=operator("a test"))
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
     with pytest.raises(RunStateError, match="has kept 0 weight snapshots, but a loss surface needs 3"):
-        commands.compute_surfaces(home, run.run_id, asker="a test")
+        commands.compute_surfaces(home, run.run_id, asker=operator("a test"))
     assert not home.jobs.exists()
 
 
@@ -78,10 +79,10 @@ def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cance
     home: Home, new_run: Callable[..., RunDir], wait_until: Callable[..., Any]
 ) -> None:
     run = ended(new_run("quick-0001"))
-    job = commands.compute_surfaces(home, run.run_id, asker="a test")
+    job = commands.compute_surfaces(home, run.run_id, asker=operator("a test"))
     with pytest.raises(RunStateError, match="surfaces of run quick-0001 are being computed already"):
-        commands.compute_surfaces(home, run.run_id, asker="another")
-    commands.cancel_job(home, job.job_id, asker="a test")
+        commands.compute_surfaces(home, run.run_id, asker=operator("another"))
+    commands.cancel_job(home, job.job_id, asker=operator("a test"))
 
     def ended_as() -> tuple[str, str] | None:
         look = surface_requests.newest_surface_job(home, run.run_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.askers import operator
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.home import Home
 from gan_runtime.jobs.kinds import COMPILE_ONLY, KINDS
@@ -38,7 +39,7 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
         plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
         if fewer:
             plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
-        commands.check_on_tpu(home, plan, asker="a test")
+        commands.check_on_tpu(home, plan, asker=operator("a test"))
         wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the check")
         return tpu_requests.progress(home, plan)
 
@@ -114,10 +115,10 @@ def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
 @compiles
 def test_a_cancelled_check_is_killed_at_once_and_says_so(home: Home, wait_until: Callable[..., Any]) -> None:
     plan = planning.make(SMALL, "v3:2x2")
-    job = commands.check_on_tpu(home, plan, asker="a test")
+    job = commands.check_on_tpu(home, plan, asker=operator("a test"))
     assert job is not None
     assert tpu_requests.progress(home, plan).running
-    commands.cancel_job(home, job.job_id, asker="a test")
+    commands.cancel_job(home, job.job_id, asker=operator("a test"))
     wait_until(
         lambda: not tpu_requests.progress(home, plan).running, "the check ends, with no owner to see to it"
     )
@@ -129,7 +130,7 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
-    assert commands.check_on_tpu(home, plan, asker="a test") is None
+    assert commands.check_on_tpu(home, plan, asker=operator("a test")) is None
     progress = tpu_requests.progress(home, plan)
     assert (len(progress.answers), progress.running, progress.trouble) == (len(plan.points), False, "")
 
@@ -137,7 +138,7 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
 def test_without_the_compiler_a_new_check_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     with pytest.raises(AcceleratorError, match="libtpu is not installed here"):
-        commands.check_on_tpu(home, planning.make(SMALL, "v3:2x2"), asker="a test")
+        commands.check_on_tpu(home, planning.make(SMALL, "v3:2x2"), asker=operator("a test"))
 
 
 def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: Home) -> None:
@@ -163,7 +164,7 @@ def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
     broken = {**COMPILE_ONLY, "KERAS_BACKEND": "nonsense"}
     monkeypatch.setitem(KINDS, tpu_requests.CHECK, replace(KINDS[tpu_requests.CHECK], environment=broken))
     plan = planning.make(SMALL, "v3:2x2", sweep=False)
-    commands.check_on_tpu(home, plan, asker="a test")
+    commands.check_on_tpu(home, plan, asker=operator("a test"))
     wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the job")
     trouble = tpu_requests.progress(home, plan).trouble
     assert trouble.startswith("the compiler's process ended early: ")

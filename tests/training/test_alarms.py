@@ -29,6 +29,19 @@ def test_images_that_hardly_differ_are_a_collapse() -> None:
     assert alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0201}, epoch=7) == []
 
 
+def test_a_spread_that_still_rises_steeply_is_no_collapse() -> None:
+    little = HEALTHY | {"spread_fake": 0.01}
+    assert alarms.raised(SPEC, little, 2, HEALTHY | {"spread_fake": 0.0066}) == []
+    for before in (HEALTHY | {"spread_fake": 0.0067}, HEALTHY, {}, None):
+        assert [alarm.topic for alarm in alarms.raised(SPEC, little, 2, before)] == ["alarm_collapse"]
+    nothing = alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0019}, 2, HEALTHY | {"spread_fake": 0.0})
+    assert [alarm.topic for alarm in nothing] == ["alarm_collapse"], "a hundredth of the real spread"
+    won = little | {"probe_score_fake": 0.002, "probe_score_real": 0.995}
+    assert [alarm.topic for alarm in alarms.raised(SPEC, won, 2, HEALTHY | {"spread_fake": 0.001})] == [
+        "alarm_d_wins"
+    ]
+
+
 def test_a_discriminator_that_is_always_right_has_won() -> None:
     [alarm] = alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002, "probe_score_real": 0.995}, epoch=3)
     assert alarm.topic == "alarm_d_wins"

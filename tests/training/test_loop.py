@@ -537,3 +537,17 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
     assert len(engine.calls) == 3
     assert sorted(path.name for path in run.path.iterdir()) == ["journal-1.jsonl"]
     assert {record.kind for record in journal.read_all(run.trainer_journal(1))} == {"attempt", "worker_times"}
+
+
+@pytest.mark.parametrize(("every", "epochs"), [(1, [1, 2, 3]), (2, [1, 2, 3]), (3, [1, 3]), (100, [1, 3])])
+def test_pictures_are_kept_of_every_so_many_epochs_and_of_the_first_and_the_last(
+    run: RunDir, every: int, epochs: list[int]
+) -> None:
+    train(run, CountingEngine(), pictures_every=every)
+    assert [sample.epoch for sample in recorded(run, journal.Sample)] == epochs
+    assert len(list(run.samples.glob("*.png"))) == len(epochs)
+    assert len(recorded(run, journal.EpochScores)) == 3, "scores come after each epoch all the same"
+
+
+def test_a_run_from_before_draws_after_each_epoch() -> None:
+    assert SPEC.pictures_every == 1

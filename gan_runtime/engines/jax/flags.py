@@ -9,7 +9,7 @@ from gan_runtime.spec import RunSpec
 PLATFORMS = {"cpu": "cpu", "gpu": "cuda,cpu", "tpu": "tpu,cpu"}  # the CPU beside it makes the first weights
 
 
-def set_flags(spec: RunSpec, accelerator: str) -> None:
+def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:  # noqa: ARG001 (as every engine is asked)
     """Keras on JAX, JAX on the accelerator; on the CPU as many simulated cores as there are replicas."""
     os.environ["KERAS_BACKEND"] = "jax"
     os.environ["JAX_PLATFORMS"] = PLATFORMS[accelerator]

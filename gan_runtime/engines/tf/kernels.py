@@ -19,6 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from gan_runtime.engines.enlarged import among_zeros, enlarged_convolution
+from gan_runtime.engines.tf.products import FewPixels, few_pixels, goes_to_one_channel, to_one_channel
 from gan_runtime.engines.tf.spectra import Axis, SpectralConvolution
 from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.workloads.step_context import Padding
@@ -90,12 +91,17 @@ class CpuKernels(PlainKernels):
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: Padding
     ) -> tf.Tensor:
         """See `step_context.Kernels`."""
+        if len(strides) == IMAGE_AXES and goes_to_one_channel(values, kernel, strides):
+            zeros = _zeros(values, kernel, padding)
+            return to_one_channel(values, tf.convert_to_tensor(kernel), zeros)
         values, kernel, strides, padding = among_zeros(values, kernel, strides, padding)
         if len(strides) == VOLUME_AXES and max(strides) == 1 and values.dtype == tf.bfloat16:
             surrounded, kernel = _surrounded(values, kernel, padding), tf.convert_to_tensor(kernel)
             return volume_convolution(surrounded, kernel, _backward_scope())
         if len(strides) != IMAGE_AXES:
             return super().convolution(values, kernel, strides, padding)
+        if product := _product(values, values.shape[1:-1], kernel, strides, padding):
+            return product.convolution(values, tf.convert_to_tensor(kernel))
         if spectral := self._spectral(values, values.shape[1:-1], kernel, strides, padding):
             return spectral.convolution(values, tf.convert_to_tensor(kernel))
         backward_scope = _backward_scope()
@@ -120,6 +126,8 @@ class CpuKernels(PlainKernels):
         if len(strides) != IMAGE_AXES:
             return super().transposed_convolution(values, kernel, strides, padding)
         sizes = _transposed_sizes(values, kernel, strides, padding)
+        if product := _product(values, sizes, kernel, strides, padding):
+            return product.transposed(values, tf.convert_to_tensor(kernel))
         if spectral := self._spectral(values, sizes, kernel, strides, padding):
             return spectral.transposed(values, tf.convert_to_tensor(kernel))
         backward_scope = _backward_scope()
@@ -159,6 +167,26 @@ class CpuKernels(PlainKernels):
         direct = batch * rows.outcome * columns.outcome * math.prod(kernel.shape)
         pays = direct >= self._spectral_saving * spectral.multiplications(batch, *channels)
         return spectral if pays else None
+
+
+def _product(
+    values: tf.Tensor, sizes: Sizes, kernel: tf.Tensor, strides: Sizes, padding: str
+) -> FewPixels | None:
+    """The convolution of images of these sizes as a product of matrices, if they have few enough pixels. `values`: as above."""
+    if not values.shape.is_fully_defined():
+        return None
+    axes = zip(sizes, kernel.shape[:2], strides, strict=True)
+    return few_pixels(*(_axis(*of_axis, padding) for of_axis in axes))
+
+
+def _zeros(values: tf.Tensor, kernel: tf.Tensor, padding: Padding) -> tuple[tuple[int, int], ...]:
+    """Before and after the values along each axis, for a convolution without a stride."""
+    if not isinstance(padding, str):
+        return padding
+    sizes = zip(values.shape[1:-1], kernel.shape[:-2], strict=True)
+    return tuple(
+        (before, after) for before, after in (_padding(size, size, taps, 1, padding) for size, taps in sizes)
+    )
 
 
 def _axis(size: int, taps: int, stride: int, padding: str) -> Axis:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from gan_runtime.device_locks.claims import Claim
 from gan_runtime.records.rundir import RunDir
 
 
@@ -21,14 +22,28 @@ class Attempt:
 class Starter(Protocol):
     """What the supervisor asks. Everything a starter knows stands in files, but for the children it has itself."""
 
-    def start(self, attempt: Attempt) -> None:
-        """Brings a trainer to life, which goes on without its starter. Raises OSError."""
+    def claim(self, attempt: Attempt) -> Claim:
+        """Takes the devices of an attempt; to be left once its trainer has been started, which then has them until it is gone.
+
+        Raises:
+            DeviceLockError: locks cannot be kept on this host.
+        """
+
+    def start(self, attempt: Attempt, claim: Claim) -> None:
+        """Brings a trainer to life on the devices of the claim. It goes on without its starter. Raises OSError."""
+
+    def is_alone(self, attempt: Attempt) -> bool:
+        """Whether nobody else of its home may train on that kind of accelerator while this attempt does."""
 
     def alive(self, attempt: Attempt) -> bool:
         """Whether it trains, or may still do so."""
 
-    def stop(self, attempt: Attempt, grace_seconds: float) -> None:
-        """Asks it to save and end, and ends it by force when it has been asked for longer than that. May be called at each tick."""
+    def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
+        """Asks it to save and end, and ends it by force when it has been asked for longer than that: whether it came to that. May be
+        called at each tick."""
+
+    def end(self, attempt: Attempt) -> None:
+        """Ends it by force, at once."""
 
     def bury(self, attempt: Attempt) -> str:
         """Ends what a trainer that is gone has left running; what is known of how it ended, such as "killed by signal 9", or ""."""

@@ -14,11 +14,19 @@ from typing import Any
 import psutil
 
 from gan_runtime import cluster, processes
-from gan_runtime.errors import JournalError
+from gan_runtime.device_locks import claims, host_devices, looks
+from gan_runtime.device_locks.claims import Claim
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.patience import Patience
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.starters import Attempt
 
-INTRODUCTION_SECONDS = 20.0  # until a started trainer has written process.json
+# Until a started trainer has written process.json, where no process that could be it is to be seen: its state is told within
+# 15 s of an owner's look (docs/guarantees.md).
+INTRODUCTION_SECONDS = 10.0
+TRAINER = "gan_runtime.worker"
 SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
 
 
@@ -33,20 +41,50 @@ class _Child:
 class LocalStarter:
     """See Starter."""
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, patience: Patience, module: str = TRAINER) -> None:
+        """`module`: what a trainer is started as."""
+        self._patience, self._module = patience, module
         self._children: dict[str, _Child] = {}
+        self._beside_others: set[tuple[str, int]] = set()  # attempts known to have GPUs of their own
 
-    def start(self, attempt: Attempt) -> None:
+    def claim(self, attempt: Attempt) -> Claim:
+        """See Starter."""
+        run = attempt.run
+        try:
+            spec = run.spec()
+        except SpecError:  # its trainer says so
+            spec = None
+        devices, count = host_devices.wanted(attempt.accelerator, spec)
+        who = Holder(
+            home=str(run.path.parent.parent.resolve()),
+            run_id=run.run_id,
+            name=spec.name if spec else "",
+            attempt=attempt.number,
+            since=journal.now(),
+        )
+        return claims.claim(devices, count, who)
+
+    def is_alone(self, attempt: Attempt) -> bool:
+        """See Starter. Runs on GPUs whose locks they hold leave the other GPUs alone."""
+        key = (attempt.run.run_id, attempt.number)
+        if attempt.accelerator == "gpu" and key not in self._beside_others and _has_own_gpus(attempt):
+            self._beside_others.add(key)
+        return key not in self._beside_others
+
+    def start(self, attempt: Attempt, claim: Claim) -> None:
         """See Starter."""
         run = attempt.run
         environment = processes.environment(cluster.without_cluster(dict(os.environ)))
         if attempt.accelerator == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
+        elif chosen := [device.visible for device in claim.devices if device.visible]:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
+            self._beside_others.add((run.run_id, attempt.number))
+        inherited = claim.hand_over(environment)
         command = [
             sys.executable,
             "-m",
-            "gan_runtime.worker",
+            self._module,
             str(run.path),
             str(attempt.number),
             attempt.accelerator,
@@ -60,7 +98,9 @@ class LocalStarter:
                 stderr=log,
                 env=environment,
                 start_new_session=True,
+                pass_fds=inherited,
             )
+        claim.started(process.pid)
         self._children[run.run_id] = _Child(process, attempt.accelerator)
 
     def alive(self, attempt: Attempt) -> bool:
@@ -71,30 +111,45 @@ class LocalStarter:
             return child.process.poll() is None
         identity = _introduced(attempt)
         if identity is None:
-            return self._patience.seconds("introduction", run.run_id, attempt.number) < INTRODUCTION_SECONDS
+            waited = self._patience.seconds("introduction", run.run_id, attempt.number)
+            return waited < INTRODUCTION_SECONDS or bool(_in_process_table(attempt))
         if _is_elsewhere(identity):
             with contextlib.suppress(JournalError):  # the ingestor sets the run aside
-                return self._patience.seconds("silence", run.run_id, run.journal_stats()) < SILENCE_SECONDS
+                # Not what this owner writes of the run, such as that it stands still.
+                stats = {**run.journal_stats(), run.supervisor_journal.name: None}
+                return self._patience.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
             return True
         return _process(identity) is not None
 
-    def stop(self, attempt: Attempt, grace_seconds: float) -> None:
+    def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
+        """See Starter."""
+        if self._patience.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+            self.end(attempt)
+            return True
+        process = _trainer(attempt)
+        if process is not None:  # one that has not introduced itself reads the file STOP once it is up
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        return False
+
+    def end(self, attempt: Attempt) -> None:
         """See Starter."""
         process = _trainer(attempt)
-        if process is None:
-            return  # it reads the file STOP itself once it is up
-        waited = self._patience.seconds("stop", attempt.run.run_id, attempt.number)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL if waited > grace_seconds else signal.SIGTERM)
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        _kill(_in_process_table(attempt))
 
     def bury(self, attempt: Attempt) -> str:
         """See Starter."""
         child = self._children.pop(attempt.run.run_id, None)
-        # The launcher is gone, so nobody else ends its workers; they hold the accelerator.
-        for process in _workers(attempt):
-            process.kill()
+        # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that was killed before it could
+        # name them has left them in the table of processes only.
+        _kill([*_workers(attempt), *_in_process_table(attempt)])
         code = child.process.returncode if child else None
-        return f"killed by signal {-code}" if code is not None and code < 0 else ""
+        if not code:
+            return ""
+        return f"killed by signal {-code}" if code < 0 else _last_words(code, attempt.run)
 
     def held(self, live: Iterable[str]) -> set[str]:
         """See Starter. Ended ones are let go."""
@@ -102,7 +157,25 @@ class LocalStarter:
         for run_id, child in list(self._children.items()):
             if run_id not in ids and child.process.poll() is not None:
                 del self._children[run_id]
-        return {child.accelerator for child in self._children.values() if child.process.poll() is None}
+        # The locks of GPUs tell of themselves which of them are free.
+        return {child.accelerator for child in self._children.values() if child.process.poll() is None} - {
+            "gpu"
+        }
+
+
+def _has_own_gpus(attempt: Attempt) -> bool:
+    """Whether this attempt holds locks of GPUs by their names."""
+    who = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
+    try:
+        found = looks.looks()
+    except DeviceLockError:
+        return False
+    return any(
+        look.device.visible
+        and look.holder
+        and (look.holder.home, look.holder.run_id, look.holder.attempt) == who
+        for look in found
+    )
 
 
 def _trainer(attempt: Attempt) -> psutil.Process | None:
@@ -115,6 +188,25 @@ def _workers(attempt: Attempt) -> list[psutil.Process]:
     """Those of several workers on this host that still live."""
     known = [_process(worker) for worker in (_introduced(attempt) or {}).get("workers", [])]
     return [process for process in known if process is not None]
+
+
+def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
+    """Whatever was started on this host for this attempt, introduced or not."""
+    if _is_elsewhere(_introduced(attempt) or {}):
+        return []
+    return processes.started_for(str(attempt.run.path), str(attempt.number), attempt.accelerator)
+
+
+def _last_words(code: int, run: RunDir) -> str:
+    """Of a trainer that ended by itself and could not write down why, such as on a full disk."""
+    line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
+    return f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
+
+
+def _kill(doomed: Iterable[psutil.Process]) -> None:
+    for process in doomed:
+        with contextlib.suppress(psutil.Error):  # gone, or of another person
+            process.kill()
 
 
 def _introduced(attempt: Attempt) -> dict[str, Any] | None:

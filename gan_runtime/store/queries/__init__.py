@@ -40,14 +40,13 @@ from gan_runtime.store.queries.physics import (
     means_of_epoch,
     physics_bins,
     physics_curves,
-    physics_epochs,
     physics_scores,
     physics_showers,
     runs_with_physics,
     shower_of,
 )
 from gan_runtime.store.queries.probes import histogram, score_histograms
-from gan_runtime.store.queries.run_rows import RunRow, queue, run, run_table, runs, set_aside
+from gan_runtime.store.queries.run_rows import RunRow, queue, queue_items, run, run_table, runs, set_aside
 from gan_runtime.store.queries.samples import (
     SampleGrid,
     same_inputs,
@@ -55,7 +54,15 @@ from gan_runtime.store.queries.samples import (
     sample_epochs,
     sample_kinds,
 )
-from gan_runtime.store.queries.speed import Progress, progress, typical_images_per_s
+from gan_runtime.store.queries.speed import (
+    STANDS_STILL,
+    Progress,
+    UsualSeconds,
+    progress,
+    stands_still,
+    typical_images_per_s,
+    usual_seconds,
+)
 from gan_runtime.store.queries.studies import (
     StudyProgress,
     StudyRow,
@@ -79,6 +86,7 @@ from gan_runtime.store.queries.variants import (
 
 __all__ = [
     "EVERYTHING",
+    "STANDS_STILL",
     "ComparableSet",
     "Conditions",
     "FlowRow",
@@ -91,6 +99,7 @@ __all__ = [
     "StudyProgress",
     "StudyRow",
     "SurfaceRow",
+    "UsualSeconds",
     "Variants",
     "Window",
     "XAxis",
@@ -124,13 +133,13 @@ __all__ = [
     "phases",
     "physics_bins",
     "physics_curves",
-    "physics_epochs",
     "physics_scores",
     "physics_showers",
     "points_each",
     "profile",
     "progress",
     "queue",
+    "queue_items",
     "rates_by_device",
     "recorded",
     "results",
@@ -147,12 +156,14 @@ __all__ = [
     "score_histograms",
     "set_aside",
     "shower_of",
+    "stands_still",
     "studies",
     "study_progress",
     "study_results",
     "study_runs",
     "surfaces",
     "typical_images_per_s",
+    "usual_seconds",
     "variant_kernels",
     "variant_medians",
     "variant_profiles",

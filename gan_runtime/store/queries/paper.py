@@ -25,9 +25,12 @@ BESIDE_SPEED = (
     "count_kernels",
     "profile_steps",  # the clock stands still while steps are profiled
     "alarm_action",
+    "still_action",
+    "resume_lost",
     "collapse_share",
     "d_wins_score",
     "keep_checkpoints",
+    "pictures_every",
 )
 IMPORTED = "host IS NOT NULL AND host->>'hostname' IS NULL"  # a bundle leaves out the host's name
 

@@ -34,14 +34,6 @@ def runs_with_physics(store: Store) -> list[str]:
     return [run_id for (run_id,) in rows]
 
 
-def physics_epochs(store: Store, run_ids: list[str]) -> list[int]:
-    """The epochs after which any of the runs was measured, the earliest first."""
-    rows = store.rows(
-        "SELECT DISTINCT epoch FROM physics WHERE list_contains(?, run_id) ORDER BY 1", [run_ids]
-    )
-    return [epoch for (epoch,) in rows]
-
-
 def physics_scores(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """Every score of every measured checkpoint, earliest first: run_id, epoch, step, checkpoint, showers, score, value, error, floor,
     floor_error, images_per_s (of the training, median of its epochs), replicas, batch_size_global."""

@@ -18,7 +18,8 @@ from gan_runtime.store.store import Store
 class RunRow:
     """One stored run. `color`: its index in the run palette; `note`: why it is in its state, in words.
 
-    `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own.
+    `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`, `remark` (a note), `pinned` and `hidden`
+    are what a person made of it.
     """
 
     run_id: str
@@ -43,6 +44,10 @@ class RunRow:
     study_id: str | None
     variant: str | None
     repeat: int | None
+    tags: list[str]
+    remark: str
+    pinned: bool
+    hidden: bool
 
     @property
     def is_live(self) -> bool:
@@ -75,8 +80,16 @@ def runs(store: Store, status: tuple[str, ...] = ()) -> list[RunRow]:
 
 def queue(store: Store) -> list[RunRow]:
     """The waiting runs, next one first."""
-    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE status = 'queued' ORDER BY queue_rank")
+    rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE status = 'queued' ORDER BY queue_rank, run_id")
     return [RunRow(*row) for row in rows]
+
+
+def queue_items(store: Store) -> list[list[RunRow]]:
+    """What waits, in its order: runs of their own, and for each study all of its waiting runs as one item."""
+    items: dict[str, list[RunRow]] = {}
+    for row in queue(store):
+        items.setdefault(row.study_id or row.run_id, []).append(row)
+    return list(items.values())
 
 
 def run(store: Store, run_id: str) -> RunRow:
@@ -100,11 +113,11 @@ def set_aside(store: Store) -> dict[str, str]:
 
 
 def run_table(store: Store) -> pd.DataFrame:
-    """One row a run, newest first, with its last losses and its rate, for the Runs table.
+    """One row a run, pinned ones first and then the newest, with its last losses and its rate, for the Runs table.
 
     Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision, xla, batch_size_global,
     epochs, epochs_done, images_per_s (median of its epochs), one of each loss that the workloads of stored runs declare (its
-    name; last finished step), seconds, created_at, note, color, preset (may be empty), spec (JSON text), sync_every_steps (1
+    name; last finished step), seconds, created_at, note, color, preset (may be empty), spec (JSON text), tags (list of text), remark, pinned, hidden, sync_every_steps (1
     for runs from before this option).
     """
     known = declared_of(store)
@@ -115,9 +128,9 @@ def run_table(store: Store) -> pd.DataFrame:
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
                r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s{names_of(known.losses, "ends")},
-               ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec,
+               ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec, r.tags, r.remark, r.pinned, r.hidden,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
-        ORDER BY r.created_at DESC
+        ORDER BY r.pinned DESC, r.created_at DESC
         """
     )

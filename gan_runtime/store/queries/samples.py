@@ -11,10 +11,9 @@ from gan_runtime.store.store import Store
 # What runs from before there were kinds call their only picture, and what it is called today.
 OLD_KIND, USUAL_KIND = "fixed_latents", pairs.GREY[0].name
 MOST_KINDS = 12  # of a page's choice
-_WHOLE = f"""
-    SELECT run_id, epoch, step, png, CASE kind WHEN '{OLD_KIND}' THEN '{USUAL_KIND}' ELSE kind END AS kind
-    FROM samples WHERE png IS NOT NULL
-"""
+_KIND = f"CASE kind WHEN '{OLD_KIND}' THEN '{USUAL_KIND}' ELSE kind END AS kind"
+# `place`: a picture is read once it is known which one; a search that asks for pictures reads all of them.
+_WHOLE = f"SELECT run_id, epoch, {_KIND}, rowid AS place FROM ingest.samples WHERE png IS NOT NULL"
 _IN_ORDER = "coalesce(nullif(list_position($declared, kind), 0), 1000), kind"
 
 
@@ -55,12 +54,16 @@ def sample_epochs(store: Store, run_ids: list[str], kind: str = "") -> list[int]
 
 def sample(store: Store, run_id: str, epoch: int, kind: str = "") -> SampleGrid | None:
     """The newest picture at or before `epoch`: of the kind, or of the first one of the run. None when there is none yet."""
-    rows = store.rows(
+    places = store.rows(
         f"""
-        SELECT run_id, epoch, step, png, kind FROM ({_WHOLE})
+        SELECT place FROM ({_WHOLE})
         WHERE run_id = $run AND epoch <= $epoch AND $kind IN ('', kind) ORDER BY epoch DESC, {_IN_ORDER} LIMIT 1
         """,
         {"run": run_id, "epoch": epoch, "kind": kind, "declared": _declared()},
+    )
+    rows = store.rows(
+        f"SELECT run_id, epoch, step, png, {_KIND} FROM ingest.samples WHERE rowid = ? AND run_id = ?",
+        [places[0][0] if places else -1, run_id],
     )
     return SampleGrid(*rows[0]) if rows else None
 

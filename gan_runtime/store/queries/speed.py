@@ -25,6 +25,46 @@ class Progress:
     newest: dict[str, float]
 
 
+@dataclass(frozen=True)
+class UsualSeconds:
+    """`call`: the median of an attempt's newest calls, with what lies between them; `longest_probe`: of the run's epochs. 0 without any."""
+
+    call: float
+    longest_probe: float
+
+
+STANDS_STILL = "alarm_stands_still"  # the kind of an event (runtime/stillness.py)
+
+
+def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:
+    """What its trainer usually takes from one line of its journal to the next. Times are those of one clock, the trainer's."""
+    calls = store.rows(
+        """
+        SELECT median(seconds) FROM (
+            SELECT epoch(written_at - lag(written_at) OVER (ORDER BY step)) AS seconds FROM ingest.arrivals
+            WHERE run_id = ? AND attempt = ? QUALIFY row_number() OVER (ORDER BY step DESC) <= 50
+        )
+        """,
+        [run_id, attempt],
+    )
+    probes = store.rows("SELECT max(seconds) FROM phases WHERE run_id = ? AND phase = 'probe'", [run_id])
+    return UsualSeconds(calls[0][0] or 0.0, probes[0][0] or 0.0)
+
+
+def stands_still(store: Store, run_id: str) -> str:
+    """What its owner says of a run that lives and does not train; empty once there are numbers after that, or it has ended."""
+    rows = store.rows(
+        """
+        SELECT arg_max(message, logged_at) FROM events e JOIN runs r USING (run_id, attempt)
+        WHERE run_id = ? AND kind = ? AND status = 'running' AND NOT EXISTS (
+            FROM ingest.arrivals a WHERE a.run_id = e.run_id AND a.attempt = e.attempt AND a.written_at > e.logged_at
+        )
+        """,
+        [run_id, STANDS_STILL],
+    )
+    return rows[0][0] or ""
+
+
 def progress(store: Store, run_id: str) -> Progress:
     """How far the run is, how fast, and when the trainer last wrote."""
     plan = store.rows(
@@ -41,9 +81,10 @@ def progress(store: Store, run_id: str) -> Progress:
     )
     step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
     rate = _recent_seconds_per_step(store, run_id)
-    images_per_step = store.rows(
-        "SELECT images_per_step FROM runs WHERE run_id = ?", [run(store, run_id).run_id]
-    )[0][0]
+    run(store, run_id)  # raises where there is none
+    images_per_step = store.rows("SELECT images_per_step FROM ingest.created WHERE run_id = ?", [run_id])[0][
+        0
+    ]
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[0][0]
     left = epochs * steps_per_epoch - step
     overhead = _overhead_per_epoch(store, run_id)

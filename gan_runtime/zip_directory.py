@@ -23,8 +23,9 @@ class CrowdedZipError(Exception):
 
 
 @contextlib.contextmanager
-def opened(path: Path, most_members: int) -> Iterator[zipfile.ZipFile]:
-    """The zip, which lists at most `most_members`. Needs at most MEMBER_BYTES for each of them, however large the file is.
+def opened(path: Path | int, most_members: int) -> Iterator[zipfile.ZipFile]:
+    """The zip, which lists at most `most_members`. Needs at most MEMBER_BYTES for each of them, however large the file is. `path`: or the
+    number of an open file, which is then closed.
 
     Raises:
         CrowdedZipError: it lists more, or needs more room for it. What `zipfile.ZipFile` raises for a damaged one.
@@ -37,7 +38,7 @@ def opened(path: Path, most_members: int) -> Iterator[zipfile.ZipFile]:
 class _CountedReader(io.BufferedReader):
     """Looks at what is read while the zip is being opened: its last bytes, and its whole list at once."""
 
-    def __init__(self, path: Path, most_members: int) -> None:
+    def __init__(self, path: Path | int, most_members: int) -> None:
         super().__init__(io.FileIO(path))
         self._most_members = most_members
         self.counts = True

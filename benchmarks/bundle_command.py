@@ -1,0 +1,36 @@
+"""The command of a module that reads what example runs reached out of their bundle: prints a table, draws a picture."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+
+from gan_runtime import bundles
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+
+
+def run(
+    description: str | None,
+    bundle: Path,
+    table: Callable[[list[RunDir]], str],
+    picture: Callable[[RunDir], Image.Image],
+) -> None:
+    """Prints the table of all runs; draws the picture of the first where one is wanted. Runs are ordered by their seed."""
+    arguments = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    arguments.add_argument("--bundle", type=Path, default=bundle)
+    arguments.add_argument("--picture", type=Path)
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).prepare()
+        runs = [home.run_dir(run_id) for run_id in bundles.unpack(given.bundle, home)]
+        runs.sort(key=lambda run: run.spec().seed)
+        if given.picture:
+            picture(runs[0]).save(given.picture, optimize=True)
+        print(table(runs))

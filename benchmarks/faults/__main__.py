@@ -1,0 +1,75 @@
+"""python -m benchmarks.faults [--seed N] [--scenarios N] [--only KIND,KIND]
+
+One line a scenario, a closing count, and the seed of each failure. Everything is kept at once in benchmarks/results/faults.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmarks.faults.kinds import KINDS, kind_of
+from benchmarks.faults.scenario import Result, play
+from gan_runtime import hosts
+from gan_runtime.home import REPOSITORY
+
+RESULTS = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
+
+
+def arguments() -> argparse.Namespace:
+    """What to try."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.faults", description="Harms short runs on real processes."
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the first scenario; the others count on from it"
+    )
+    parser.add_argument("--scenarios", type=int, default=200)
+    parser.add_argument("--only", default="", help=f"kinds, separated by commas: {', '.join(KINDS)}")
+    parser.add_argument("--keep", action="store_true", help="write the outcomes down")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Plays the scenarios; returns 1 when one failed."""
+    given, begin = arguments(), time.monotonic()
+    only = [name for name in given.only.split(",") if name]
+    results: list[Result] = []
+    for seed in range(given.seed, given.seed + given.scenarios):
+        results.append(play(seed, kind_of(seed, only)))
+        print(results[-1].line, flush=True)
+        if given.keep:
+            _keep(results, given, time.monotonic() - begin)
+    failed = [result for result in results if result.problems]
+    print(f"{len(results)} scenarios, {len(failed)} failed, {time.monotonic() - begin:.0f} s")
+    for result in failed:
+        print(f"again: python -m benchmarks.faults --seed {result.seed} --scenarios 1 --only {result.kind}")
+    return 1 if failed else 0
+
+
+def _keep(results: list[Result], given: argparse.Namespace, seconds: float) -> None:
+    facts = hosts.facts()
+    machine: dict[str, Any] = {
+        "command": " ".join(["python -m benchmarks.faults", *sys.argv[1:]]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "scenarios": len(results),
+        "asked_for": given.scenarios,
+        "failed": sum(bool(result.problems) for result in results),
+        "by_kind": dict(Counter(result.kind for result in results)),
+        "seconds": round(seconds),
+        "load": round(os.getloadavg()[0], 2),
+        **{name: facts[name] for name in ("cpu_model", "cores")},
+    }
+    records = [machine, *({**asdict(result), "seconds": round(result.seconds, 1)} for result in results)]
+    RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

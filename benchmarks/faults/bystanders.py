@@ -1,0 +1,118 @@
+"""What is killed beside a training: the preparation of a data set, a person who loads a bundle or queues a run."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.faults import checks
+from benchmarks.faults.harm import FINISHED, Harm
+from benchmarks.faults.inject import Injection
+from benchmarks.faults.stage import ASKER, Stage, UntrueError, kill
+from gan_runtime import bundles
+from gan_runtime.data import prepared
+from gan_runtime.home import Home
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.runtime import commands, leftovers
+
+PICTURES = 60
+
+
+def kill_preparation(stage: Stage) -> Harm:
+    """SIGKILL of the job that prepares a data set: nothing half-made is left, and asked again it gives the same set."""
+    run = stage.submit()
+    stage.open()
+    source = stage.scratch.parent / "photos.zip"
+    source.write_bytes(_pictures(stage.random.randrange(1000)))
+    job = _asked(stage, source)
+    time.sleep(stage.random.random() * 1.2)
+    process = job.process()
+    if process is not None:
+        kill([process])
+    stage.wait(lambda: job.end() is not None, "the end of the job is told")
+    end = job.end()
+    stage.told.append(f"job {end.state if end else ''}")
+    if end is not None and end.state == "lost":
+        if prepared.is_there(stage.home, "photos"):
+            commands.remove_data(stage.home, "photos", asker=ASKER)  # killed after it had taken its place
+        again = _asked(stage, source)
+        stage.wait(lambda: again.end() is not None, "the second job ends")
+
+    def whole(home: Home) -> list[str]:
+        manifest = prepared.manifest(home, "photos")
+        return (
+            []
+            if manifest.rows == PICTURES
+            else [f"the data set has {manifest.rows} rows instead of {PICTURES}"]
+        )
+
+    return Harm(run, (FINISHED,), [whole])
+
+
+def _asked(stage: Stage, source: Path) -> JobDir:
+    options = {"pixels": "28", "color": "grey"}
+    return commands.prepare_data(stage.home, "pictures", "photos", source, options, asker=ASKER)
+
+
+def _pictures(seed: int) -> bytes:
+    random, file = np.random.default_rng(seed), io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for number in range(PICTURES):
+            picture = io.BytesIO()
+            Image.fromarray(random.integers(0, 256, (64, 64), np.uint8)).save(picture, "PNG")
+            archive.writestr(f"{number}.png", picture.getvalue())
+    return file.getvalue()
+
+
+def kill_import(stage: Stage) -> Harm:
+    """SIGKILL of whoever loads a bundle: its runs are there as a whole or not at all, and can be loaded again."""
+    run = stage.submit()
+    stage.open()
+    stage.wait_for_end(run)
+    bundle = stage.scratch.parent / "one.zip"
+    bundles.pack([run], bundle, "copy-")
+    _interrupted(stage, "import", str(bundle))
+    commands.import_bundle(stage.home, bundle, asker=ASKER)
+
+    def whole(home: Home) -> list[str]:
+        copies = [found for found in home.run_dirs() if found.run_id.startswith("copy-")]
+        whole_ones = [copy for copy in copies if checks.journalled(copy) == checks.journalled(run)]
+        return (
+            []
+            if len(copies) == len(whole_ones) == 1
+            else [f"{len(whole_ones)} of {len(copies)} copies are whole"]
+        )
+
+    return Harm(run, (FINISHED,), [whole])
+
+
+def kill_submit(stage: Stage) -> Harm:
+    """SIGKILL of whoever queues a run: it is queued as a whole or not at all."""
+    _interrupted(stage, "submit", json.dumps(stage.options))
+    halves = [found.run_id for found in stage.home.run_dirs() if not found.spec_path.exists()]
+    if halves:
+        raise UntrueError(f"{halves[0]} was queued without options")
+    for queued in stage.home.run_dirs():
+        commands.delete(queued, asker=ASKER)
+    run = stage.submit()
+    stage.open()
+    return Harm(run, (FINISHED,))
+
+
+def _interrupted(stage: Stage, what: str, given: str) -> None:
+    """A person who is killed at one of the file operations that this takes; what it leaves is two hours old at once."""
+    injection = Injection("person", 0, "kill", "file operation", stage.random.randint(1, 12))
+    stage.told.append(injection.in_words)
+    command = [sys.executable, "-m", "benchmarks.faults.person", what, str(stage.home.path), given]
+    subprocess.run(command, env=stage.environment_of(injection.environment), check=False, capture_output=True)
+    for folder in [*stage.home.runs.glob(".new-*"), *stage.home.runs.glob(".import-*")]:
+        stage.told.append(f"left {folder.name[:5]}")
+        stage.age(folder, 2 * leftovers.IDLE_SECONDS)

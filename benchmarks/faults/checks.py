@@ -1,0 +1,155 @@
+"""What must hold of a home after everything has recovered. Each check gives the sentences of what does not; none: all is well."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import AttemptStart, Scalars
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import rebuild
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store.store import Store
+from gan_runtime.training import checkpoints
+
+Rows = dict[str, list[tuple[Any, ...]]]
+# What a kill may leave half made, by the name that it has until it is whole.
+_HALF_MADE = (
+    "*.part",
+    ".new-*",
+    ".import-*",
+    ".deleted-*",
+    ".*.json.*",
+    "*.duckdb.new-*",
+    "*.duckdb.wal",
+    "*.tmp",
+)
+
+
+def journalled(run: RunDir) -> dict[tuple[str, int], float]:
+    """(metric, step) → value as the trainer's journal has them: a later attempt voids what lies beyond where it began."""
+    found: dict[tuple[str, int], float] = {}
+    for record in journal.read_all(run.trainer_journal()):
+        if isinstance(record, AttemptStart):
+            found = {key: value for key, value in found.items() if key[1] <= record.resume_step}
+        elif isinstance(record, Scalars):
+            for metric, values in record.values.items():
+                for offset, value in enumerate(values):
+                    found.setdefault((metric, record.first_step + offset), value)
+    return found
+
+
+def steps_once(run: RunDir, rows: Rows) -> list[str]:
+    """Every journalled step stands in `scalars` exactly once, with its value, and nothing else does."""
+    expected = journalled(run)
+    metrics = {metric for metric, _ in expected}
+    stored = [
+        ((metric, step), value)
+        for run_id, metric, step, value in rows["scalar_values"]
+        if run_id == run.run_id and metric in metrics
+    ]
+    counts = collections.Counter(key for key, _ in stored)
+    twice = [key for key, count in counts.items() if count > 1]
+    lost, made_up = expected.keys() - counts.keys(), counts.keys() - expected.keys()
+    other = [key for key, value in stored if key in expected and not _same(value, expected[key])]
+    return [
+        f"{len(wrong)} numbers {how}, such as {sorted(wrong)[0]}"
+        for wrong, how in (
+            (twice, "are stored twice"),
+            (lost, "are journalled and not stored"),
+            (made_up, "are stored and not journalled"),
+            (other, "have another value than journalled"),
+        )
+        if wrong
+    ]
+
+
+def _same(stored: float, written: float) -> bool:
+    return bool(np.array_equal(stored, written, equal_nan=True))
+
+
+def state_true(run: RunDir, rows: Rows, wanted: str) -> list[str]:
+    """The journals and the tables say the same, and it is what has happened."""
+    said = latest_status(run).status
+    [stored] = [status for run_id, status in rows["states"] if run_id == run.run_id] or [None]
+    return [
+        f"the {where} say {state}, but the run is {wanted}"
+        for where, state in (("journals", said), ("tables", stored))
+        if state != wanted
+    ]
+
+
+def same_end(run: RunDir, reference: Arrays) -> list[str]:
+    """The newest checkpoint holds, bit for bit, what the undisturbed run ended with."""
+    found = checkpoints.load_newest(run.checkpoints)
+    if found is None:
+        return ["the run has no checkpoint"]
+    names = sorted(reference.keys() | found.arrays.keys())
+    differ = [name for name in names if not _alike(reference.get(name), found.arrays.get(name))]
+    return [f"{len(differ)} arrays differ from the undisturbed run, such as {differ[0]}"] if differ else []
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return one is not None and other is not None and np.array_equal(one, other)
+
+
+def rebuilt_alike(home: Home, before: Rows) -> list[str]:
+    """A database made anew from the journals has the same rows. The home must have no owner."""
+    rebuild.rebuild(home)
+    after = stored_rows(home)
+    return [
+        f"after a rebuild {view} has {len(after[view])} rows instead of {len(before[view])}, or others"
+        for view in before
+        if before[view] != after[view]
+    ]
+
+
+def next_owner(home: Home) -> None:
+    """What the next owner of the home does when it begins: takes in what is new, and removes what a kill has left."""
+    Runtime.open(home).close()
+
+
+def stored_rows(home: Home) -> Rows:
+    """All rows of the public views in an order of their own; `scalar_values` and `states` for the other checks."""
+    store = Store(home.database)
+    try:
+        rows: Rows = {
+            view: sorted(store.rows(f"SELECT * FROM {view}"), key=repr)
+            for view in rebuild.VIEWS
+            if view != "jobs"
+        }
+        rows["scalar_values"] = sorted(
+            store.rows("SELECT run_id, metric, step, value FROM scalars"), key=repr
+        )
+        rows["states"] = sorted(store.rows("SELECT run_id, status FROM runs"))
+        return rows
+    finally:
+        store.close()
+
+
+def nobody_left(home: Home) -> list[str]:
+    """No process of the home is in the table of processes."""
+    left = []
+    for process in psutil.process_iter(["cmdline", "status", "pid"]):
+        words = process.info["cmdline"] or []
+        if process.info["status"] != psutil.STATUS_ZOMBIE and any(
+            word.startswith(str(home.path)) for word in words
+        ):
+            left.append(f"process {process.info['pid']} is left: {' '.join(words[1:5])}")
+    return left
+
+
+def nothing_half_made(home: Home, scratch: Path) -> list[str]:
+    """No temporary file lies in the home or in the system's folder for them."""
+    left = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
+    return [f"{path.relative_to(home.path)} is left" for path in left] + [
+        f"{path.name} is left in the temporary folder" for path in scratch.iterdir()
+    ]

@@ -1,0 +1,44 @@
+"""What a kind of fault leaves behind, and how its run comes to the moment of harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from benchmarks.faults.stage import Stage, kill
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+
+LOST, FINISHED, FAILED, STOPPED = "lost", "finished", "failed", "stopped"
+MOST_CALLS = 20  # of 24 that a toy makes
+
+
+@dataclass(frozen=True)
+class Harm:
+    """`ends`: true states of the first attempt. `more`: what else must hold once all has recovered, as sentences of what does not."""
+
+    run: RunDir
+    ends: tuple[str, ...]
+    more: list[Callable[[Home], list[str]]] = field(default_factory=list)
+
+
+Kind = Callable[[Stage], Harm]
+
+
+def begun(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
+    """A run of an owner that trains, after so many calls as the seed says; or one that has ended already."""
+    run = stage.submit()
+    stage.open(environment)
+    calls = stage.random.randint(0, min(MOST_CALLS, stage.calls))
+    stage.told.append(f"after call {calls}")
+    stage.wait_for_calls(run, calls)
+    return run
+
+
+def dead(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
+    """As `begun`, and then owner and trainers were killed, as when the machine is reset."""
+    run = begun(stage, environment)
+    kill(stage.trainers(run))
+    stage.kill_owner()
+    stage.end_trainers(run)  # whom the owner has started meanwhile
+    return run

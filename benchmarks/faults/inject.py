@@ -1,0 +1,130 @@
+"""A fault inside a process, at one exact moment: its N-th operation on a file of the home, its N-th sync to the disk, its N-th commit.
+
+The process is told by an environment variable and arms itself when it begins; the program that is tried knows nothing of it.
+Operations on files are seen by Python's audit hook (open for writing, rename, remove, mkdir, truncate), as they begin.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from gan_runtime.records import entry
+
+VARIABLE = "GAN_FAULTS_INJECT"
+_CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
+Do = Literal["nothing", "kill", "tear", "io_error", "no_space", "read_only"]
+At = Literal["file operation", "sync", "commit"]
+_ERRORS = {"io_error": errno.EIO, "no_space": errno.ENOSPC, "read_only": errno.EROFS}
+TORN_BYTES = 7  # of a write that a kill tears
+
+
+@dataclass(frozen=True)
+class Injection:
+    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one, 0: of any. `do`: what happens at the
+    `number`-th `at` (from 1). "tear", at a sync, lets that file take a few bytes of its next write, in whose midst the system then
+    ends the process. `clock_s`: by how much the clock of its records is off.
+    """
+
+    who: str = ""
+    attempt: int = 0
+    do: Do = "nothing"
+    at: At = "file operation"
+    number: int = 0
+    clock_s: float = 0.0
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process must find to arm itself."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    @property
+    def in_words(self) -> str:
+        """For the line of the scenario."""
+        return f"{self.do} at {self.at} {self.number} of the {self.who}"
+
+
+class Watcher:
+    """Counts what this process does to the files below a folder, and strikes once."""
+
+    def __init__(self, below: Path, injection: Injection) -> None:
+        self._below, self._injection = str(below), injection
+        self.operations = self.syncs = self.commits = 0
+        self._real_sync = os.fsync
+        sys.addaudithook(self._operation)
+        os.fsync = self._sync  # type: ignore[assignment]
+
+    @property
+    def counts(self) -> str:
+        """One line for a log, which `counted` reads."""
+        return f"file operations: {self.operations}, syncs: {self.syncs}"
+
+    def _operation(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not (event in _CHANGES or (event == "open" and _writes(arguments[2]))):
+            return
+        path = arguments[0]
+        if isinstance(path, (str, bytes, os.PathLike)) and os.fsdecode(path).startswith(self._below):
+            self.operations += 1
+            if self._is_now("file operation", self.operations):
+                _strike(self._injection.do)
+
+    def _sync(self, descriptor: int) -> None:
+        self.syncs += 1
+        if self._is_now("sync", self.syncs):
+            if self._injection.do == "tear":
+                _limit_next_write(descriptor)
+            else:
+                _strike(self._injection.do)
+        self._real_sync(descriptor)
+
+    def before_commit(self) -> None:
+        """To be called when rows are in a transaction that is not committed yet."""
+        self.commits += 1
+        if self._is_now("commit", self.commits):
+            _strike(self._injection.do)
+
+    def _is_now(self, at: At, number: int) -> bool:
+        return (at, number) == (self._injection.at, self._injection.number)
+
+
+def arm(who: str, below: Path, attempt: int = 0) -> Watcher:
+    """To be called when a process begins; nothing strikes where no fault is meant for it."""
+    text = os.environ.get(VARIABLE)
+    injection = Injection(**json.loads(text)) if text else Injection()
+    if injection.who not in (who, "everybody") or injection.attempt not in (0, attempt):
+        injection = Injection()
+    if injection.clock_s:
+        _shift(injection.clock_s)
+    return Watcher(below, injection)
+
+
+def _writes(flags: int) -> bool:
+    return bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+
+
+def _strike(do: Do) -> None:
+    if do in _ERRORS:
+        raise OSError(_ERRORS[do], os.strerror(_ERRORS[do]))
+    if do == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _limit_next_write(descriptor: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    size = os.fstat(descriptor).st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + TORN_BYTES, resource.RLIM_INFINITY))
+
+
+def _shift(seconds: float) -> None:
+    """All that this process writes down is dated so much later, or earlier."""
+    real = entry.now
+    entry.now = lambda: real() + timedelta(seconds=seconds)

@@ -1,0 +1,152 @@
+"""Processes that are killed or frozen, at any time and at one exact moment."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, begun, dead
+from benchmarks.faults.inject import At, Do, Injection
+from benchmarks.faults.stage import Stage, kill
+
+
+def kill_trainer(stage: Stage) -> Harm:
+    """SIGKILL of the trainer."""
+    run = begun(stage)
+    kill(stage.trainers(run))
+    return Harm(run, (LOST, FINISHED))
+
+
+def kill_worker(stage: Stage) -> Harm:
+    """SIGKILL of one of two workers; the other must not stay."""
+    stage.options |= {"workers": 2}
+    run = begun(stage)
+    workers = stage.trainers(run)[1:]
+    if workers:
+        kill([stage.random.choice(workers)])
+    return Harm(run, (LOST, FINISHED, FAILED))
+
+
+def kill_launcher(stage: Stage) -> Harm:
+    """SIGKILL of the launcher of two workers, which must not stay."""
+    stage.options |= {"workers": 2}
+    run = begun(stage)
+    kill(stage.trainers(run)[:1])
+    return Harm(run, (LOST, FINISHED))
+
+
+def kill_owner(stage: Stage) -> Harm:
+    """SIGKILL of the owner: the trainer goes on, and the next owner takes over."""
+    run = begun(stage)
+    stage.kill_owner()
+    time.sleep(stage.random.random() * 0.2)
+    return Harm(run, (FINISHED,))
+
+
+def kill_all(stage: Stage) -> Harm:
+    """SIGKILL of owner, launcher and workers at once, as when the machine is reset."""
+    stage.options |= {"workers": stage.random.choice((1, 2))}
+    return Harm(dead(stage), (LOST, FINISHED))
+
+
+def kill_starting(stage: Stage) -> Harm:
+    """SIGKILL of owner and trainers in the first moment, before anybody has said who trains."""
+    stage.options |= {"workers": stage.random.choice((1, 2))}
+    run = stage.submit()
+    stage.open()
+    time.sleep(stage.random.random() * 0.5)
+    stage.kill_owner()
+    if stage.random.random() < 0.5:
+        kill(stage.trainers(run)[:1])
+    return Harm(run, (LOST, FINISHED))
+
+
+def kill_at_operation(stage: Stage) -> Harm:
+    """SIGKILL of the trainer at one of its file operations: opening, renaming and removing of checkpoints, pictures, journals."""
+    return _injected(stage, "kill", "file operation", LOST)
+
+
+def kill_at_sync(stage: Stage) -> Harm:
+    """SIGKILL of the trainer right before a sync: what it wrote last may be on the disk or not."""
+    return _injected(stage, "kill", "sync", LOST)
+
+
+def kill_in_a_write(stage: Stage) -> Harm:
+    """The system ends the trainer in the midst of a write: a line or a file is torn."""
+    return _injected(stage, "tear", "sync", LOST)
+
+
+def fail_once(stage: Stage) -> Harm:
+    """One file operation of the trainer fails, and no other."""
+    do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
+    return _injected(stage, do, "file operation", FAILED, LOST)
+
+
+def fail_a_sync(stage: Stage) -> Harm:
+    """The disk does not take what the trainer has written, once."""
+    return _injected(stage, "io_error", "sync", FAILED, LOST)
+
+
+def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Harm:
+    most = stage.syncs if at == "sync" else stage.operations
+    injection = Injection("trainer", 1, do, at, stage.random.randint(1, most))
+    stage.told.append(injection.in_words)
+    run = stage.submit()
+    stage.open(injection.environment)
+    return Harm(run, (*ends, FINISHED))
+
+
+def kill_owner_at_commit(stage: Stage) -> Harm:
+    """SIGKILL of the owner when rows are in a transaction and not committed, or at a file operation of its own."""
+    at: At = stage.random.choice(("commit", "commit", "file operation"))
+    injection = Injection("owner", 0, "kill", at, stage.random.randint(3, 12))
+    stage.told.append(injection.in_words)
+    run = stage.submit()
+    stage.open_or_end(injection.environment)
+    stage.wait(
+        lambda: not stage.has_owner() or stage.state(run) == FINISHED, "the owner is killed, or the run ends"
+    )
+    return Harm(run, (FINISHED,))
+
+
+def fail_owner_once(stage: Stage) -> Harm:
+    """One file operation of the owner fails: it goes on with the next tick, or the next owner does."""
+    do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
+    injection = Injection("owner", 0, do, "file operation", stage.random.randint(1, 12))
+    stage.told.append(injection.in_words)
+    run = stage.submit()
+    stage.open_or_end(injection.environment)
+    return Harm(run, (FINISHED, LOST))
+
+
+def freeze_and_stop(stage: Stage) -> Harm:
+    """SIGSTOP of one of two workers, then a stop: it is killed after the grace period."""
+    stage.options |= {"workers": 2}
+    stage.grace_seconds = 1.0
+    run = begun(stage)
+    workers = stage.trainers(run)[1:]
+    if workers:
+        kill([stage.random.choice(workers)], signal.SIGSTOP)
+    if stage.is_active(run):
+        stage.stop(run)
+    return Harm(run, (STOPPED, FINISHED, LOST))
+
+
+def freeze_and_thaw(stage: Stage) -> Harm:
+    """SIGSTOP of the trainer for longer than the grace period of a stop, then SIGCONT: nothing has happened."""
+    stage.grace_seconds = 0.5
+    run = begun(stage)
+    frozen = stage.trainers(run)
+    kill(frozen, signal.SIGSTOP)
+    time.sleep(2 * stage.grace_seconds)
+    kill(frozen, signal.SIGCONT)
+    return Harm(run, (FINISHED,))
+
+
+def stop_and_kill_owner(stage: Stage) -> Harm:
+    """A stop right before the owner is killed: the trainer hears of it all the same, and saves."""
+    stage.options |= {"workers": stage.random.choice((1, 2))}
+    run = begun(stage)
+    stage.stop(run)
+    stage.kill_owner()
+    return Harm(run, (STOPPED, FINISHED))

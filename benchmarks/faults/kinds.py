@@ -1,0 +1,59 @@
+"""The table of faults. A seed's last digit 0 stands for one with TensorFlow, so a tenth of all scenarios; the others train a toy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.faults import bystanders, damage, kills, lies, with_tensorflow
+from benchmarks.faults.harm import Kind
+
+TOYS: dict[str, Kind] = {
+    kind.__name__: kind
+    for kind in (
+        kills.kill_trainer,
+        kills.kill_worker,
+        kills.kill_launcher,
+        kills.kill_owner,
+        kills.kill_all,
+        kills.kill_starting,
+        kills.kill_at_operation,
+        kills.kill_at_sync,
+        kills.kill_in_a_write,
+        kills.fail_once,
+        kills.fail_a_sync,
+        kills.kill_owner_at_commit,
+        kills.fail_owner_once,
+        kills.freeze_and_stop,
+        kills.freeze_and_thaw,
+        kills.stop_and_kill_owner,
+        damage.cut_journal,
+        damage.append_garbage,
+        damage.flip_bit,
+        damage.damage_checkpoint,
+        damage.fill_disk,
+        damage.nearly_fill_disk,
+        damage.read_only_folder,
+        lies.shift_clock,
+        lies.reuse_pid,
+        lies.race_owners,
+        lies.take_over,
+        bystanders.kill_preparation,
+        bystanders.kill_import,
+        bystanders.kill_submit,
+        damage.damage_database,
+    )
+}
+WITH_TENSORFLOW: dict[str, Kind] = {
+    kind.__name__: kind for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
+}
+KINDS: dict[str, Kind] = {**TOYS, **WITH_TENSORFLOW}
+EVERY = 10  # seeds one trains with TensorFlow
+
+
+def kind_of(seed: int, among: Sequence[str] = ()) -> str:
+    """The fault that a seed stands for. The kinds come in turn, so that each is tried as often."""
+    if among:
+        return among[seed % len(among)]
+    if seed % EVERY == 0:
+        return list(WITH_TENSORFLOW)[seed // EVERY % len(WITH_TENSORFLOW)]
+    return list(TOYS)[(seed - seed // EVERY) % len(TOYS)]

@@ -1,0 +1,32 @@
+"""Process entry of a person at the command line who is interrupted: queues a run, or loads a bundle.
+
+python -m benchmarks.faults.person submit HOME SPEC_JSON
+python -m benchmarks.faults.person import HOME BUNDLE
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.faults import inject, stage
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+
+ASKER = operator("a person")
+
+
+def main(what: str, home: Home, given: str) -> None:
+    """Does it, as far as it gets."""
+    if what == "submit":
+        commands.submit(home, RunSpec.parse(json.loads(given)), stage.host(), "quick", asker=ASKER)
+    else:
+        commands.import_bundle(home, Path(given), asker=ASKER)
+
+
+if __name__ == "__main__":
+    inject.arm("person", Path(sys.argv[2]))
+    main(sys.argv[1], Home(Path(sys.argv[2])), sys.argv[3])

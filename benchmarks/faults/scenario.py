@@ -1,0 +1,148 @@
+"""One scenario from its seed: the fault, the recovery, and all that must hold afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks.faults import checks, toy_trainer
+from benchmarks.faults.harm import Harm
+from benchmarks.faults.kinds import KINDS, WITH_TENSORFLOW
+from benchmarks.faults.stage import Stage, UntrueError
+from gan_runtime import processes
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime.starters.local import TRAINER
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import checkpoints
+
+_SHARED: dict[str, Any] = {
+    "workload": "mlp_gan",
+    "steps_per_loop": 2,
+    "precision": "float32",
+    "accelerator": "cpu",
+}
+TOY = {**_SHARED, "engine": "tensorflow", "batch_size_global": 8, "epochs": 6, "keep_checkpoints": 2}
+REAL = {**_SHARED, "engine": "tensorflow", "batch_size_global": 256, "epochs": 4, "weight_snapshots": "yes"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What an undisturbed run ends with, and how much it does to its files."""
+
+    arrays: Arrays
+    calls: int
+    operations: int
+    syncs: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """`problems`: what did not hold; none: the scenario passed. `told`: what was done."""
+
+    seed: int
+    kind: str
+    told: str
+    ends: tuple[str, ...]
+    problems: tuple[str, ...]
+    seconds: float
+
+    @property
+    def line(self) -> str:
+        """For a person."""
+        ends = " → ".join(self.ends)
+        verdict = "passed" if not self.problems else f"FAILED: {'; '.join(self.problems)}"
+        return f"seed {self.seed:<6} {self.kind:<18} {self.seconds:4.1f} s  {self.told}  [{ends}]  {verdict}"
+
+
+def play(seed: int, kind: str) -> Result:
+    """Sets up, harms, recovers, checks. Never raises for what the program did wrong: that is a problem of the result."""
+    begin, is_real = time.monotonic(), kind in WITH_TENSORFLOW
+    known = reference(is_real)
+    with _stage(seed, is_real, known) as stage:
+        ends: list[str] = []
+        try:
+            harm = KINDS[kind](stage)
+            ends = stage.recover(harm.run)
+            stage.close()
+            problems = _problems(stage, harm, ends, known)
+        except (UntrueError, GanRuntimeError) as error:
+            problems = [str(error)]
+    return Result(seed, kind, ", ".join(stage.told), tuple(ends), tuple(problems), time.monotonic() - begin)
+
+
+def _problems(stage: Stage, harm: Harm, ends: list[str], known: Reference) -> list[str]:
+    checks.next_owner(stage.home)
+    rows = checks.stored_rows(stage.home)
+    problems = [
+        *checks.state_true(harm.run, rows, ends[-1]),
+        *checks.steps_once(harm.run, rows),
+        *checks.same_end(harm.run, known.arrays),
+        *checks.rebuilt_alike(stage.home, rows),
+        *checks.nobody_left(stage.home),
+        *checks.nothing_half_made(stage.home, stage.scratch),
+        *(problem for more in harm.more for problem in more(stage.home)),
+    ]
+    if ends[0] not in harm.ends:
+        problems.append(f"the first attempt ended {ends[0]}, which is not {' or '.join(harm.ends)}")
+    return problems if ends[-1] == "finished" else [*problems, f"after {len(ends)} attempts it is {ends[-1]}"]
+
+
+@contextmanager
+def _stage(seed: int, is_real: bool, known: Reference) -> Iterator[Stage]:
+    with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
+        scratch = Path(folder) / "tmp"
+        scratch.mkdir()
+        stage = Stage(
+            Home(Path(folder) / "home").prepare(),
+            scratch,
+            Random(seed),
+            dict(REAL if is_real else TOY),
+            known.calls,
+            known.operations,
+            known.syncs,
+            TRAINER if is_real else toy_trainer.MODULE,
+        )
+        before, tempfile.tempdir = tempfile.tempdir, str(scratch)  # of the processes and of this one
+        try:
+            yield stage
+        finally:
+            tempfile.tempdir = before
+            stage.clear()
+
+
+@cache
+def reference(is_real: bool = False) -> Reference:
+    """Of a run that is trained without owner and without harm; how much TensorFlow's does to its files is not counted."""
+    with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
+        run = RunDir(Home(Path(folder)).prepare().runs / "reference-0001")
+        run.path.mkdir()
+        write_json(run.spec_path, RunSpec.parse(REAL if is_real else TOY).model_dump())
+        command = [
+            sys.executable,
+            "-m",
+            TRAINER if is_real else toy_trainer.MODULE,
+            str(run.path),
+            "1",
+            "cpu",
+        ]
+        environment = {**processes.environment(os.environ), "CUDA_VISIBLE_DEVICES": "-1"}
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        counts = re.search(r"file operations: (\d+), syncs: (\d+)", said)
+        end = checkpoints.load_newest(run.checkpoints)
+        assert end is not None
+        calls = run.trainer_journal().read_bytes().count(b'"kind":"scalars"')
+        return Reference(end.arrays, calls, *(map(int, counts.groups()) if counts else (0, 0)))

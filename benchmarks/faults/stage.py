@@ -1,0 +1,279 @@
+"""The stage of one scenario: a home in a temporary folder, its owner, the trainers of its run, and what is known of them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+
+from benchmarks.faults import toy_trainer
+from gan_runtime import processes
+from gan_runtime.askers import operator
+from gan_runtime.device_locks.folder import FOLDER_VARIABLE
+from gan_runtime.errors import RunStateError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Device, Host
+from gan_runtime.records.journal import ACTIVE, ENDED
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+
+ASKER = operator("a scenario")
+TOLD_SECONDS = 15.0  # from the end of the last process to a state that says so
+PATIENCE_SECONDS = 180.0  # for everything else that is awaited, on a machine that does other things too
+POLL_SECONDS = 0.01
+LOOK_SECONDS = 0.5  # between two looks into the table of processes, which cost more
+MOST_ATTEMPTS = 6
+DISK_MB = 80  # submitting wants 20 MB free, and the database grows by some
+_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
+
+
+class UntrueError(Exception):
+    """Something promised did not happen; the message is the sentence of the failure."""
+
+
+@dataclass
+class Stage:
+    """`grace_seconds`: of a stop; short, so that a scenario is. `module`: what trainers are started as.
+
+    `calls`, `operations` (on files), `syncs`: of an undisturbed trainer; `least_calls`: before any harm. `environment`: of owners.
+    """
+
+    home: Home
+    scratch: Path
+    random: Random
+    options: dict[str, Any]
+    calls: int
+    operations: int
+    syncs: int
+    module: str = toy_trainer.MODULE
+    grace_seconds: float = 2.0
+    least_calls: int = 0
+    disk_mb: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)  # what was done, for the line of the scenario
+    finished_before_harm: bool = False
+    _owner: subprocess.Popen[bytes] | None = None
+    _mounted: bool = False
+
+    def submit(self) -> RunDir:
+        """Queues the run of the scenario."""
+        return commands.submit(self.home, RunSpec.parse(self.options), host(), asker=ASKER)
+
+    # ---- the owner ----------------------------------------------------------------------------------------------------
+
+    def start_owner(self, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """One more process that wants to own the home; as root it loses the right to write where it may not."""
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.faults.owner",
+                str(self.home.path),
+                str(self.grace_seconds),
+                self.module,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=(self.scratch.parent / "owner.log").open("ab"),
+            env=self.environment_of({**self.environment, **(environment or {})}),
+            preexec_fn=_without_override,
+        )
+
+    def open(self, environment: Mapping[str, str] | None = None) -> None:
+        """The home has an owner when this returns."""
+        self._owner = self.start_owner(environment)
+        assert self._owner.stdout is not None
+        line = self._owner.stdout.readline().decode().strip()
+        if line != "open":
+            raise UntrueError(f"the home could not be opened: {line or 'the owner ended'}")
+
+    def open_or_end(self, environment: Mapping[str, str]) -> None:
+        """As `open`, for one that is to be harmed in its first moments already."""
+        self._owner = self.start_owner(environment)
+        assert self._owner.stdout is not None
+        self.told.append("opened" if self._owner.stdout.readline() == b"open\n" else "not opened")
+
+    def environment_of(self, more: Mapping[str, str]) -> dict[str, str]:
+        """Of a process of this stage: its temporary files lie apart, and its devices are its own, as scenarios play side by side."""
+        apart = {"TMPDIR": str(self.scratch), FOLDER_VARIABLE: str(self.scratch.parent / "locks")}
+        return processes.environment({**os.environ, **apart, **more})
+
+    def adopt(self, owner: subprocess.Popen[bytes]) -> None:
+        """One of several that were started is the owner."""
+        self._owner = owner
+
+    def kill_owner(self) -> None:
+        """SIGKILL."""
+        assert self._owner is not None
+        self._owner.kill()
+        self._owner.wait()
+
+    def has_owner(self) -> bool:
+        """Whether it lives."""
+        return self._owner is not None and self._owner.poll() is None
+
+    def close(self) -> None:
+        """The owner gives up the home in order."""
+        if self._owner is not None and self._owner.poll() is None:
+            self._owner.terminate()
+            if self._owner.wait(PATIENCE_SECONDS) != 0:
+                raise UntrueError("the owner ended badly when it was told to end")
+
+    # ---- its trainers -------------------------------------------------------------------------------------------------
+
+    def trainers(self, run: RunDir) -> list[psutil.Process]:
+        """Every process of the run: the trainer, or the launcher (the first) and its workers."""
+        found = [
+            process
+            for process in psutil.process_iter(["cmdline", "status"])
+            if str(run.path) in (process.info["cmdline"] or [])
+            and process.info["status"] != psutil.STATUS_ZOMBIE
+        ]
+        return sorted(found, key=lambda process: len(process.info["cmdline"]))
+
+    def steps(self, run: RunDir) -> int:
+        """How many calls are journalled by now."""
+        path = run.trainer_journal()
+        return path.read_bytes().count(b'"kind":"scalars"') if path.exists() else 0
+
+    def wait_for_calls(self, run: RunDir, calls: int) -> None:
+        """Until so many calls are journalled; a run that ends before is one that nobody disturbed."""
+        wanted = max(calls, self.least_calls)
+        self.wait(
+            lambda: self.steps(run) >= wanted or self.state(run) in ENDED, f"{wanted} calls are journalled"
+        )
+        self.finished_before_harm = self.state(run) in ENDED
+
+    def end_trainers(self, run: RunDir) -> None:
+        """Until none is left."""
+        self.wait(lambda: not kill(self.trainers(run)), "the trainers are gone")
+
+    def wait_while_it_trains(self, run: RunDir, seconds: float) -> None:
+        """Until the run has no process any more, but no longer than so many seconds."""
+        deadline = time.monotonic() + seconds
+        while self.trainers(run) and time.monotonic() < deadline:
+            time.sleep(10 * POLL_SECONDS)
+
+    def state(self, run: RunDir) -> str:
+        """As the journals say."""
+        return latest_status(run).status
+
+    def wait(self, condition: Callable[[], Any], awaited: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Raises UntrueError when it does not become true in time."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise UntrueError(f"not within {seconds:.0f} s: {awaited}")
+            time.sleep(POLL_SECONDS)
+
+    # ---- recovery -----------------------------------------------------------------------------------------------------
+
+    def wait_for_end(self, run: RunDir) -> str:
+        """The state in which an attempt ended, which must be told soon after its last process is gone."""
+        silent_since: float | None = None
+        look_at = 0.0
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (state := self.state(run)) not in ENDED:
+            now = time.monotonic()
+            if now >= look_at:
+                silent_since = None if self.trainers(run) or state == "queued" else (silent_since or now)
+                look_at = now + LOOK_SECONDS
+            if silent_since is not None and now - silent_since > TOLD_SECONDS:
+                raise UntrueError(f"{TOLD_SECONDS:.0f} s after its last process the run is still {state}")
+            if now > deadline:
+                raise UntrueError(f"after {PATIENCE_SECONDS:.0f} s the run is still {state}")
+            time.sleep(5 * POLL_SECONDS)
+        return state
+
+    def recover(self, run: RunDir) -> list[str]:
+        """Gives the home an owner and resumes the run until it is finished; returns the ends of its attempts."""
+        if not self.has_owner():
+            self.open()
+        ends = [self.wait_for_end(run)]
+        while ends[-1] != "finished" and len(ends) < MOST_ATTEMPTS:
+            self.wait(lambda: not self.trainers(run), "the run's processes are gone")
+            commands.resume(run, asker=ASKER)
+            ends.append(self.wait_for_end(run))
+        self.wait(lambda: not self.trainers(run), "the run's processes are gone")
+        return ends
+
+    # ---- its disk -----------------------------------------------------------------------------------------------------
+
+    def on_small_disk(self) -> bool:
+        """Moves the empty home to a disk of its own, in memory; False where nobody but root may do so."""
+        self.disk_mb = DISK_MB
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(self.home.path)]
+        self._mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
+        if self._mounted:
+            self.home.prepare()
+        return self._mounted
+
+    def age(self, path: Path, seconds: float) -> None:
+        """A folder, and all in it, was changed so long ago."""
+        for each in (*path.rglob("*"), path):
+            then = each.stat().st_mtime - seconds
+            os.utime(each, (then, then))
+
+    def clear(self) -> None:
+        """Ends whatever the scenario has left, so that the next one is not disturbed."""
+        for process in psutil.process_iter(["cmdline"]):
+            if any(word.startswith(str(self.home.path)) for word in process.info["cmdline"] or []):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+        if self._owner is not None:
+            self._owner.wait()
+            if self._owner.stdout is not None:
+                self._owner.stdout.close()
+        if self._mounted:
+            subprocess.run(["umount", "-l", str(self.home.path)], check=False)
+
+    def stop(self, run: RunDir) -> None:
+        """A person asks the run to end."""
+        with contextlib.suppress(RunStateError):  # it has ended meanwhile
+            commands.stop(run, asker=ASKER)
+
+    def is_active(self, run: RunDir) -> bool:
+        """Whether it starts or trains."""
+        return self.state(run) in ACTIVE
+
+
+def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) -> int:
+    """Sends a signal to processes, those that are gone left out; returns how many there were."""
+    for process in doomed:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+    return len(doomed)
+
+
+def _without_override() -> None:
+    """A process of root may write into any folder, whatever its rights say. Its children shall not."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE, 0, 0, 0)
+
+
+def host() -> Host:
+    """One core, and no accelerator: nobody looks at the real host, which would load TensorFlow."""
+    absent = {
+        name: Device(available=False, count=0, name="", reason="not asked for.") for name in ("gpu", "tpu")
+    }
+    cpu = Device(available=True, count=8, name="processor")
+    return Host(
+        cpu_model="processor",
+        cores=8,
+        memory_bytes=8_000_000_000,
+        python="3.11.0",
+        tensorflow="2.21.0",
+        devices={"cpu": cpu, **absent},
+    )

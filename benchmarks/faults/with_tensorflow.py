@@ -1,0 +1,23 @@
+"""The same with the real trainer: TensorFlow, digits, a perceptron of a GAN. A start costs 8 s of processor time, so these are few."""
+
+from __future__ import annotations
+
+from benchmarks.faults.harm import FINISHED, LOST, STOPPED, Harm, begun
+from benchmarks.faults.stage import Stage, kill
+
+
+def kill_real_trainer(stage: Stage) -> Harm:
+    """SIGKILL of the trainer, and of its owner half of the time."""
+    run = begun(stage)
+    kill(stage.trainers(run))
+    if stage.random.random() < 0.5:
+        stage.kill_owner()
+        stage.end_trainers(run)
+    return Harm(run, (LOST, FINISHED))
+
+
+def stop_real_trainer(stage: Stage) -> Harm:
+    """A stop, at which it saves; a resume loses nothing."""
+    run = begun(stage)
+    stage.stop(run)
+    return Harm(run, (STOPPED, FINISHED))

@@ -1,0 +1,93 @@
+"""What the example runs of the Kármán street reached, out of their bundle: the table and the picture of docs/pix2pix.md.
+
+python -m benchmarks.flow_results                                     prints the table
+python -m benchmarks.flow_results --picture docs/screenshots/karman-example.png
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+from benchmarks import bundle_command, markdown
+from gan_runtime.bundles.layout import KARMAN
+from gan_runtime.pictures import vorticity
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.journal import EpochDone, Flow
+from gan_runtime.records.rundir import RunDir
+
+SHOWN_WAY = "map_reduce"
+HEADS = (
+    "",
+    "Minutes",
+    "RMSE, first period",
+    "SSIM, first period",
+    "Frames of a period",
+    "Strouhal number",
+    "Its error",
+    "Frame (ms), solver's",
+)
+STEPS = (0, 12, 24, 50, 100)  # of the picture: half a period, one, two, four
+PIXELS, RIM = 3, 4  # of the docs' picture for one of a frame; around each frame
+
+
+def main() -> None:
+    """Prints the table; draws the picture where one is wanted."""
+    bundle_command.run(__doc__, KARMAN, table, _picture)
+
+
+def iterations(run: RunDir) -> list[Flow]:
+    """The newest by map-reduce of each held-out flow, the first flow first."""
+    records = [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+    newest = {record.trajectory: record for record in records if record.way == SHOWN_WAY}
+    return [newest[trajectory] for trajectory in sorted(newest)]
+
+
+def table(runs: list[RunDir]) -> str:
+    """A line for each run and flow; in parentheses the copied first frame, the true flow, and the solver."""
+    return markdown.table(HEADS, [_line(run, flow) for run in runs for flow in iterations(run)])
+
+
+def drawn(run: RunDir, flow: Flow) -> Image.Image:
+    """The vorticity of some moments: the true flow on the left, what was predicted on the right."""
+    film = flow_frames.read(run, flow.frames)
+    places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
+    rows = []
+    for place in places:
+        both = [
+            vorticity.drawn(np.concatenate([frames[place], film.mask], axis=-1))
+            for frames in (film.truth, film.predicted)
+        ]
+        framed = [np.pad(image, ((RIM, 0), (RIM, 0), (0, 0)), constant_values=255) for image in both]
+        rows.append(np.concatenate(framed, axis=1))
+    picture = Image.fromarray(np.concatenate(rows))
+    return picture.resize((picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST)
+
+
+def _picture(run: RunDir) -> Image.Image:
+    return drawn(run, next(flow for flow in iterations(run) if flow.frames))
+
+
+def _line(run: RunDir, flow: Flow) -> list[str]:
+    done = [record for record in journal.read_all(run.trainer_journal()) if isinstance(record, EpochDone)]
+    minutes = sum(record.seconds for record in done) / 60.0
+    of = {score.name: (score.value, score.reference) for score in flow.scores}
+    return [
+        f"seed {run.spec().seed}, Re {flow.reynolds:g}",
+        f"{minutes:.1f}",
+        _pair(of["rmse_period"], ".3f"),
+        _pair(of["ssim_period"], ".2f"),
+        _pair(of["period"], ".1f"),
+        _pair(of["strouhal"], ".4f"),
+        f"{of['strouhal_error'][0]:.1%}",
+        _pair(of["ms_frame"], ".1f"),
+    ]
+
+
+def _pair(numbers: tuple[float, float], style: str) -> str:
+    value, beside = numbers
+    return f"{value:{style}} ({beside:{style}})"
+
+
+if __name__ == "__main__":
+    main()

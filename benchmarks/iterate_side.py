@@ -1,0 +1,77 @@
+"""A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels, on frames of 80 × 192 pixels in one of the ways
+(tiling/ways.py). A step is a frame, with all of its stages but tracing and compiling.
+
+The weights are new ones: what they are does not change how long it takes. `--engine`'s process is set up as that of the job `iterate`.
+
+python -m benchmarks.iterate_side --engine tensorflow|jax --way naive|map_reduce|whole --cores 2 --precision float32 [--serve] [--steps N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks import frame_set
+from benchmarks.step_timer import arguments, run_alone_or_serve
+from gan_runtime import catalog
+from gan_runtime.engines.task import workload_of
+from gan_runtime.engines.tiles import Painter, Picture, Translator
+from gan_runtime.frame_fields import SOURCE, flow_fields
+from gan_runtime.jobs import iterate_work
+from gan_runtime.spec import RunSpec
+from gan_runtime.tiling.ways import WAYS
+
+
+def new_translator(spec: RunSpec, cores: int) -> Translator:
+    """With new weights."""
+    import keras
+
+    if spec.engine == "tensorflow":
+        from gan_runtime.engines.tf.devices import simulated
+
+        simulated(
+            cores
+        )  # a network's variables start TensorFlow's devices, and then there are no further ones
+    keras.utils.set_random_seed(1)
+    keras.config.set_dtype_policy(spec.precision)
+    workload, options = workload_of(spec), spec.of_workload
+    fields = spec.entry.reads(options, flow_fields(frame_set.HEIGHT, frame_set.WIDTH))
+    name = spec.entry.averaged
+    network = workload.networks(options, fields)[name]
+    arrays = {variable.path: np.asarray(variable) for variable in network.variables}
+    return Translator(workload, options, fields, name, spec.precision, arrays)  # type: ignore[arg-type]
+
+
+def stepping(given: argparse.Namespace) -> Callable[[], Picture]:
+    """A call makes the next frame of the one before."""
+    spec = RunSpec.parse({"workload": "pix2pix", "engine": given.engine, "precision": given.precision})
+    iterate_work.set_flags(spec)
+    translator = new_translator(spec, given.cores)
+    program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
+    shape = translator.fields[SOURCE].shape
+    source = np.random.default_rng(1).uniform(-1.0, 1.0, shape).astype(np.float32)
+    paint = Painter(program, translator, given.way, shape, given.cores)
+
+    def step() -> Picture:
+        made = paint(source)
+        source[..., : made.shape[-1]] = made
+        return made
+
+    return step
+
+
+def main() -> None:
+    """Serves turns, or prints one line."""
+    parser = arguments("Frames of frames, in one way.")
+    parser.add_argument("--engine", choices=("tensorflow", "jax"), required=True)
+    parser.add_argument("--way", choices=WAYS, required=True)
+    parser.add_argument("--cores", type=int, default=2, help="simulated ones of map_reduce")
+    given = parser.parse_args()
+    run_alone_or_serve(given, stepping(given))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How the dashboard stands under load: thirty windows on one run, a thousand stored runs, ten million numbers."""

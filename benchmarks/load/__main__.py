@@ -1,0 +1,104 @@
+"""python -m benchmarks.load [--only QUESTION,QUESTION] [--small] [--keep] [--home DIR]
+
+One JSON line a figure: its target, and whether it is met. `--keep` writes them to benchmarks/results/load.jsonl, each question that was
+measured in the place of its older answer, with the machine, and makes docs/benchmarks.md anew. `--home`: a folder in which the home of
+many runs is kept for the next time; it takes minutes to make.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import large_home, report, results
+from benchmarks.load import memory, pixels, taking_in, training, views
+from benchmarks.load.figures import Figure
+from benchmarks.load.scale import FULL, SMALL, Scale
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+RESULTS = REPOSITORY / "benchmarks" / "results" / "load.jsonl"
+STORED: dict[str, Callable[[Home, Scale], Iterator[Figure]]] = {  # on the home of many runs
+    "views": views.measure,
+    "queries": taking_in.queries,
+    "memory": memory.measure,
+}
+ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {
+    "ingest": taking_in.measure,
+    "pixels": pixels.measure,
+    "training": training.measure,
+}
+
+
+def main() -> int:
+    """Asks; returns 1 when a target is missed."""
+    given = _arguments()
+    scale, met = SMALL if given.small else FULL, True
+    with tempfile.TemporaryDirectory(prefix="gan-load-") as place:
+        home = Home(given.home or Path(place) / "home")
+        for question in given.only.split(",") if given.only else [*ALONE, *STORED]:
+            begin, load, records = time.monotonic(), os.getloadavg()[0], []
+            for figure in ask(question, home, scale):
+                records.append({"question": question, **figure.record()})
+                print(json.dumps(records[-1]), flush=True)
+                met &= records[-1]["met"] is not False
+            if given.keep:
+                keep(question, records, load, time.monotonic() - begin)
+    return 0 if met else 1
+
+
+def ask(question: str, home: Home, scale: Scale) -> Iterator[Figure]:
+    """The figures of one question; the home of many runs is made by the first that needs it."""
+    if question in ALONE:
+        yield from ALONE[question](scale)
+        return
+    if not home.database.exists():
+        large_home.folder(home.path, scale.runs, scale.rows, scale.epochs)
+        store = Store(home.database)
+        Ingestor(home, store).catch_up()
+        store.close()
+    yield from STORED[question](home, scale)
+
+
+def keep(
+    question: str, records: list[dict[str, object]], load: float, seconds: float, path: Path = RESULTS
+) -> None:
+    """Puts the answers in the place of the older ones, with the circumstances, and writes the page anew."""
+    circumstances = results.machine(datetime.now(UTC), load)
+    machine = {
+        "question": question,
+        "kind": "machine",
+        **circumstances,
+        "command": " ".join(["python -m benchmarks.load", *sys.argv[1:]]),
+        "seconds": round(seconds),
+    }
+    older = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    others = [line for line in older if json.loads(line)["question"] != question]
+    lines = [*others, *(json.dumps(record) for record in (machine, *records))]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    report.write()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.load", description="The dashboard under load."
+    )
+    parser.add_argument(
+        "--only", default="", help=f"questions, separated by commas: {', '.join([*ALONE, *STORED])}"
+    )
+    parser.add_argument("--small", action="store_true", help="as small as a test")
+    parser.add_argument("--keep", action="store_true", help="write the answers down")
+    parser.add_argument("--home", type=Path, help="keeps the home of many runs for the next time")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Browsers without a screen: WebSocket sessions that speak Streamlit's protocol, in one process.
+
+A session asks for a page as a browser does, and then asks for each fragment that redraws itself, at that fragment's interval
+and until it is told to stop. It keeps nothing of what comes.
+
+python -m benchmarks.load.client ADDRESS PAGE [QUERY] [--sessions 30]      until its standard input is closed; then one JSON line
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import re
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
+
+STREAM = "/_stcore/stream"
+SHORT = (
+    400  # bytes: what tells of timers and ends is shorter, so that thirty sessions need not read every chart
+)
+MEDIA = re.compile(rb"/media/[0-9a-f]+\.\w+")
+MOST_BYTES = 2**27
+COMING = 5  # windows that are opened at the same moment
+
+
+class PageError(Exception):
+    """A page has shown an error."""
+
+
+@dataclass
+class Visit:
+    """What one answer of the server came to. `seconds`: until its script had ended; `media`: files that it names."""
+
+    seconds: float = 0.0
+    payload: int = 0
+    messages: int = 0
+    media: set[str] = field(default_factory=set)
+
+
+class Session:
+    """One browser window. Use `opened`."""
+
+    def __init__(self, connection: ClientConnection, page: str, query: str) -> None:
+        self._connection, self._page, self._query = connection, page, query
+        self._script_hash = ""
+        self._timers: dict[str, asyncio.Task[None]] = {}
+        self._asked: list[float] = []  # when a fragment was asked for and no answer has ended since
+        self.refreshes: list[Visit] = []
+
+    async def visit(self, page: str = "", query: str = "") -> Visit:
+        """Asks for a page; what came until its script had ended. Raises PageError."""
+        self._page, self._query = page or self._page, query or self._query
+        self._stop_timers()
+        begin, visit = time.perf_counter(), Visit()
+        await self._ask()
+        async for message in self._connection:
+            assert isinstance(message, bytes)
+            visit.payload += len(message)
+            visit.messages += 1
+            visit.media |= {name.decode() for name in MEDIA.findall(message)}
+            if self._told(ForwardMsg.FromString(message)):
+                visit.seconds = time.perf_counter() - begin
+                return visit
+        raise PageError(f"{self._page}: the server has closed the connection")
+
+    async def stay(self) -> None:
+        """Answers timers until it is cancelled."""
+        visit = Visit()
+        async for message in self._connection:
+            assert isinstance(message, bytes)
+            visit.payload += len(message)
+            visit.messages += 1
+            if len(message) <= SHORT and self._told(ForwardMsg.FromString(message)):
+                visit.seconds = time.perf_counter() - self._asked[0] if self._asked else 0.0
+                self._asked.clear()
+                self.refreshes.append(visit)
+                visit = Visit()
+
+    def _told(self, message: ForwardMsg) -> bool:
+        """Acts on a message; whether a script has ended with it."""
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self._script_hash = message.new_session.page_script_hash
+        elif kind == "auto_rerun":
+            timer = message.auto_rerun
+            self._stop_timers(timer.fragment_id)
+            self._timers[timer.fragment_id] = asyncio.create_task(
+                self._repeat(timer.fragment_id, timer.interval)
+            )
+        elif kind == "stop_auto_rerun":
+            self._stop_timers(*message.stop_auto_rerun.fragment_ids)
+        elif kind == "delta" and message.delta.new_element.WhichOneof("type") == "exception":
+            raise PageError(f"{self._page}: {message.delta.new_element.exception.message}")
+        return kind == "script_finished" and message.script_finished in (
+            ForwardMsg.FINISHED_SUCCESSFULLY,
+            ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
+        )
+
+    async def _repeat(self, fragment_id: str, interval: float) -> None:
+        await asyncio.sleep(interval * random.random())
+        while True:
+            await asyncio.sleep(interval)
+            self._asked.append(time.perf_counter())
+            await self._ask(fragment_id)
+
+    def _stop_timers(self, *fragment_ids: str) -> None:
+        for fragment_id in fragment_ids or tuple(self._timers):
+            timer = self._timers.pop(fragment_id, None)
+            if timer is not None:
+                timer.cancel()
+
+    async def _ask(self, fragment_id: str = "") -> None:
+        wish = BackMsg()
+        state = wish.rerun_script
+        state.query_string, state.page_name = self._query, self._page
+        if fragment_id:
+            state.fragment_id, state.is_auto_rerun, state.page_script_hash = (
+                fragment_id,
+                True,
+                self._script_hash,
+            )
+        state.context_info.timezone, state.context_info.locale = "UTC", "en-US"
+        await self._connection.send(wish.SerializeToString())
+
+
+@contextlib.asynccontextmanager
+async def opened(address: str, page: str = "", query: str = "") -> Any:
+    """A new session on the dashboard at `address`, such as http://127.0.0.1:8501."""
+    stream = address.replace("http", "ws", 1) + STREAM
+    async with connect(
+        stream,
+        origin=Origin(address),
+        subprotocols=[Subprotocol("streamlit")],
+        max_size=MOST_BYTES,
+        compression=None,
+    ) as connection:
+        session = Session(connection, page, query)
+        yield session
+        session._stop_timers()
+
+
+async def crowd(address: str, page: str, query: str, sessions: int) -> dict[str, Any]:
+    """So many sessions on one page, until standard input is closed."""
+    async with contextlib.AsyncExitStack() as stack:
+        opened_ones = [await stack.enter_async_context(opened(address, page, query)) for _ in range(sessions)]
+        staying = []
+        for begin in range(0, sessions, COMING):
+            coming = opened_ones[begin : begin + COMING]
+            await asyncio.gather(*(session.visit() for session in coming))
+            staying += [asyncio.create_task(session.stay()) for session in coming]
+        print("all have come", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        for task in staying:
+            if task.done():
+                task.result()  # raises what it has met
+            task.cancel()
+        return summary([visit for session in opened_ones for visit in session.refreshes])
+
+
+def summary(visits: list[Visit]) -> dict[str, Any]:
+    """Of all refreshes."""
+    seconds = sorted(visit.seconds for visit in visits) or [0.0]
+    count = max(1, len(visits))
+    return {
+        "refreshes": len(visits),
+        "refresh_p50_s": round(seconds[len(seconds) // 2], 3),
+        "refresh_p95_s": round(seconds[int(len(seconds) * 0.95)], 3),
+        "bytes_per_refresh": sum(visit.payload for visit in visits) // count,
+        "messages_per_refresh": round(sum(visit.messages for visit in visits) / count, 1),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Browsers without a screen.")
+    parser.add_argument("address")
+    parser.add_argument("page")
+    parser.add_argument("query", nargs="?", default="")
+    parser.add_argument("--sessions", type=int, default=1)
+    given = parser.parse_args()
+    print(json.dumps(asyncio.run(crowd(given.address, given.page, given.query, given.sessions))))

@@ -1,0 +1,80 @@
+"""What each question must come to, as a literal table, and the line that is written of each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`limit`: the most that is allowed, or the least that is wanted; None for what is only stated. Shares are written with "%"."""
+
+    name: str
+    title: str
+    limit: float | None = None
+    direction: Literal["at_most", "at_least"] = "at_most"
+    unit: str = "s"
+
+    def is_met_by(self, value: float) -> bool | None:
+        """None where nothing is asked."""
+        if self.limit is None:
+            return None
+        return value <= self.limit if self.direction == "at_most" else value >= self.limit
+
+
+PAGES = ("home", "live", "runs", "compare", "launch")
+WANTED = (
+    *(
+        Wanted(f"first_view_{page}_s", f"first view of {page.capitalize()}, one browser, p95", 1.0)
+        for page in PAGES
+    ),
+    *(Wanted(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB") for page in PAGES),
+    Wanted("query_p95_ms", "queries of these pages, p95", 60.0, unit="ms"),
+    Wanted("ingest_rows_per_s", "rows taken in from ended runs, in a second", 200_000.0, "at_least", ""),
+    Wanted("ingest_steps_per_s", "steps of a live run taken in, in a second", 2_000.0, "at_least", ""),
+    Wanted("bytes_per_million_rows", "database, of a million rows of numbers", None, unit="MB"),
+    Wanted("start_s", "start of the process until Home is drawn", 3.0),
+    Wanted("one_page_slows", "one open Live page slows a training on all cores", 0.03, unit="%"),
+    Wanted("thirty_pages_slow", "thirty open Live pages slow it", 0.15, unit="%"),
+    Wanted("memory_mb", "memory of the dashboard, every page visited", 300.0, unit="MB"),
+    Wanted(
+        "memory_growth_mb", "growth of memory over the second half of an hour of live data", 20.0, unit="MB"
+    ),
+    Wanted("pixel_p95_s", "from a step made to a pixel changed, one page, p95", 2.0),
+    Wanted("pixel_p95_s_thirty", "the same beside thirty other open pages", 2.0),
+)
+BY_NAME = {wanted.name: wanted for wanted in WANTED}
+Told = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the results. `reason`: why a target is missed, or why nothing was measured; `further`: how the value came about."""
+
+    name: str
+    value: float | None
+    further: dict[str, Any]
+    reason: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """As it is kept: with its target, and whether it is met."""
+        wanted = BY_NAME[self.name]
+        met = None if self.value is None else wanted.is_met_by(self.value)
+        target = {key: asdict(wanted)[key] for key in ("title", "limit", "direction", "unit")}
+        value = None if self.value is None else round(self.value, 4)
+        return {
+            "kind": "figure",
+            "name": self.name,
+            "value": value,
+            **target,
+            "met": met,
+            "reason": self.reason,
+            **self.further,
+        }
+
+
+def p95(values: list[float]) -> float:
+    """The value that nineteen of twenty do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]

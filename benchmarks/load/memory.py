@@ -1,0 +1,67 @@
+"""Memory of the dashboard on a home of many runs: with every page visited, and over an hour of live data, replayed faster than it was made.
+
+A replayed run writes what a trainer would in an hour (6 numbers a step, an epoch's end with its histograms and picture once a minute)
+while windows look on at Live. Growth: the highest of the last tenth over the highest of the tenth before the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+from benchmarks import pages
+from benchmarks.load import client, replay, stage
+from benchmarks.load.figures import Figure
+from benchmarks.load.scale import Scale
+from gan_runtime.home import Home
+
+STEPS_PER_S, EPOCH_STEPS, WINDOWS = 20.0, 1_200, 3
+SAMPLES = 100
+
+
+def measure(home: Home, scale: Scale) -> Iterator[Figure]:
+    """First every page once by one window, then the hour."""
+    with stage.served(home) as (process, address):
+        asyncio.run(_visit_all(address, scale.runs))
+        stage.wait_until_quiet(process)
+        told: dict[str, Any] = {"pages": len(pages.visits(scale.runs)), "runs": scale.runs}
+        yield Figure("memory_mb", process.memory_info().rss / 1e6, told)
+        name = f"quick-{1 + len(list(home.runs.iterdir())):04d}"
+        run, seconds = replay.submitted(home, name), scale.replayed_s
+        words = ("--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds))
+        faster = ("--epoch-steps", str(EPOCH_STEPS), "--faster", str(scale.faster))
+        with replay.replaying(run, *words, *faster) as writer:
+            time.sleep(1.0)
+            with stage.crowd(address, name, min(WINDOWS, scale.sessions)):
+                resident = _followed(process, seconds / scale.faster)
+            writer.wait()
+    tenth = max(1, len(resident) // 10)
+    middle, end = resident[len(resident) // 2 - tenth : len(resident) // 2], resident[-tenth:]
+    told = {
+        "replayed_s": seconds,
+        "times_faster": scale.faster,
+        "at_begin_mb": round(resident[0]),
+        "at_end_mb": round(end[-1]),
+    }
+    yield Figure("memory_growth_mb", max(end) - max(middle or end), told)
+
+
+def _followed(process: psutil.Process, seconds: float) -> list[float]:
+    """Resident memory in 10⁶ bytes, at equal intervals."""
+    begin = time.monotonic()
+    found: list[float] = []
+    while time.monotonic() - begin < seconds or len(found) < 2:
+        found.append(process.memory_info().rss / 1e6)
+        time.sleep(max(0.1, seconds / SAMPLES))
+    return found
+
+
+async def _visit_all(address: str, runs: int) -> None:
+    async with client.opened(address) as session:
+        for page, query in pages.visits(runs).items():
+            words = "&".join(f"{name}={value}" for name, value in query.items())
+            await session.visit("" if page == "home" else page, words)

@@ -1,0 +1,95 @@
+"""From a step made to a pixel changed: a real browser on Live of a run whose journal another process writes.
+
+The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's clock, which is this machine's):
+when N first stands there, the frame after it is drawn, and the chart of losses beside it came in the same refresh. The moment of step N is that of its journal line,
+which is written when the step's call ends. Each line of the journal that the page skips counts as seen with the next one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Any
+
+from benchmarks import trial
+from benchmarks.load import replay, stage
+from benchmarks.load.figures import Figure, p95
+from benchmarks.load.scale import Scale
+from benchmarks.load.views import DRAWN, PATIENCE_MS, chromium
+from dashboard.live import pace
+from gan_runtime.records.rundir import RunDir
+
+STEPS_PER_S = 100.0
+WATCH = r"""() => { window.seen = []; let last = -1;
+    const look = () => { const found = document.body.innerText.match(/step ([\d\s\u2009\u202f,]+) of/);
+        const step = found ? parseInt(found[1].replace(/\D/g, '')) : -1;
+        if (step > last) { last = step; requestAnimationFrame(() => window.seen.push([step, Date.now() / 1000])); } };
+    new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true}); look(); }"""
+
+
+def measure(scale: Scale) -> Iterator[Figure]:
+    """One window alone, then beside all the others."""
+    yield measured("pixel_p95_s", scale, others=0)
+    yield measured("pixel_p95_s_thirty", scale, others=scale.sessions)
+
+
+def measured(name: str, scale: Scale, others: int) -> Figure:
+    with trial.trial_home() as home, stage.served(home) as (_, address):
+        run = replay.submitted(home, "quick-0001")
+        seconds = 60 + 3 * scale.seconds + 4.0 * others
+        with (
+            replay.replaying(run, "--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds)),
+            stage.crowd(address, run.run_id, others) if others else nullcontext(),
+        ):
+            seen = _seen(f"{address}/live?run={run.run_id}", scale.seconds)
+        waited = delays(_written(run), seen)
+    if not waited:
+        return Figure(name, None, {}, "the page showed no step")
+    told = {
+        "steps_seen": len(seen),
+        "median_s": round(sorted(waited)[len(waited) // 2], 3),
+        "other_windows": others,
+    }
+    often = (
+        f"each of {others + 1} pages is redrawn every {pace.interval_of(others + 1):g} s" if others else ""
+    )
+    return Figure(name, p95(waited), told, often)
+
+
+def _seen(where: str, seconds: float) -> list[tuple[int, float]]:
+    """Which steps the page has shown, and when."""
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(where)
+        page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
+        page.wait_for_function("() => document.body.innerText.includes('step ')", timeout=PATIENCE_MS)
+        page.evaluate(WATCH)
+        time.sleep(seconds)
+        found: list[tuple[int, float]] = [(int(step), float(at)) for step, at in page.evaluate("window.seen")]
+        return found
+
+
+def _written(run: RunDir) -> list[tuple[int, float]]:
+    """Last step of each call, and when its line was written."""
+    calls: list[dict[str, Any]] = [
+        json.loads(line) for line in run.trainer_journal().read_bytes().splitlines() if b'"scalars"' in line
+    ]
+    return [
+        (call["first_step"] + len(call["wall_s"]) - 1, datetime.fromisoformat(call["at"]).timestamp())
+        for call in calls
+    ]
+
+
+def delays(written: list[tuple[int, float]], seen: list[tuple[int, float]]) -> list[float]:
+    """Of each line written while the page was watched: until it, or a later one, was on the screen."""
+    steps = [step for step, _ in seen]
+    waited = []
+    for step, at in written:
+        place = bisect.bisect_left(steps, step)
+        if seen and step > steps[0] and place < len(seen):
+            waited.append(seen[place][1] - at)
+    return waited

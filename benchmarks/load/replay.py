@@ -1,0 +1,111 @@
+"""A run that trains, as its owner sees it: a process that holds the run's journal and writes into it what a trainer would.
+
+    python -m benchmarks.load.replay RUN_DIR --steps-per-s 100 --seconds 60 [--epoch-steps 1000]
+
+The run must have been submitted with `submitted`. Numbers are random walks, nothing is trained; the process ends by itself, or when
+the file STOP is there. `--faster F`: an hour of records in 1/F of an hour. Each call is written when its last step is due.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import large_home
+from gan_runtime import processes
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter, StatusChange
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.spec import RunSpec
+
+SECONDS_BETWEEN_CALLS = 0.25
+EPOCHS = 10_000
+
+
+def submitted(home: Home, name: str) -> RunDir:
+    """A run that its owner takes for one that has just been started."""
+    aside, spec = RunDir(home.runs / f".new-{name}"), RunSpec.parse({"epochs": EPOCHS}).model_dump()
+    aside.samples.mkdir(parents=True)
+    write_json(aside.spec_path, spec)
+    journal.append(
+        aside.supervisor_journal,
+        1,
+        journal.Created(spec=spec, accelerator="cpu", color=0),
+        StatusChange(status="queued", reason="waiting", queue_rank=1.0),
+        StatusChange(status="starting", reason="starting a replay"),
+    )
+    aside.path.rename(home.runs / name)
+    return RunDir(home.runs / name)
+
+
+@contextmanager
+def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, in a session of its own as each trainer is; ended afterwards."""
+    command = [sys.executable, "-m", "benchmarks.load.replay", str(run.path), *words]
+    process = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
+    try:
+        yield process
+    finally:
+        run.stop_file.touch()
+        process.wait()
+
+
+def replay(run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float) -> int:
+    """Writes the run; returns how many steps it had."""
+    random, picture = np.random.default_rng(7), large_home.picture(np.random.default_rng(7))
+    run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
+    with JournalWriter(run.trainer_journal()) as writer:
+        writer.write(
+            journal.AttemptStart(resume_step=0),
+            journal.Plan(images=64 * epoch_steps, steps_per_epoch=epoch_steps, epochs=EPOCHS),
+            StatusChange(status="running", reason="training"),
+        )
+        run.announce()
+        step, begin = 0, time.monotonic()
+        while (passed := time.monotonic() - begin) * faster < seconds and not run.stop_file.exists():
+            due = int(min(passed * faster, seconds) * steps_per_s)
+            while step < due:
+                step = _write_call(run, writer, step, due, epoch_steps, random, picture)
+            time.sleep(max(0.0, SECONDS_BETWEEN_CALLS - (time.monotonic() - begin - passed)))
+        writer.write(StatusChange(status="finished", reason="replayed"))
+    return step
+
+
+def _write_call(
+    run: RunDir,
+    writer: JournalWriter,
+    done: int,
+    due: int,
+    epoch_steps: int,
+    random: np.random.Generator,
+    picture: bytes,
+) -> int:
+    """One call up to `due` at most, and the end of its epoch where it has come to it; the newest step."""
+    epoch = done // epoch_steps + 1
+    last = min(due, epoch * epoch_steps)
+    records: list[journal.Record] = [large_home.call(journal.now(), epoch, done + 1, last - done, random)]
+    if last == epoch * epoch_steps:
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(picture)
+        records += large_home.end_of_epoch(journal.now(), epoch, epoch_steps, random)
+    writer.write(*records)
+    return last
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Writes a run's journal as a trainer does.")
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--steps-per-s", type=float, default=100.0)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the run's own time")
+    parser.add_argument("--epoch-steps", type=int, default=1_000)
+    parser.add_argument("--faster", type=float, default=1.0)
+    given = parser.parse_args()
+    replay(RunDir(given.run), given.steps_per_s, given.seconds, given.epoch_steps, given.faster)

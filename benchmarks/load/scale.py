@@ -1,0 +1,24 @@
+"""How large everything is: as it is asked for, and so small that it fits into a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """`rows`: step numbers of all stored runs; each run has `epochs` pictures; `sessions`: windows on one Live page."""
+
+    runs: int
+    rows: int
+    epochs: int
+    sessions: int
+    visits: int  # of each page, each in a window of its own
+    seconds: float  # of one look at a live run
+    rounds: int  # of turns beside a training
+    replayed_s: float  # of a live run's own time, for memory
+    faster: float
+
+
+FULL = Scale(1_000, 10_000_000, 20, 30, 20, 30.0, 3, 3_600.0, 20.0)
+SMALL = Scale(6, 3_000, 2, 2, 1, 4.0, 1, 40.0, 20.0)

@@ -1,0 +1,84 @@
+"""A dashboard in a process of its own on a stored home, and windows that look at it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+
+from benchmarks import dashboard
+from gan_runtime.home import REPOSITORY, Home
+
+ENDING_SECONDS = 20.0
+
+
+@contextmanager
+def served(home: Home) -> Iterator[tuple[psutil.Process, str]]:
+    """The process and its address, once it answers; ended afterwards."""
+    server, address = dashboard.serve(home)
+    try:
+        yield psutil.Process(server.pid), address
+    finally:
+        server.terminate()
+        try:
+            server.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+class Crowd:
+    """So many windows on one page; `told` is what they have seen, once they are gone."""
+
+    def __init__(self, address: str, page: str, query: str, sessions: int) -> None:
+        command = [sys.executable, "-m", "benchmarks.load.client", address, page, query]
+        self._process = subprocess.Popen(
+            [*command, "--sessions", str(sessions)],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # they have come
+
+    def leave(self) -> dict[str, Any]:
+        """Closes all windows."""
+        told, _ = self._process.communicate()
+        return dict(json.loads(told))
+
+    def kill(self) -> None:
+        """After a failure."""
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def crowd(address: str, run_id: str, sessions: int) -> Iterator[Crowd]:
+    """Windows on Live of one run; killed if they have not left."""
+    windows = Crowd(address, "live", f"run={run_id}", sessions)
+    try:
+        yield windows
+    finally:
+        windows.kill()
+
+
+def busy_seconds(process: psutil.Process) -> float:
+    """Of the processor, so far."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def wait_until_quiet(process: psutil.Process, share: float = 0.15, patience_s: float = 60.0) -> None:
+    """Returns once the process takes less than this share of a core for a second."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        before = busy_seconds(process)
+        time.sleep(1.0)
+        if busy_seconds(process) - before < share:
+            return

@@ -1,0 +1,109 @@
+"""How fast journals come into the database, how large it becomes, and how long the questions of pages take.
+
+Ended runs: journals of numbers alone, taken in at once. A live run: calls of 50 steps with six numbers each are written and taken in one
+tick after the other, as an owner does four times a second; the figure is what these ticks could take in if nothing else were to do.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from benchmarks import large_home, pages
+from benchmarks.load import replay
+from benchmarks.load.figures import PAGES, Figure, p95
+from benchmarks.load.scale import Scale
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.runtime.heartbeat import TICK_SECONDS
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+BATCH_RUNS, LIVE_STEPS_PER_S = 20, 2_000
+
+
+def measure(scale: Scale) -> Iterator[Figure]:
+    """Both ways in, on homes of their own."""
+    with tempfile.TemporaryDirectory(prefix="gan-load-") as place:
+        rows = min(scale.rows, 2_000_000)
+        home = large_home.folder(Path(place) / "ended", min(scale.runs, BATCH_RUNS), rows, epochs=1)
+        begin, store = time.perf_counter(), Store(home.database)
+        Ingestor(home, store).catch_up()
+        seconds = time.perf_counter() - begin
+        taken = int(store.rows("SELECT count(*) FROM scalars")[0][0])
+        store.close()
+        yield Figure("ingest_rows_per_s", taken / seconds, {"rows": taken})
+        size = home.database.stat().st_size / 1e6
+        told = {"rows": taken, "journals_mb": round(_megabytes(home), 1)}
+        yield Figure("bytes_per_million_rows", size / taken * 1e6, told)
+        yield _live(Home(Path(place) / "live").prepare(), scale.seconds)
+
+
+def _megabytes(home: Home) -> float:
+    return sum(path.stat().st_size for path in home.runs.glob("*/*.jsonl")) / 1e6
+
+
+def _live(home: Home, seconds: float) -> Figure:
+    """Ticks at the pace of 2,000 steps/s; only the taking in is timed."""
+    run, random, store = replay.submitted(home, "quick-0001"), np.random.default_rng(1), Store(home.database)
+    ingestor, per_tick = Ingestor(home, store), int(LIVE_STEPS_PER_S * TICK_SECONDS)
+    busy, step = [], 0
+    with JournalWriter(run.trainer_journal()) as writer:
+        writer.write(
+            journal.AttemptStart(resume_step=0), journal.StatusChange(status="running", reason="training")
+        )
+        ingestor.catch_up()
+        for _ in range(max(2, int(seconds / TICK_SECONDS))):
+            for first in range(step + 1, step + per_tick + 1, large_home.STEPS_PER_CALL):
+                writer.write(large_home.call(journal.now(), 1, first, large_home.STEPS_PER_CALL, random))
+            step += per_tick
+            begin = time.perf_counter()
+            ingestor.catch_up_news()
+            busy.append(time.perf_counter() - begin)
+    stored = int(store.rows("SELECT max(step) FROM scalars")[0][0])
+    assert stored == step, f"{stored} of {step} steps were taken in"
+    store.close()
+    told = {"steps": step, "rows_per_step": len(large_home.METRICS), "slowest_tick_s": round(max(busy), 3)}
+    return Figure("ingest_steps_per_s", step / sum(busy), told)
+
+
+def queries(home: Home, scale: Scale) -> Iterator[Figure]:
+    """Every question that the five pages ask while each is visited by new sessions, none of them answered from memory."""
+    import os
+
+    from gan_runtime.home import HOME_VARIABLE
+
+    seconds: list[tuple[float, str]] = []
+    asked = Store._answer_now
+
+    def timed(store: Store, sql: str, parameters: Any = None) -> Any:
+        begin = time.perf_counter()
+        answer = asked(store, sql, parameters)
+        seconds.append((time.perf_counter() - begin, " ".join(sql.split())))
+        return answer
+
+    os.environ[HOME_VARIABLE] = str(home.path)
+    from dashboard.frame import session
+
+    session.open_early()
+    with mock.patch.object(Store, "_answer_now", timed):
+        for _ in range(max(1, scale.visits // 4)):
+            for page in PAGES:
+                session.runtime().store.forget_answers()
+                pages.visit(page, pages.visits(scale.runs)[page], times=1)
+    session.close()
+    slowest, sql = max(seconds)
+    told = {
+        "queries": len(seconds),
+        "median_ms": round(1e3 * sorted(seconds)[len(seconds) // 2][0], 2),
+        "slowest_ms": round(1e3 * slowest, 1),
+        "slowest": sql[:100],
+    }
+    yield Figure("query_p95_ms", 1e3 * p95([one for one, _ in seconds]), told)

@@ -1,0 +1,116 @@
+"""What open Live pages cost a training on the same cores, and what they cost the dashboard.
+
+A real run (the quick preset's networks, TensorFlow) trains without end on all cores while windows come and go: none, one, all, none,
+one, all … Its speed in each turn is read from its journal: steps from one line to a later one, over the time between their writing.
+Each turn with windows is compared with the turn without any before it. The windows are processes of this machine too; on another one
+they would take nothing from the training, so the figures are on the safe side.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import psutil
+
+from benchmarks import trial
+from benchmarks.load import stage
+from benchmarks.load.figures import Figure
+from benchmarks.load.scale import Scale
+from gan_runtime import hosts
+from gan_runtime.askers import operator
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+
+IMAGES, BATCH, EPOCHS = (
+    400_000,
+    64,
+    1_000,
+)  # no epoch ends while it is looked at: its probes would be taken for slowness
+STARTING_SECONDS, SETTLING_SECONDS = 180.0, 3.0
+LINE_BYTES = 200_000
+
+
+def measure(scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
+    """Turns beside one training. `options`: of its run."""
+    with trial.trial_home() as home, trial.random_mnist(IMAGES):
+        spec = RunSpec.parse({"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})})
+        run = commands.submit(home, spec, hosts.probe(), asker=operator("a benchmark"))
+        with stage.served(home) as (process, address):
+            _wait_until_it_trains(run)
+            stage.wait_until_quiet(process)
+            told = _turns(process, address, run, scale)
+            run.stop_file.touch()
+            _wait_until_it_has_ended(run)
+    yield from told
+
+
+def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> list[Figure]:
+    slows: dict[int, list[float]] = {1: [], scale.sessions: []}
+    crowds: dict[int, list[dict[str, Any]]] = {1: [], scale.sessions: []}
+    for _ in range(scale.rounds):
+        for sessions in slows:
+            alone = _steps_per_s(run, scale.seconds / 2)
+            with stage.crowd(address, run.run_id, sessions) as windows:
+                time.sleep(SETTLING_SECONDS)
+                before, begin = stage.busy_seconds(process), time.monotonic()
+                beside = _steps_per_s(run, scale.seconds / 2)
+                share = (stage.busy_seconds(process) - before) / (time.monotonic() - begin)
+                crowds[sessions].append({**windows.leave(), "dashboard_cores": round(share, 3)})
+            slows[sessions].append(1 - beside / alone)
+            time.sleep(SETTLING_SECONDS)
+    names = dict(zip(slows, ("one_page_slows", "thirty_pages_slow"), strict=True))
+    return [
+        Figure(
+            names[sessions],
+            statistics.median(slows[sessions]),
+            {
+                "windows": sessions,
+                "turns": [round(value, 4) for value in slows[sessions]],
+                **crowds[sessions][-1],
+            },
+        )
+        for sessions in slows
+    ]
+
+
+def _steps_per_s(run: RunDir, seconds: float) -> float:
+    """From now on, for so long."""
+    begin = _newest_call(run)
+    time.sleep(seconds)
+    end = _newest_call(run)
+    return (end[0] - begin[0]) / max(1e-9, end[1] - begin[1])
+
+
+def _newest_call(run: RunDir) -> tuple[int, float]:
+    """Last step of the newest line of numbers, and when it was written."""
+    with run.trainer_journal().open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - LINE_BYTES))
+        lines = file.read().split(b"\n")[:-1]
+    for line in reversed(lines):
+        if b'"kind":"scalars"' in line and line.startswith(b"{"):
+            call = json.loads(line)
+            return call["first_step"] + len(call["wall_s"]) - 1, datetime.fromisoformat(
+                call["at"]
+            ).timestamp()
+    return 0, 0.0
+
+
+def _wait_until_it_trains(run: RunDir) -> None:
+    deadline = time.monotonic() + STARTING_SECONDS
+    while not run.trainer_journal().exists() or _newest_call(run)[0] < 20:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the training did not begin: {run.log_tail(5)}")
+        time.sleep(0.2)
+
+
+def _wait_until_it_has_ended(run: RunDir) -> None:
+    identity = run.process()
+    deadline = time.monotonic() + STARTING_SECONDS
+    while identity and psutil.pid_exists(identity["pid"]) and time.monotonic() < deadline:
+        time.sleep(0.2)

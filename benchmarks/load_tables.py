@@ -1,0 +1,48 @@
+"""The figures of `make load`, as they were kept in benchmarks/results/load.jsonl."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks import conditions
+from benchmarks.markdown import NOT_MEASURED, table
+from benchmarks.results import FOLDER, Record
+
+KEPT = FOLDER / "load.jsonl"
+WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 pictures, and with thirty windows on Live of
+one run that trains; benchmarks/load/ says how each figure comes about.
+
+"""
+
+
+def under_load(path: Path = KEPT) -> str:
+    """Each figure with its target, and the circumstances of its question."""
+    if not path.exists():
+        return f"{NOT_MEASURED.capitalize()}.\n"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    machines = {record["question"]: record for record in records if record["kind"] == "machine"}
+    lines = [_line(record, machines[record["question"]]) for record in records if record["kind"] == "figure"]
+    return WHAT + table(["Figure", "Value", "Target", "Met", "Machine", "Commit"], lines)
+
+
+def _line(record: Record, machine: Record) -> list[str]:
+    limit, unit = record["limit"], record["unit"]
+    wanted = "stated" if limit is None else f"{record['direction'].replace('_', ' ')} {_number(limit, unit)}"
+    met = {True: "yes", False: "**no**", None: "–"}[record["met"]]
+    reason = f": {record['reason']}" if record["reason"] else ""
+    value = NOT_MEASURED if record["value"] is None else f"**{_number(record['value'], record['unit'])}**"
+    return [
+        record["title"],
+        value + (reason if record["value"] is None else ""),
+        wanted,
+        met + (reason if record["value"] is not None else ""),
+        conditions.in_words(machine),
+        machine["commit"],
+    ]
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    return f"{value:,.{0 if abs(value) >= 100 else 2}f} {unit}".rstrip()

@@ -1,0 +1,38 @@
+"""A model that is fed with its own frames: map-reduce over two simulated cores against the whole frame at once, on the same cores of this machine.
+
+Each side has a process of its own, as the job `iterate` sets it up, with both engines in one rotation. The whole frame may use every thread of
+the machine, and is filled up from 80 × 192 to 128 × 192 pixels, as many as the six tiles of 64 have.
+"""
+
+from __future__ import annotations
+
+from benchmarks.effort import Effort
+from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
+from benchmarks.results import Report
+from gan_runtime.tiling.ways import Way
+
+ENGINES = ("tensorflow", "jax")
+COMPARED: tuple[Way, ...] = ("whole", "map_reduce")
+CORES = 2
+PRECISION = "float32"
+
+
+def commands(effort: Effort) -> dict[str, list[str]]:
+    """What follows `python` to start each side."""
+    return {
+        f"{way} {engine}": effort.loop(
+            "iterate_side", PRECISION, "--engine", engine, "--way", way, "--cores", str(CORES)
+        )
+        for engine in ENGINES
+        for way in COMPARED
+    }
+
+
+def measure(report: Report, effort: Effort) -> None:
+    """Frames a second of all sides, and how fast map-reduce is beside the whole frame with each engine."""
+    turns = effort.turns(commands(effort), report.turn)
+    report.rates(turns, 1, "frames/s")
+    for engine in ENGINES:
+        whole, tiled = (turns[f"{way} {engine}"] for way in COMPARED)
+        ratios, of_totals = speed_ratios(tiled, whole), speed_ratio_of_totals(tiled, whole)
+        report.spread("figure", f"map_reduce_over_whole_{engine}", spread(ratios), of_totals=of_totals)

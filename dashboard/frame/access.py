@@ -1,0 +1,120 @@
+"""Who a browser session is for the door.
+
+Where sign-in is set up, whoever has signed in and is on the list is an operator, and everyone else may look. Where it is not,
+everyone is an operator if only this machine reaches the server, and nobody if others do. While another process owns the home, nobody is.
+"""
+
+from __future__ import annotations
+
+import platform
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dashboard.frame import sign_in
+from dashboard.frame.post import Post
+from dashboard.frame.sign_in import Seats, Ways
+from gan_runtime import addresses
+from gan_runtime.addresses import is_loopback
+from gan_runtime.askers import DASHBOARD, Asker, Role, operator
+from gan_runtime.errors import SignInError
+from gan_runtime.host_look import HostLook
+from gan_runtime.operator_password import PasswordDoor
+
+VIEW_ONLY = "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the command line of its machine."
+SIGN_IN = (
+    "Everyone can look; whoever starts, stops, changes or deletes something signs in as an operator first."
+)
+OF_THE_PASSWORD = "whoever knows the password"
+
+
+@st.cache_resource(show_spinner=False)
+def seats() -> Seats:
+    """Of this process: when it ends, everyone has signed out."""
+    return Seats()
+
+
+@st.cache_resource(show_spinner=False)
+def password_door() -> PasswordDoor:
+    """One for all sessions, as it counts their wrong tries."""
+    return PasswordDoor()
+
+
+@st.cache_resource(show_spinner=False)
+def post() -> Post:
+    """What this process is for its home. Small and stable: editing it would make a second one."""
+    return Post(url, host_look)
+
+
+@st.cache_resource(show_spinner=False)
+def host_look() -> HostLook:
+    """The look at this host, begun by whoever asks first: it takes seconds of a core."""
+    return HostLook()
+
+
+def asker() -> Asker:
+    """Whoever sits before the page that is being drawn."""
+    ways, session_id = sign_in.ways(), _session_id()
+    if ways.providers and st.user.get("is_logged_in") and ways.is_operator(st.user):
+        seats().take(session_id, ways, str(st.user.get("email") or st.user.get("sub")))
+    elif not ways.password:
+        seats().leave(session_id)
+    return _asker(ways, session_id)
+
+
+def of_session(session_id: str) -> Asker:
+    """Whoever a file comes from: the server receives it outside of any page, under the id of the session."""
+    return _asker(sign_in.ways(), session_id)
+
+
+def enter(password: str) -> str:
+    """Takes a seat for this session; why not, or nothing when it is taken."""
+    ways = sign_in.ways()
+    if not ways.password:
+        return "There is no operator password."
+    try:
+        password_door().check(ways.password, password, st.context.ip_address or "")
+    except SignInError as error:
+        return str(error)
+    seats().take(_session_id(), ways, OF_THE_PASSWORD)
+    return ""
+
+
+def leave() -> None:
+    """Signs this session out."""
+    seats().leave(_session_id())
+    if st.user.get("is_logged_in"):
+        st.logout()
+
+
+def others_reach_it() -> bool:
+    """Whether the server listens on more than loopback, or answers to the name of a proxy before it."""
+    names = [st.get_option("server.address") or "::", *(st.get_option("server.allowedHosts") or ())]
+    return not all(is_loopback(str(name)) for name in names)
+
+
+def url() -> str:
+    """Where the pages of this process are."""
+    address, port = st.get_option("server.address") or "::", int(st.get_option("server.port"))
+    return addresses.url(
+        str(address), port, bool(st.get_option("server.sslCertFile")), wildcard=platform.node()
+    )
+
+
+def _asker(ways: Ways, session_id: str) -> Asker:
+    if post().why_not:
+        return _viewer(post().why_not)
+    if not ways.are_set_up:
+        return _viewer(VIEW_ONLY) if others_reach_it() else operator(DASHBOARD)
+    person = seats().person(session_id, ways)
+    return operator(DASHBOARD, person) if person else _viewer(ways.trouble or SIGN_IN)
+
+
+def _viewer(why_not: str) -> Asker:
+    return Asker(DASHBOARD, Role.VIEWER, why_not=why_not)
+
+
+def _session_id() -> str:
+    """Of the page that is being drawn; empty outside of any, which no seat has."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context is not None else ""

@@ -1,0 +1,102 @@
+"""Above every page: why the stored runs cannot be opened, who else holds the home, and what was found of the database."""
+
+from __future__ import annotations
+
+import contextlib
+
+import streamlit as st
+
+from dashboard import words
+from dashboard.frame import access, session
+from gan_runtime.errors import GanRuntimeError, HomeInUseError
+from gan_runtime.runtime import owner
+from gan_runtime.runtime.owner import Holder
+from gan_runtime.runtime.runtime import Runtime
+
+LOOK_AGAIN_S = 3.0
+SILENT = (
+    "That host has not been heard of for {}, and the folder is still locked for it. If the machine is down, its lock goes when the file "
+    "server lets go of it; then this page takes the home over."
+)
+READING = "store.reading"
+SEEN = "store.seen"  # how many of what was found this session has put away
+
+
+def take_over() -> None:
+    """At each load of a page: a home whose owner has gone is taken over, as nobody would start its waiting runs."""
+    with contextlib.suppress(GanRuntimeError):  # which `show` tells
+        session.opened()
+        access.post().try_again()
+
+
+def show() -> None:
+    """On every page, the same. Instead of the page where there is no store; the next reload tries again."""
+    try:
+        runtime = session.opened()
+    except GanRuntimeError as error:
+        st.title("The stored runs cannot be opened")
+        st.error(words.plain(str(error)), icon=":material/error:")
+        st.button("Try again", type="primary")
+        st.stop()
+    if runtime.why_not_owned is not None:
+        _only_looking(runtime)
+    if runtime.trouble:
+        st.error(
+            f"The runtime cannot keep up with the runs: {words.plain(runtime.trouble)}",
+            icon=":material/error:",
+        )
+    if len(runtime.healed) > st.session_state.get(SEEN, 0):
+        _found(runtime)
+
+
+@st.fragment(run_every=LOOK_AGAIN_S)
+def _only_looking(runtime: Runtime) -> None:
+    """Redraws alone, so that it says when the home is free."""
+    post, refusal = access.post(), runtime.why_not_owned
+    is_held = post.is_held
+    with st.container(border=True, key="only_looking"):
+        st.markdown(":material/visibility: **View only: these pages show all runs and change nothing.**")
+        st.markdown(words.plain(str(refusal)))
+        _reading(runtime)
+        if is_held and post.silent_seconds() > owner.SILENCE_SECONDS:
+            st.markdown(SILENT.format(words.duration(post.silent_seconds())))
+        if is_held:
+            _way_there(owner.holder(runtime.home))
+        else:
+            label = "Take it over: it is free now" if isinstance(refusal, HomeInUseError) else "Try again"
+            if st.button(label, type="primary", key="store.take_over"):
+                st.rerun()
+
+
+def _way_there(holder: Holder | None) -> None:
+    """The entry is a file of the home: nothing but an address of the web is followed."""
+    if holder is not None and holder.url.startswith(("http://", "https://")):
+        st.link_button("Open the dashboard that holds it", holder.url, icon=":material/open_in_new:")
+
+
+def _reading(runtime: Runtime) -> None:
+    """Runs are missing as long as it says so, and the page is drawn again when it is over."""
+    was_reading, st.session_state[READING] = st.session_state.get(READING, False), runtime.is_reading
+    if runtime.is_reading:
+        st.caption(":material/hourglass: The journals are being read: not all runs are here yet.")
+    elif was_reading:
+        st.rerun()
+
+
+@st.fragment(run_every=LOOK_AGAIN_S)
+def _found(runtime: Runtime) -> None:
+    """Redraws alone while the journals are read."""
+    new = runtime.healed[st.session_state.get(SEEN, 0) :]
+    if not new:
+        return
+    with st.container(border=True, key="store_found"):
+        state = "is being" if runtime.is_reading else "was"
+        st.markdown(f":material/healing: **The database {state} made anew from the journals of all runs.**")
+        if access.asker().may_change:  # where files lie on this machine is for operators
+            for healed in new:
+                st.markdown(words.plain(healed.told))
+                st.code(healed.removal, language=None, wrap_lines=True)
+        _reading(runtime)
+        if st.button("Got it", key="store.got_it"):
+            st.session_state[SEEN] = len(runtime.healed)
+            st.rerun()

@@ -1,0 +1,26 @@
+"""Which runs a list offers: hidden ones are left out unless a person wants to see them, in this session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import streamlit as st
+
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+
+SHOW_HIDDEN = "listed.hidden"
+
+
+def runs(store: Store, asked: Collection[str] = ()) -> list[RunRow]:
+    """The newest first. What waits or trains, or is `asked` for by its id, is there in any case; so are all, were none left."""
+    rows = queries.runs(store)
+    if st.session_state.get(SHOW_HIDDEN):
+        return rows
+    return [row for row in rows if not row.hidden or row.is_live or row.run_id in asked] or rows
+
+
+def pinned_first(rows: list[RunRow]) -> list[RunRow]:
+    """In their order otherwise."""
+    return sorted(rows, key=lambda row: not row.pinned)

@@ -1,0 +1,15 @@
+"""A run in short, for lists."""
+
+from __future__ import annotations
+
+from dashboard import option_words
+from gan_runtime.store.queries import RunRow
+
+
+def settings(row: RunRow) -> str:
+    """A run in short: 2 simulated cores · bfloat16 · batch 64."""
+    kind = "simulated cores" if row.accelerator == "cpu" else row.accelerator.upper() + "s"
+    where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
+    where = f"{row.workers} workers × {where}" if row.workers > 1 else where
+    algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
+    return f"{row.dataset} · {where} · {option_words.choice(row.precision)} · batch {row.batch_size_global}{algorithm}"

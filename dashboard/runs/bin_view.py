@@ -1,0 +1,78 @@
+"""The bin of the Runs page: deleted runs, how long they stay, and what can be done with them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from dashboard import actions, change_buttons, words
+from gan_runtime.runtime import bin
+from gan_runtime.runtime.bin import BinnedRun
+from gan_runtime.runtime.runtime import Runtime
+
+OPEN = "runs.bin"
+
+
+def show(runtime: Runtime) -> None:
+    """Nothing where the bin is empty."""
+    binned = runtime.keeping.binned()
+    if not binned:
+        return
+    total = sum(run.size_bytes or 0 for run in binned)
+    with st.expander(
+        f"Bin: {words.things(len(binned), 'run')}, {words.size(total)}", icon=":material/delete:", key=OPEN
+    ):
+        st.caption(
+            f"A deleted run stays here for {bin.DAYS} days. Then it is removed, and its space is free."
+        )
+        for run in binned:
+            _row(runtime, run)
+        if change_buttons.button("Empty the bin now", icon=":material/delete_forever:", key="runs.bin.empty"):
+            _empty(runtime, binned)
+
+
+def _row(runtime: Runtime, run: BinnedRun) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"runs.bin.{run.key}"):
+        st.markdown(
+            f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(told(run))}]", width="stretch"
+        )
+        if change_buttons.button(
+            "Restore", icon=":material/restore_from_trash:", key=f"restore.{run.key}"
+        ) and (actions.succeeded(partial(runtime.keeping.restore, run.key))):
+            st.rerun()
+
+
+def _id(run: BinnedRun) -> str:
+    return "" if run.name == run.run_id else f"({words.plain(run.run_id)})"
+
+
+def told(run: BinnedRun) -> str:
+    """When it was deleted and by whom, how large it is, and how long it stays, in a line."""
+    when = "deleted" if run.deleted_at is None else f"deleted on {run.deleted_at:%Y-%m-%d at %H:%M} UTC"
+    by = f" from the {run.asker}" if run.asker else ""
+    size = "" if run.size_bytes is None else f" · {words.size(run.size_bytes)}"
+    return f"{when}{by}{size} · {left(run)}"
+
+
+def left(run: BinnedRun) -> str:
+    """How long it stays."""
+    if run.days_left is None:
+        return "stays until it is removed by hand"
+    if run.days_left < 1:
+        return "removed within a day"
+    return f"{words.things(round(run.days_left), 'day')} left"
+
+
+@st.dialog("Empty the bin?")
+def _empty(runtime: Runtime, binned: list[BinnedRun]) -> None:
+    named = words.plain(", ".join(run.name for run in binned))
+    total = words.size(sum(run.size_bytes or 0 for run in binned))
+    st.write(
+        f"{named}: curves, samples, checkpoints and logs, {total}, are removed from the disk. This cannot be undone."
+    )
+    keys = [run.key for run in binned]
+    if change_buttons.button(
+        f"Remove {words.things(len(keys), 'run')} for good", type="primary", icon=":material/delete_forever:"
+    ) and actions.succeeded(partial(runtime.keeping.remove_for_good, keys)):
+        st.rerun()

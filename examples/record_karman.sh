@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Trains the example runs of the Kármán street anew, feeds each with its own frames, and bundles them into examples/karman.zip. On an idle machine.
+#
+#   examples/record_karman.sh HOME_FOLDER         trains and iterates what HOME_FOLDER does not hold yet
+#   examples/record_karman.sh HOME_FOLDER RUN…    bundles these runs of it, which have been iterated
+#
+# Three runs of the preset, which differ in their seed; both held-out flows of each, the first one last: the newest iteration is the one with the film.
+set -euo pipefail
+home=${1:?usage: examples/record_karman.sh HOME_FOLDER [RUN…]}
+cd "$(dirname "$0")/.."
+gan() { .venv/bin/python -m gan_runtime "$@" --home "$home"; }
+run_of() { grep -lsF "\"karman seed $1\"" "$home"/runs/*/spec.json | tail -1 | xargs -r dirname | xargs -r basename; }
+
+runs=("${@:2}")
+if [ ${#runs[@]} = 0 ]; then
+    mkdir -p "$home"
+    for seed in 1 2 3; do
+        [ -n "$(run_of "$seed")" ] || gan train --preset karman --set accelerator=cpu --set seed="$seed" --set name="karman seed $seed"
+        runs+=("$(run_of "$seed")")
+        [ -e "$home/runs/${runs[-1]}/journal-flow.jsonl" ] || for trajectory in 1 0; do
+            gan flow "${runs[-1]}" --trajectory "$trajectory" --way map_reduce --way whole --way naive --cores 2
+        done
+    done
+fi
+
+small=$(mktemp -d)
+trap 'rm -rf "$small"' EXIT
+.venv/bin/python -m examples.smaller_karman "$home" "${runs[@]}" "$small"
+.venv/bin/python -m gan_runtime bundle "${runs[@]}" --to examples/karman.zip --prefix example- --overwrite --home "$small"
+du --total --bytes examples/*.zip
+.venv/bin/python -m benchmarks.flow_results

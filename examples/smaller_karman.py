@@ -1,0 +1,117 @@
+"""Copies runs of the Kármán street, small enough to come with the project: of each the film of one iteration, with 256 levels a value;
+pictures and histograms of some epochs, in 64 colors; fewer digits of losses, scores and times. The runs themselves stay as they are.
+
+python -m examples.smaller_karman HOME RUN… TO_HOME
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from gan_runtime.home import Home
+from gan_runtime.records import flow_frames
+from gan_runtime.records.rundir import RunDir
+
+COLORS = 64
+EVERY = {"sample": 10, "histogram": 30}  # epochs; the first and the last always stay
+# Of what has most of the bytes. The edges of narrow bins around 1 differ in their sixth digit.
+DIGITS = {"values": 4, "wall_s": 7, "bin_left": 7, "bin_right": 7}
+Record = dict[str, Any]
+
+
+def main(home: Home, run_ids: list[str], target: Home) -> None:
+    """Copies these runs into `target`, which has none of them yet."""
+    for run_id in run_ids:
+        run, small = home.run_dir(run_id), RunDir(target.runs / run_id)
+        small.path.mkdir(parents=True)
+        small.spec_path.write_bytes(run.spec_path.read_bytes())
+        for journal in run.journals():
+            records = shortened(list(records_of(journal)))
+            lines = [json.dumps(record, separators=(",", ":")) for record in records]
+            (small.path / journal.name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        copy_pictures(run, small)
+        copy_film(run, small)
+
+
+def records_of(journal: Path) -> Iterator[Record]:
+    """Its lines, but for one torn by a crash."""
+    for line in journal.read_bytes().splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def shortened(records: list[Record]) -> list[Record]:
+    """Fewer of them, with fewer digits; of the iterations only one with its film."""
+    last = max((record.get("epoch", 0) for record in records), default=0)
+    film = film_of(records)
+    kept = [record for record in records if has_part(record, last)]
+    return [
+        rounded({**record, "frames": record["frames"] if record is film else ""})
+        if record["kind"] == "flow"
+        else rounded(record)
+        for record in kept
+    ]
+
+
+def has_part(record: Record, last: int) -> bool:
+    """Whether it stays."""
+    every = EVERY.get(record["kind"], 1)
+    return every == 1 or record["epoch"] in (1, last) or record["epoch"] % every == 0
+
+
+def film_of(records: list[Record]) -> Record | None:
+    """Of the newest iteration the way in tiles over the cores, which the page shows at first, or else another one."""
+    filmed = [record for record in records if record["kind"] == "flow" and record["frames"]]
+    newest = max((record["iteration"] for record in filmed), default="")
+    ways = [record for record in filmed if record["iteration"] == newest]
+    return max(ways, key=lambda record: record["way"] == "map_reduce", default=None)
+
+
+def rounded(record: Record) -> Record:
+    """With fewer digits where there are many."""
+    return {
+        name: to_digits(value, DIGITS[name]) if name in DIGITS else value for name, value in record.items()
+    }
+
+
+def to_digits(value: Any, digits: int) -> Any:
+    """Every number in `value`."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, list):
+        return [to_digits(item, digits) for item in value]
+    return (
+        {name: to_digits(item, digits) for name, item in value.items()} if isinstance(value, dict) else value
+    )
+
+
+def copy_pictures(run: RunDir, small: RunDir) -> None:
+    """Those that the copied records name."""
+    small.samples.mkdir()
+    files = [record["file"] for record in records_of(small.trainer_journal()) if record["kind"] == "sample"]
+    for file in files:
+        with Image.open(run.path / file) as picture:
+            # By reach, not by frequency: most pixels are nearly white, and eddies would be grey.
+            few = picture.convert("RGB").quantize(
+                COLORS, Image.Quantize.MAXCOVERAGE, kmeans=10, dither=Image.Dither.NONE
+            )
+        few.save(small.path / file, optimize=True)
+
+
+def copy_film(run: RunDir, small: RunDir) -> None:
+    """That of the one record that still names its own."""
+    films = [record["frames"] for record in records_of(small.flow_journal) if record["frames"]]
+    for file in films:
+        flow_frames.write(small, Path(file).stem, flow_frames.read(run, file), is_small=True)
+
+
+if __name__ == "__main__":
+    main(Home(Path(sys.argv[1])), sys.argv[2:-1], Home(Path(sys.argv[-1])))

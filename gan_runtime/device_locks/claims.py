@@ -1,0 +1,89 @@
+"""Taking the devices of one training, and handing them over to its processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from gan_runtime.device_locks import holder, lock
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.device_locks.host_devices import HostDevice
+
+HANDED_VARIABLE = "GAN_RUNTIME_HELD_LOCKS"  # of a trainer: numbers of the open files that it was handed
+
+
+@dataclass
+class Claim:
+    """`devices`: those that were taken; none where `blockers` have too many of them. Leaving it lets go of what was not handed over."""
+
+    devices: list[HostDevice] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    blockers: list[tuple[HostDevice, Holder | None]] = field(default_factory=list)
+    holder: Holder = field(default_factory=Holder)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the devices are ours."""
+        return bool(self.devices)
+
+    def hand_over(self, environment: MutableMapping[str, str]) -> list[int]:
+        """Tells a child by its environment which of its files the locks are; returns what it must inherit (`pass_fds`)."""
+        environment[HANDED_VARIABLE] = ",".join(map(str, self.numbers))
+        return self.numbers
+
+    def started(self, pid: int) -> None:
+        """Says who the trainer is."""
+        for device in self.devices:
+            holder.write(device.key, self.holder.model_copy(update={"pid": pid}))
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number in self.numbers:
+            os.close(number)
+        self.numbers = []
+
+
+def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
+    """Takes `count` of the devices, the first that are free, or none at all.
+
+    Raises:
+        DeviceLockError: locks cannot be kept on this host.
+    """
+    made = Claim(holder=who)
+    try:
+        for index, device in enumerate(devices):
+            if len(made.devices) == count or len(made.devices) + len(devices) - index < count:
+                break  # no more are needed; or too few are left, and others may use them
+            number = lock.take(device.key)
+            if number is None:
+                made.blockers.append((device, holder.read(device.key)))
+            else:
+                made.devices.append(device)
+                made.numbers.append(number)
+        if len(made.devices) < count:
+            made.devices = []
+        for device in made.devices:
+            holder.write(device.key, who)
+    finally:
+        if not made.devices:
+            made.__exit__(None, None, None)
+    return made
+
+
+def handed(environment: Mapping[str, str]) -> list[int]:
+    """What this process was handed, kept from every program that it begins itself unless that is told to inherit them."""
+    kept = []
+    for word in environment.get(HANDED_VARIABLE, "").split(","):
+        if word.isdecimal():
+            try:
+                os.set_inheritable(int(word), False)
+            except OSError:  # begun by hand, in the environment of a trainer
+                continue
+            kept.append(int(word))
+    return kept

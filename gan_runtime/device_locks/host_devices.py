@@ -1,0 +1,122 @@
+"""The devices of this host that a training takes for itself, found without a framework.
+
+The CPU is one device, since a trainer uses all of its cores. Each GPU is one. A TPU is one: its library hands all chips of the
+host to the process that asks first. A TPU elsewhere is one by its address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from gan_runtime.spec import RunSpec
+
+LOOK_SECONDS = 20.0  # a driver that wakes up takes some
+
+
+@dataclass(frozen=True)
+class HostDevice:
+    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: for people; `visible`: as CUDA_VISIBLE_DEVICES names it."""
+
+    key: str
+    kind: str
+    label: str
+    visible: str = ""
+
+
+CPU = HostDevice("cpu", "cpu", "CPU")
+TPU = HostDevice("tpu", "tpu", "TPU")
+ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver tells them apart
+
+
+def wanted(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
+    """Devices that a run may train on, and on how many of them it does. `spec`: None where its options cannot be read."""
+    if accelerator == "cpu":
+        return [CPU], 1
+    if accelerator == "tpu":
+        return [_tpu_of(spec)], 1
+    gpus = list(visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")))
+    return gpus, min(len(gpus), spec.replicas_in_all if spec else 1)
+
+
+def known() -> list[HostDevice]:
+    """Those of this host that one can tell of without a framework."""
+    return [CPU, *(_gpus() and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")))]
+
+
+def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
+    """The GPUs that a trainer may see. `chosen`: CUDA_VISIBLE_DEVICES, indexes as nvidia-smi counts them, or beginnings of UUIDs."""
+    gpus = _gpus()
+    if not gpus:
+        return (ANY_GPU,)
+    if chosen is None:
+        return gpus
+    found = []
+    for word in filter(None, (part.strip() for part in chosen.split(","))):
+        number = int(word) if word.isdecimal() else None
+        one = next(
+            (
+                gpu
+                for index, gpu in enumerate(gpus)
+                if (index == number if number is not None else gpu.visible.startswith(word))
+            ),
+            None,
+        )
+        if one is None and number is None and word.startswith("MIG-"):
+            one = HostDevice(f"gpu-{_file_name(word)}", "gpu", f"GPU part {word[:12]}", word)
+        if one is None:
+            break  # as CUDA does: what follows a device that is not there is not seen
+        found.append(one)
+    return tuple(found) or (ANY_GPU,)
+
+
+def labelled(key: str) -> HostDevice:
+    """A device by the name of its lock, which another home may have taken on a part of the host that is not seen here."""
+    named = {device.key: device for device in (*known(), TPU, ANY_GPU)}
+    if key in named:
+        return named[key]
+    kind = key.partition("-")[0]
+    return HostDevice(key, kind, f"{kind.upper()} {key.partition('-')[2]}")
+
+
+def _gpus() -> tuple[HostDevice, ...]:
+    """None where there is no nvidia-smi, or it does not answer; then it is asked again, as another home may know the GPUs apart."""
+    if shutil.which("nvidia-smi") is None:
+        return ()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        return _gpus_of_the_driver()
+    return ()
+
+
+@functools.cache
+def _gpus_of_the_driver() -> tuple[HostDevice, ...]:
+    """Asked until it has answered. Raises OSError, subprocess.SubprocessError."""
+    command = ["nvidia-smi", "--query-gpu=index,uuid,name", "--format=csv,noheader"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=LOOK_SECONDS, check=True)
+    return read_gpus(said.stdout)
+
+
+def read_gpus(text: str) -> tuple[HostDevice, ...]:
+    """Lines such as "0, GPU-5a6e…, NVIDIA H200"."""
+    parts = [[word.strip() for word in line.split(",", 2)] for line in text.splitlines()]
+    return tuple(
+        HostDevice(f"gpu-{_file_name(uuid)}", "gpu", f"GPU {index} ({name})", uuid)
+        for index, uuid, name in (part for part in parts if len(part) == 3)
+    )
+
+
+def _tpu_of(spec: RunSpec | None) -> HostDevice:
+    address = spec.tpu_address if spec else "local"
+    if address == "local":
+        return TPU
+    return HostDevice(f"tpu-{hashlib.sha256(address.encode()).hexdigest()[:12]}", "tpu", f"TPU {address}")
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "_", text)[:100]

@@ -1,0 +1,146 @@
+"""Convolutions of images as products of matrices, for two kinds of layers that oneDNN's convolutions on a CPU are slow at. (B, height, width, C).
+
+* With a few pixels on the smaller side, such as the innermost layers of a U-Net, weights are most of what is read. oneDNN lays them out anew
+  for each pass, and multiplies all taps, also those that fall on zeros everywhere: of 4 × 4 taps from 2 × 2 pixels to one all but four.
+  Here the windows' pixels lie side by side and meet the kernel as it lies:  y = windows(x) · K,  dx = windows*(dy · Kᵀ),  dK = windows(x)ᵀ · dy,
+  where windows* adds each tap's share to the pixel that it was read from.
+* To one channel, such as a logit for each patch, oneDNN computes sixteen. Here all taps are computed at each pixel, x · K, and added up where they meet:
+  y[v, u] = sum over r, c of (x · K)[v + r, u + c; r, c].
+
+All of it is made of operations that can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from gan_runtime.engines.tf.spectra import Axis
+
+Sizes = tuple[int, ...]
+Zeros = tuple[tuple[int, int], ...]
+FEW_PIXELS = 4  # of the smaller side; with 16 the convolutions are as fast (batch 16, 64 to 256 channels)
+MOST_PIXELS = 64  # of the larger side, which are written out in a matrix for each window's tap
+LEAST_CHANNELS = 16  # below that a convolution to one channel reads too little for it
+
+
+@dataclass(frozen=True)
+class FewPixels:
+    """The convolution of images with few pixels; `rows` and `columns` say which."""
+
+    rows: Axis
+    columns: Axis
+
+    def convolution(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        """(B, height, width, C) and (taps, taps, C, O) → (B, height out, width out, O)."""
+        batch, *_, channels = values.shape
+        pixels = tf.reshape(values, [batch, self.rows.size * self.columns.size, channels])
+        windows = tf.reshape(self._taken(pixels), [batch * self._windows, -1])
+        outcome = tf.matmul(windows, self._matrix(kernel))
+        return tf.reshape(outcome, [batch, self.rows.outcome, self.columns.outcome, kernel.shape[3]])
+
+    def transposed(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        """The gradient of `convolution` by its values: (B, height out, width out, O) → (B, height, width, C)."""
+        batch, channels = values.shape[0], kernel.shape[2]
+        flat = tf.reshape(values, [batch * self._windows, kernel.shape[3]])
+        shares = tf.matmul(flat, self._matrix(kernel), transpose_b=True)
+        pixels = self._added(tf.reshape(shares, [batch, -1, channels]))
+        return tf.reshape(pixels, [batch, self.rows.size, self.columns.size, channels])
+
+    @property
+    def _windows(self) -> int:
+        return self.rows.outcome * self.columns.outcome
+
+    def _matrix(self, kernel: tf.Tensor) -> tf.Tensor:
+        """(used taps · C, O)."""
+        return tf.reshape(kernel[_used(self.rows), _used(self.columns)], [-1, kernel.shape[3]])
+
+    @cached_property
+    def _read(self) -> NDArray[np.float32]:
+        """(pixels, windows · used taps): 1 where a window's tap reads the pixel."""
+        both = np.einsum("hot,wpu->hwoptu", _read(self.rows), _read(self.columns))
+        return both.reshape(self.rows.size * self.columns.size, -1).astype(np.float32)
+
+    def _taken(self, pixels: tf.Tensor) -> tf.Tensor:
+        """(B, pixels, C) → (B, windows · used taps, C)."""
+        beyond = len(self._read)  # the place of a zero
+        places = np.where(self._read.any(axis=0), self._read.argmax(axis=0), beyond)
+        scope = tf.get_current_name_scope()
+
+        @tf.custom_gradient
+        def taken(pixels: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
+            padded = tf.pad(pixels, [[0, 0], [0, 1], [0, 0]]) if beyond in places else pixels
+            return tf.gather(padded, tf.constant(places, tf.int32), axis=1), _named(self._added, scope)
+
+        return taken(pixels)
+
+    def _added(self, shares: tf.Tensor) -> tf.Tensor:
+        """(B, windows · used taps, C) → (B, pixels, C): each share at its pixel."""
+        scope = tf.get_current_name_scope()
+
+        @tf.custom_gradient
+        def added(shares: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], Any]]:
+            return tf.matmul(tf.constant(self._read, shares.dtype), shares), _named(self._taken, scope)
+
+        return added(shares)
+
+
+def _named(function: Callable[[tf.Tensor], tf.Tensor], scope: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Filed where TensorFlow itself files the gradient of what is built in `scope`, for profiles to find it."""
+
+    def backward(upstream: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope(f"gradient_tape/{scope}/"):
+            return function(upstream)
+
+    return backward
+
+
+def few_pixels(rows: Axis, columns: Axis) -> FewPixels | None:
+    """Of a convolution of images; None where they have too many pixels."""
+    fewest, most = sorted((rows.size * columns.size, rows.outcome * columns.outcome))
+    return FewPixels(rows, columns) if fewest <= FEW_PIXELS and most <= MOST_PIXELS else None
+
+
+def _pixels(axis: Axis) -> NDArray[np.int64]:
+    """(outcome, taps): which pixel a tap reads; outside of the image where it falls on a zero."""
+    return np.arange(axis.outcome)[:, None] * axis.stride + np.arange(axis.taps) - axis.before
+
+
+def _used(axis: Axis) -> slice:
+    """The taps that ever read a pixel: 1 and 2 of four from 2 pixels to one."""
+    pixels = _pixels(axis)
+    places = np.flatnonzero(np.any((pixels >= 0) & (pixels < axis.size), axis=0))
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def _read(axis: Axis) -> NDArray[np.bool_]:
+    """(size, outcome, used taps): whether it reads the pixel."""
+    return np.arange(axis.size)[:, None, None] == _pixels(axis)[:, _used(axis)]
+
+
+def goes_to_one_channel(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes) -> bool:
+    """Whether `to_one_channel` is meant for such a convolution."""
+    channels, outcome = kernel.shape[2:]
+    is_one = outcome == 1 and max(strides) == 1 and values.shape.is_fully_defined()
+    return bool(is_one and channels >= LEAST_CHANNELS)
+
+
+def to_one_channel(values: tf.Tensor, kernel: tf.Tensor, zeros: Zeros) -> tf.Tensor:
+    """(B, height, width, C) and (taps, taps, C, 1), among zeros (before, after) along each axis → (B, height out, width out, 1)."""
+    batch, height, width, channels = values.shape
+    rows, columns = kernel.shape[:2]
+    of_taps = tf.reshape(tf.transpose(kernel, [1, 0, 2, 3]), [columns * rows, channels])
+    flat = tf.matmul(of_taps, tf.reshape(values, [batch * height * width, channels]), transpose_b=True)
+    shares = tf.reshape(flat, [columns, rows, batch, height, width])
+    shares = tf.pad(shares, [[0, 0], [0, 0], [0, 0], *zeros])
+    down, across = (size + sum(around) for size, around in zip((height, width), zeros, strict=True))
+    out, over = down - rows + 1, across - columns + 1
+    by_row = tf.add_n([share[..., at : at + over] for at, share in enumerate(tf.unstack(shares))])
+    outcome = tf.add_n([share[:, at : at + out] for at, share in enumerate(tf.unstack(by_row))])
+    return outcome[..., None]

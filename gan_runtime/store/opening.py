@@ -1,0 +1,203 @@
+"""Opening results.duckdb: a connection with the tables of this version, or in which way the file is not one to be used.
+
+The file is derived from the journals. One that cannot be used is told by a StoreDamagedError, and its owner makes another
+(runtime/healing.py); one of a newer version of this program is left to that version.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+
+from gan_runtime import disk
+from gan_runtime.errors import (
+    HomeError,
+    StoreDamagedError,
+    StoreError,
+    StoreKind,
+    StoreLockedError,
+    StoreNewerError,
+)
+from gan_runtime.home import command_line
+from gan_runtime.store import metric_table
+
+SCHEMA_VERSION = 10
+MEMORY = ":memory:"
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+# What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for now.
+_UNREADABLE = (
+    *("not a valid DuckDB", "Corrupt database", "Could not read", "Is a directory", "Extension"),
+    *("storage version number", "while replaying", "WAL file", "Input/output error"),
+)
+_OF_THE_SYSTEM = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.ConnectionException)
+_OF_A_PAGE = ("Corrupt database", "Could not read", "Input/output error")
+_INVALID = "database has been invalidated"
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Whether a statement has met a part of the file that is damaged: another one would meet it again."""
+    return isinstance(error, duckdb.Error) and any(words in str(error) for words in _OF_A_PAGE)
+
+
+def is_invalidated(error: BaseException) -> bool:
+    """Whether DuckDB answers nothing more before the file is opened anew."""
+    return isinstance(error, duckdb.FatalException | duckdb.InternalException) or (
+        isinstance(error, duckdb.Error) and _INVALID in str(error)
+    )
+
+
+def connected(path: Path | None) -> duckdb.DuckDBPyConnection:
+    """Opens or creates the file; without a path, a database in memory.
+
+    Raises:
+        StoreLockedError: another process holds the file; the message names it.
+        StoreDamagedError: the file is none that this version can use.
+        StoreNewerError: a newer version of this program wrote it.
+        StoreError, HomeError: it cannot be opened for now, or not be written.
+    """
+    connection = _connect(path)
+    try:
+        _create(connection, path)
+    except duckdb.Error as error:
+        connection.close()
+        raise _for_now(path, error) or _damaged(path, error) from None
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
+    try:
+        # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
+        # current one. A person's SQL may read in it, so nothing else lies there.
+        spill = (
+            f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
+            if path is None
+            else f"{path}.tmp"
+        )
+        return duckdb.connect(
+            MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill}
+        )
+    except duckdb.Error as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path | None, error: duckdb.Error) -> StoreError | HomeError:
+    """Why the file does not open."""
+    text = str(error)
+    if "Could not set lock" in text:
+        holder = re.search(r"held in (.+?) \(PID (\d+)\)", text)
+        who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
+        return StoreLockedError(
+            f"{path} is held by {who}: end that process, or choose another folder with --home DIR."
+        )
+    if "ermission" in text or "Read-only" in text:
+        return HomeError(
+            f"{path} cannot be written: change its rights, or choose another folder with --home DIR."
+        )
+    return _for_now(path, error) or _damaged(path, error)
+
+
+def _for_now(path: Path | None, error: duckdb.Error) -> StoreError | HomeError | None:
+    """What is no fault of the file, and may be over soon."""
+    if disk.is_full(error):
+        return HomeError(f"the disk of {path} is full: make space on it.")
+    unreadable = any(words in str(error) for words in _UNREADABLE)
+    if isinstance(error, _OF_THE_SYSTEM) and not unreadable:
+        return StoreError(f"{path} cannot be opened: {str(error).splitlines()[0]}")
+    return None
+
+
+def _create(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+    layout = _layout(connection)
+    if layout:
+        _check_version(connection, path)
+        _check_layout(layout, path)
+    elif _others(connection):
+        raise _unusable(path, "is a database of another program (it has other tables)", StoreKind.FOREIGN)
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute(metric_table.view())
+    connection.execute(_SCHEMA.read_text(encoding="utf-8"))
+    if not layout:
+        connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
+    connection.execute("CHECKPOINT")
+
+
+def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+    """Asked before anything else: views may name columns that an old file lacks."""
+    rows: list[tuple[int | None]] = []
+    with suppress(duckdb.CatalogException):
+        rows = connection.execute("SELECT schema_version FROM ingest.version").fetchall()
+    version = rows[0][0] if len(rows) == 1 else None
+    if version is None:
+        raise _changed(path, "it does not say of which version it is")
+    if version > SCHEMA_VERSION:
+        raise StoreNewerError(
+            f"{path} was written by a newer version of this program (schema version {version}, this one writes "
+            f"{SCHEMA_VERSION}): use that version, or run `{command_line()} rebuild`, which keeps the file aside and makes "
+            "one of this version from the journals."
+        )
+    if version < SCHEMA_VERSION:
+        raise _unusable(
+            path, f"has schema version {version}, this program writes {SCHEMA_VERSION}", StoreKind.OLDER
+        )
+
+
+def _check_layout(found: dict[str, list[str]], path: Path | None) -> None:
+    for table, columns in _wanted_layout().items():
+        if found.get(table) != columns:
+            raise _changed(path, f"the table ingest.{table} is missing or has other columns")
+
+
+def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
+    rows = connection.execute(
+        "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE schema_name = 'ingest' AND table_name IN (SELECT table_name FROM duckdb_tables()) GROUP BY table_name"
+    ).fetchall()
+    return dict(rows)
+
+
+def tables_and_views(connection: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, str]]:
+    """Names of the tables, and each view with its definition."""
+    views = connection.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal").fetchall()
+    return list(_layout(connection)), dict(views)
+
+
+def _others(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether it holds tables though none of ours."""
+    return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]
+
+
+@functools.cache
+def _wanted_layout() -> dict[str, list[str]]:
+    with duckdb.connect(MEMORY, config=_CONFIG) as connection:
+        connection.execute(metric_table.view())
+        connection.execute(_SCHEMA.read_text(encoding="utf-8"))
+        return _layout(connection)
+
+
+def _changed(path: Path | None, what: str) -> StoreDamagedError:
+    return _unusable(path, f"was changed by another program ({what})", StoreKind.DAMAGED)
+
+
+def _damaged(path: Path | None, error: Exception) -> StoreDamagedError:
+    first = (str(error).splitlines() or [""])[0].replace(f' "{path}"', "")
+    return _unusable(path, f"is not a usable DuckDB database ({first})", StoreKind.DAMAGED)
+
+
+def _unusable(path: Path | None, found: str, kind: StoreKind) -> StoreDamagedError:
+    message = f"{path} {found}: run `{command_line()} rebuild`, which keeps it aside and makes a new one from the journals."
+    return StoreDamagedError(message, found, kind)

@@ -1,0 +1,92 @@
+"""The scenarios of `make faults`: one of some kinds each, with a fixed seed, and that the checks see what they are there for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.faults import checks
+from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
+from benchmarks.faults.scenario import play
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import AttemptStart, Scalars, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.training import checkpoints
+
+# Each about 3 s of processor time; what other tests try one by one is left to `make faults`.
+TRIED = ("kill_worker", "kill_launcher", "kill_all", "kill_at_operation", "kill_in_a_write", "cut_journal")
+
+
+@pytest.mark.parametrize("kind", TRIED)
+def test_nothing_is_lost_after(kind: str) -> None:
+    result = play(7, kind)
+    assert result.problems == (), result.line
+    assert result.ends[-1] == "finished"
+
+
+def test_all_kinds_come_in_turn_and_a_seed_always_means_the_same() -> None:
+    drawn = [kind_of(seed) for seed in range(1, 1 + 10 * len(TOYS))]
+    assert {drawn.count(kind) for kind in TOYS} == {9}
+    assert sum(drawn.count(kind) for kind in WITH_TENSORFLOW) == len(TOYS), "a tenth of them"
+    assert set(drawn) == set(KINDS)
+    assert kind_of(3, ["kill_all"]) == "kill_all"
+
+
+@pytest.fixture
+def resumed(new_run: Callable[..., RunDir]) -> RunDir:
+    """A run that went on from step 2: what its first attempt measured beyond it is void."""
+    run = new_run("quick-0001")
+    journal.append(
+        run.trainer_journal(),
+        1,
+        AttemptStart(resume_step=0),
+        Scalars(epoch=1, first_step=1, wall_s=[1, 2, 3], values={"loss_generator": [0.1, 0.2, 0.3]}),
+    )
+    journal.append(
+        run.trainer_journal(),
+        2,
+        AttemptStart(resume_step=2),
+        Scalars(epoch=1, first_step=3, wall_s=[3, 4], values={"loss_generator": [0.5, 0.6]}),
+        StatusChange(status="finished", reason="done"),
+    )
+    return run
+
+
+def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(home: Home, resumed: RunDir) -> None:
+    checks.next_owner(home)
+    rows = checks.stored_rows(home)
+    assert checks.steps_once(resumed, rows) == []
+    stored = rows["scalar_values"]
+    last = next(row for row in stored if row[2] == 4)
+    for wrong, sentence in (
+        ([row for row in stored if row != last], "1 numbers are journalled and not stored"),
+        ([*stored, last], "1 numbers are stored twice"),
+        ([*stored, (*last[:2], 5, 0.7)], "1 numbers are stored and not journalled"),
+        ([row if row != last else (*last[:3], 0.25) for row in stored], "1 numbers have another value"),
+    ):
+        [problem] = checks.steps_once(resumed, {**rows, "scalar_values": wrong})
+        assert problem.startswith(sentence)
+
+
+def test_another_state_another_end_and_what_was_left_behind_are_seen(
+    home: Home, resumed: RunDir, tmp_path: Path
+) -> None:
+    checks.next_owner(home)
+    rows = checks.stored_rows(home)
+    assert checks.state_true(resumed, rows, "finished") == []
+    assert len(checks.state_true(resumed, rows, "lost")) == 2
+    checkpoints.save(resumed.checkpoints, {"weights": np.ones(3)}, 4, 1.0, kept=1)
+    assert checks.same_end(resumed, {"weights": np.ones(3)}) == []
+    assert checks.same_end(resumed, {"weights": np.array([1.0, 1.0, 1.0 + 2**-52])}) != []
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    assert checks.nothing_half_made(home, scratch) == []
+    (resumed.checkpoints / "step-00000004.part").touch()
+    (scratch / "gan-worker-1-x").mkdir()
+    assert len(checks.nothing_half_made(home, scratch)) == 2
+    assert checks.rebuilt_alike(home, rows) == []
+    assert checks.rebuilt_alike(home, {**rows, "scalars": rows["scalars"][:-1]}) != []

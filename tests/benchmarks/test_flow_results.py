@@ -1,0 +1,74 @@
+"""The table and the picture of the example flows, out of what a job has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks import flow_results
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.flow import FlowScore
+from gan_runtime.records.rundir import RunDir
+from tests.measured_flows import frames, iteration
+
+
+@pytest.fixture
+def run(new_run: Callable[..., RunDir]) -> RunDir:
+    """A run of two epochs, half a minute each; one held-out flow is iterated twice, another one once, and one in another way."""
+    made = new_run("karman-0001", workload="pix2pix", dataset="karman_small", tile=16, seed=3)
+    epochs = [
+        journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=30.0, images=80, images_per_s=2.7)
+        for epoch in (1, 2)
+    ]
+    journal.append(made.trainer_journal(), 1, *epochs)
+    period = FlowScore(name="period", value=23.0, reference=24.0)
+    for number, way, trajectory, error in (
+        (1, "map_reduce", 0, 0.3),
+        (2, "map_reduce", 0, 0.1),
+        (3, "map_reduce", 1, 0.2),
+        (4, "whole", 1, 0.4),
+    ):
+        flow = iteration(2, way, number=number, error=error)
+        file = flow_frames.write(made, f"{flow.iteration}-{way}", frames())
+        scores = [period, *flow.scores]
+        told = {
+            "trajectory": trajectory,
+            "scores": scores,
+            "reynolds": 100.0 + 20.0 * trajectory,
+            "frames": file,
+        }
+        journal.append(made.flow_journal, 1, flow.model_copy(update=told))
+    return made
+
+
+def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: RunDir) -> None:
+    assert [record.iteration for record in flow_results.iterations(run)] == ["iterate-0002", "iterate-0003"]
+    lines = [line[2:-2].split(" | ") for line in flow_results.table([run]).splitlines()]
+    assert lines[0] == list(flow_results.HEADS)
+    assert [line[:2] for line in lines[2:]] == [["seed 3, Re 100", "1.0"], ["seed 3, Re 120", "1.0"]]
+    assert lines[2][2:] == [
+        "0.050 (0.250)",
+        "0.95 (0.70)",
+        "23.0 (24.0)",
+        "0.1600 (0.1700)",
+        "5.9%",
+        "5.0 (18.0)",
+    ]
+
+
+def test_the_picture_has_the_true_flow_beside_the_predicted_one(run: RunDir) -> None:
+    shown = frames()
+    flow_frames.write(run, "other", replace(shown, predicted=-shown.predicted))
+    flow = flow_results.iterations(run)[0].model_copy(update={"frames": "flow/other.npz"})
+    picture = np.asarray(flow_results.drawn(run, flow))
+    height, width = shown.truth.shape[1:3]
+    rows = [step for step in flow_results.STEPS if step <= 20]
+    assert picture.shape[:2] == (
+        len(rows) * (height + flow_results.RIM) * flow_results.PIXELS,
+        2 * (width + flow_results.RIM) * flow_results.PIXELS,
+    )
+    left, right = np.split(picture, 2, axis=1)
+    assert not np.array_equal(left, right)

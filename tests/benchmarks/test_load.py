@@ -1,0 +1,128 @@
+"""The short version of `make load`: every figure is there and can be true. How fast this machine is decides nothing here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import load_tables
+from benchmarks.load import __main__ as load
+from benchmarks.load import pixels
+from benchmarks.load.figures import BY_NAME, PAGES, Figure
+from benchmarks.load.scale import SMALL
+from dashboard.frame import access
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("load") / "home")
+
+
+@pytest.fixture
+def own_runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The question of the queries opens the home in this process."""
+    monkeypatch.setenv(HOME_VARIABLE, "set by the question")
+    access.post.clear()
+    yield
+    access.post.clear()
+
+
+def answered(question: str, home: Home) -> dict[str, Figure]:
+    return {figure.name: figure for figure in load.ask(question, home, SMALL)}
+
+
+def printed(question: str, home: Home) -> dict[str, dict[str, Any]]:
+    """The figures that the command prints, by name: this process may have a browser of another test open."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.load",
+        "--small",
+        "--only",
+        question,
+        "--home",
+        str(home.path),
+    ]
+    child = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    records = [json.loads(line) for line in child.stdout.splitlines()]
+    assert records, child.stderr
+    return {record["name"]: record for record in records}
+
+
+def test_rows_of_ended_and_of_live_runs_are_taken_in_and_counted(home: Home) -> None:
+    found = answered("ingest", home)
+    assert set(found) == {"ingest_rows_per_s", "bytes_per_million_rows", "ingest_steps_per_s"}
+    assert all(figure.value is not None and figure.value > 0 for figure in found.values())
+    assert found["ingest_rows_per_s"].further["rows"] >= SMALL.rows - 10
+
+
+@pytest.mark.usefixtures("own_runtime")
+def test_the_questions_of_pages_are_timed(home: Home) -> None:
+    figure = answered("queries", home)["query_p95_ms"]
+    assert figure.value is not None
+    assert figure.further["median_ms"] <= figure.value <= figure.further["slowest_ms"] + 0.1
+    assert figure.further["queries"] > 3 * len(PAGES)
+
+
+def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
+    found = printed("views", home)
+    assert set(found) == {
+        "start_s",
+        *(
+            f"{kind}_{page}_{unit}"
+            for page in PAGES
+            for kind, unit in (("first_view", "s"), ("payload", "mb"))
+        ),
+    }
+    assert all(figure["value"] is not None and figure["value"] > 0 for figure in found.values())
+    assert all(figure["views"] == SMALL.visits for name, figure in found.items() if "view" in name)
+
+
+def test_windows_refresh_while_memory_is_followed(home: Home) -> None:
+    found = printed("memory", home)
+    assert set(found) == {"memory_mb", "memory_growth_mb"}
+    assert 50 < found["memory_mb"]["value"] < 2_000
+
+
+def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
+    found = printed("pixels", home)
+    assert set(found) == {"pixel_p95_s", "pixel_p95_s_thirty"}
+    for figure in found.values():
+        assert figure["value"] is not None, figure["reason"]
+        assert figure["value"] > 0
+        assert figure["steps_seen"] >= 2
+
+
+def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it() -> None:
+    written = [(10, 1.0), (20, 2.0), (30, 3.0), (40, 4.0)]
+    assert pixels.delays(written, [(10, 1.5), (30, 3.25)]) == [1.25, 0.25]
+    assert pixels.delays(written, []) == []
+
+
+def test_a_figure_says_its_target_and_whether_it_is_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load.report, "write", lambda: None)
+    kept = tmp_path / "load.jsonl"
+    records = [
+        {"question": "pixels", **Figure("pixel_p95_s", 1.5, {}).record()},
+        {"question": "pixels", **Figure("thirty_pages_slow", 0.25, {}, "too many").record()},
+        {"question": "pixels", **Figure("bytes_per_million_rows", 9.0, {}).record()},
+    ]
+    assert [record["met"] for record in records] == [True, False, None]
+    load.keep("pixels", records, 0.1, 3.0, kept)
+    load.keep("pixels", records, 0.1, 3.0, kept)
+    lines = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    assert [line["kind"] for line in lines] == ["machine", "figure", "figure", "figure"], (
+        "an answer replaces the older one"
+    )
+    page = load_tables.under_load(kept)
+    assert "| **25.0 %** | at most 15.0 % | **no**: too many |" in page
+    assert BY_NAME["pixel_p95_s"].title in page

@@ -1,0 +1,77 @@
+"""Messages to the dashboard that no page of it sends: its own protocol, spoken by a program."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import ClientConnection, connect
+
+MOST_BYTES = 1 << 26
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What one drawing of a page held: ids of buttons and fields by their labels, and the texts of its boxes."""
+
+    session_id: str
+    page: str
+    ids: dict[str, str]
+    boxes: list[str]
+
+
+def open_session(address: str) -> ClientConnection:
+    """As a page does it."""
+    return connect(
+        f"{address.replace('http', 'ws')}/_stcore/stream",
+        origin=address,  # type: ignore[arg-type]
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        max_size=MOST_BYTES,
+    )
+
+
+def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Drawn:
+    """Asks for a page, Home unless told otherwise, with a button pressed and fields filled by their ids, and reads it to its end."""
+    asked = BackMsg()
+    asked.rerun_script.page_script_hash = page
+    if pressed:
+        asked.rerun_script.widget_states.widgets.add(id=pressed, trigger_value=True)
+    for field, text in typed.items():
+        asked.rerun_script.widget_states.widgets.add(id=field, string_value=text)
+    session.send(asked.SerializeToString())
+    session_id, ids, boxes = "", {}, []
+    while True:
+        message = ForwardMsg()
+        message.ParseFromString(bytes(session.recv(SECONDS)))  # type: ignore[arg-type]
+        kind, element = message.WhichOneof("type"), message.delta.new_element
+        if kind == "new_session":
+            session_id = message.new_session.initialize.session_id
+        elif kind == "navigation":
+            page = message.navigation.page_script_hash
+        elif kind == "script_finished":
+            return Drawn(session_id, page, ids, boxes)
+        match element.WhichOneof("type"):
+            case "button":
+                ids[element.button.label] = element.button.id
+            case "text_input":
+                ids[element.text_input.label] = element.text_input.id
+            case "alert":
+                boxes.append(element.alert.body)
+
+
+def send_file(address: str, session_id: str) -> int:
+    """The status of the answer to a file."""
+    request = urllib.request.Request(
+        f"{address}/_stcore/upload_file/{session_id}/0b0e9a3c-1111-4222-8333-444455556666",
+        data=b"x" * 1_000,
+        method="PUT",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code

@@ -1,0 +1,39 @@
+"""Two real dashboards on one home: the second looks, and takes over when the first was killed."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from gan_runtime import bundles
+from gan_runtime.home import Home
+from tests.browser.dashboard_process import Dashboard, open_page, settled
+
+
+def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
+    browser: Browser, dashboard: Dashboard, tmp_path: Path
+) -> None:
+    open_page(browser, dashboard.address).close()
+    bundles.unpack(sorted(bundles.examples())[0], Home(dashboard.home))
+    second = Dashboard(dashboard.home, tmp_path / "second.log")
+    try:
+        page = open_page(browser, second.address)
+        expect(page.get_by_text("View only: these pages show all runs and change nothing.")).to_be_visible()
+        whose = rf"is in use by process {dashboard.process.pid} on host {re.escape(platform.node())} since 20"
+        expect(page.get_by_test_id("stMainBlockContainer").get_by_text(re.compile(whose))).to_be_visible()
+        expect(page.get_by_role("link", name="Open the dashboard that holds it")).to_have_attribute(
+            "href", dashboard.address
+        )
+        expect(page.get_by_text("Last runs")).to_be_visible()
+        expect(page.get_by_role("button", name="Start a quick run")).to_be_disabled()
+        dashboard.kill()
+        page.get_by_role("button", name="Take it over: it is free now").click()
+        expect(page.get_by_text("View only: these pages show all runs and change nothing.")).to_have_count(0)
+        settled(page)
+        expect(page.get_by_role("button", name="Start a quick run")).to_be_enabled()
+        page.close()
+    finally:
+        second.stop()

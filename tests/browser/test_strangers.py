@@ -1,0 +1,150 @@
+"""A dashboard that others reach: strangers look, whoever signs in as an operator changes things, with a password or at a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from oidc_provider_mock import User, run_server_in_thread
+from playwright.sync_api import Browser, Page, expect
+
+from dashboard.frame import access, who_view
+from gan_runtime.home import Home
+from gan_runtime.operator_password import hash_of
+from gan_runtime.records.rundir import RunDir
+from tests import local_server
+from tests.browser import forged
+from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.test_compare_clicks import stored
+from tests.browser.test_every_page import CHECKBOX_X
+
+pytestmark = pytest.mark.timeout(600)  # 41 s of processor time, in a browser, a server and a provider
+
+PASSWORD = "correct horse battery staple"
+CLIENT_SECRET, COOKIE_SECRET = "c4e1-client-secret", "0b9f-cookie-secret-of-this-test"
+PEOPLE = (
+    User(sub="anna", claims={"email": "Anna@lab.example", "email_verified": True}),
+    User(sub="eve", claims={"email": "anna@lab.example", "email_verified": False}),
+)
+SECRETS = """
+[operators]
+emails = ["anna@lab.example"]
+password = "{hash}"
+[auth]
+redirect_uri = "http://127.0.0.1:{port}/oauth2callback"
+cookie_secret = "{cookie}"
+client_id = "gan-dashboard"
+client_secret = "{client}"
+server_metadata_url = "http://localhost:{provider}/.well-known/openid-configuration"
+"""
+
+
+@pytest.fixture
+def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard]:
+    """A dashboard behind a proxy's name, with a run and both ways to sign in."""
+    stored(new_run("quick-0001"), 1.0)
+    port, file = local_server.free_port(), tmp_path / "secrets.toml"
+    with run_server_in_thread(user_claims=PEOPLE) as provider:
+        known = {
+            "port": port,
+            "provider": provider.server_port,
+            "cookie": COOKIE_SECRET,
+            "client": CLIENT_SECRET,
+        }
+        file.write_text(SECRETS.format(hash=hash_of(PASSWORD), **known))
+        started = Dashboard(
+            tmp_path / "home",
+            tmp_path / "dashboard.log",
+            *("--secrets.files", str(file)),
+            port=port,
+            STREAMLIT_SERVER_ALLOWED_HOSTS="lab.example 127.0.0.1",
+        )
+        yield started
+        started.stop()
+
+
+def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard) -> None:
+    # A stranger reads every word and presses nothing.
+    page = open_page(browser, shared.address)
+    expect(page.get_by_text("View only")).to_be_visible()
+    expect(page.get_by_text(access.SIGN_IN).first).to_be_visible()
+    expect(page.get_by_role("button", name="Start a quick run")).to_be_disabled()
+    expect(page.get_by_text("quick-0001").first).to_be_visible()
+
+    # Forged messages and a forged file: the first press is one that counts, so that the others would.
+    with forged.open_session(shared.address) as session:
+        looked = forged.drawn(session)
+        typed = {looked.ids["Operator password"]: "wrong horse battery staple"}
+        wrong = forged.drawn(session, looked.page, looked.ids["Enter"], **typed)
+        assert wrong.boxes == ["That is not the operator password."]
+        for name in ("Start a quick run", "Load example runs"):
+            assert forged.drawn(session, looked.page, looked.ids[name]).boxes == []
+        assert forged.send_file(shared.address, looked.session_id) == 403
+    assert sorted(path.name for path in (shared.home / "runs").glob("[a-z]*")) == ["quick-0001"]
+    assert not list((shared.home / "jobs").glob("*"))
+
+    # The password: a wrong one, the right one, and out again.
+    enter(page, "wrong horse battery staple")
+    expect(page.get_by_text("That is not the operator password.")).to_be_visible()
+    enter(page, PASSWORD)
+    expect(page.get_by_text(access.OF_THE_PASSWORD)).to_be_visible()
+    expect(page.get_by_role("button", name="Start a quick run")).to_be_enabled()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Runs").click()
+    settled(page)
+    rename_first(page, "Renamed by an operator")
+    run = Home(shared.home).run_dir("quick-0001")
+    assert "Renamed by an operator" in run.supervisor_journal.read_text(encoding="utf-8")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("View only")).to_be_visible()
+    page.close()
+
+    check_secrets(shared, PASSWORD, "wrong horse")
+
+
+def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard) -> None:
+    """One with somebody else's address that nobody has verified stays a viewer; by address or by number others are none."""
+    for person, name, is_operator in [("eve", "anna", False), ("anna", "Anna", True)]:
+        page = open_page(browser, shared.address)
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        page.locator(f"button[value='{person}']").first.click()
+        page.wait_for_url(f"{shared.address}/**")
+        settled(page)
+        expect(
+            page.get_by_text("Operator", exact=True).or_(page.get_by_text(who_view.NOT_LISTED))
+        ).to_be_visible()
+        assert page.get_by_text("Operator", exact=True).is_visible() == is_operator
+        expect(page.get_by_test_id("stSidebar").get_by_text(name).first).to_be_visible()
+        page.close()
+
+    check_secrets(shared)
+
+
+def check_secrets(shared: Dashboard, *more: str) -> None:
+    """None is in the home or in the log, nor any name of a person in the home."""
+    shared.stop()
+    kept = [
+        shared.printed(),
+        *(path.read_text(errors="replace") for path in shared.home.rglob("*") if path.is_file()),
+    ]
+    assert len(kept) > 5, "this looks in the wrong place"
+    for secret in (CLIENT_SECRET, COOKIE_SECRET, "$argon2id$", *more):
+        assert not [text for text in kept if secret in text], "a secret was written down"
+    assert not [text for text in kept[1:] if "lab.example" in text], "journals and database know no person"
+
+
+def enter(page: Page, password: str) -> None:
+    """Types it below the navigation."""
+    page.get_by_label("Operator password").fill(password)
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Enter").click()
+
+
+def rename_first(page: Page, name: str) -> None:
+    """The first run of the table on Runs."""
+    box = page.get_by_test_id("stDataFrame").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + CHECKBOX_X, box["y"] + 35 + 17)
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="New name").fill(name)
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)

@@ -1,0 +1,121 @@
+"""Ways in which results.duckdb may be spoiled, each done to a whole one that nobody has open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+WRITE = """
+import random, sys
+with open(sys.argv[1], "r+b") as file:
+    for place in range(int(sys.argv[2]), int(sys.argv[3]), 4096):
+        file.seek(place); file.write(random.randbytes(64))
+"""
+HEADERS = 3 * 4_096  # of a DuckDB file; blocks of 256 KiB follow
+
+
+def spoil(path: Path, begin: int, end: int) -> None:
+    """Random bytes into each page between two places. By another process: the locks of this one would go with the file that it closes."""
+    subprocess.run([sys.executable, "-c", WRITE, str(path), str(begin), str(end)], check=True)
+
+
+def no_magic(path: Path) -> None:
+    """What tells that it is a database."""
+    spoil(path, 0, 1)
+
+
+def first_block(path: Path) -> None:
+    """The beginning of its catalog."""
+    spoil(path, HEADERS, HEADERS + 4_096)
+
+
+def middle(path: Path) -> None:
+    """It opens, and its tables cannot be read."""
+    spoil(path, HEADERS + 262_144, path.stat().st_size - 262_144)
+
+
+def last_block(path: Path) -> None:
+    """Where the newest part of it lies."""
+    spoil(path, path.stat().st_size - 262_144, path.stat().st_size)
+
+
+def cut(path: Path) -> None:
+    """Half of it."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def empty(path: Path) -> None:
+    """Nothing of it."""
+    os.truncate(path, 0)
+
+
+def text(path: Path) -> None:
+    """Something else."""
+    path.write_bytes(b"not a database" * 1_000)
+
+
+def folder(path: Path) -> None:
+    """A folder with something in it."""
+    path.unlink()
+    path.mkdir()
+    (path / "mine.txt").write_text("mine")
+
+
+def log_of_another(path: Path) -> None:
+    """A write-ahead log that does not belong to it."""
+    other = path.with_name("other")
+    script = f"import duckdb, os; c = duckdb.connect({str(other)!r}); c.execute('CREATE TABLE x AS SELECT 1'); os._exit(9)"
+    subprocess.run([sys.executable, "-c", script], check=False)
+    shutil.move(f"{other}.wal", f"{path}.wal")
+    other.unlink()
+
+
+def foreign(path: Path) -> None:
+    """A database of another program."""
+    path.unlink()
+    with duckdb.connect(str(path)) as other:
+        other.execute("CREATE TABLE mine AS SELECT 42 AS answer")
+
+
+def by_hand(path: Path) -> None:
+    """A table is missing."""
+    with duckdb.connect(str(path)) as other:
+        other.execute("DROP TABLE ingest.offsets")
+
+
+def newer_duckdb(path: Path) -> None:
+    """Its main header says so, with the checksum that belongs to it."""
+    content = bytearray(path.read_bytes())
+    content[12:20] = (1_899).to_bytes(8, "little")
+    content[:8] = _checksum(bytes(content[8:4_096])).to_bytes(8, "little")
+    path.write_bytes(content)
+
+
+def _checksum(content: bytes) -> int:
+    """DuckDB's, of a header."""
+    answer = 5_381
+    for place in range(0, len(content), 8):
+        answer ^= int.from_bytes(content[place : place + 8], "little") * 0xBF58476D1CE4E5B9 % 2**64
+    return answer
+
+
+WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no magic": (no_magic, "not a valid DuckDB database file"),
+    "first block": (first_block, "Corrupt database file"),
+    "middle": (middle, "Corrupt database file"),
+    "last block": (last_block, "Corrupt database file"),
+    "cut": (cut, "Could not read"),
+    "empty": (empty, "not a valid DuckDB database file"),
+    "text": (text, "not a valid DuckDB database file"),
+    "folder": (folder, "Is a directory"),
+    "log of another": (log_of_another, "WAL"),
+    "foreign": (foreign, "is a database of another program (it has other tables)"),
+    "by hand": (by_hand, "the table ingest.offsets is missing"),
+    "newer DuckDB": (newer_duckdb, "storage version number 1899"),
+}

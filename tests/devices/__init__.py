@@ -1,0 +1,1 @@
+"""Locks of devices, and the queue of what waits for them."""

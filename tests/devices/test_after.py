@@ -1,0 +1,230 @@
+"""When this ends, start that: whatever becomes of the run before it, across restarts, and said at each moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gan_runtime.askers import operator
+from gan_runtime.cli.app import app
+from gan_runtime.errors import RunStateError, UnknownRunError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.after import After
+from gan_runtime.runtime.awaited import Awaited
+from gan_runtime.runtime.awaited_runs import AwaitedRuns
+from gan_runtime.runtime.revival import PAUSES_SECONDS
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from tests.toy_owner import Owner
+from tests.trainers import end_trainers, processes_of
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+SOMEBODY = operator("a browser")
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}
+LONG = {**TOY, "epochs": 2_000}
+
+
+@pytest.fixture
+def pair(home: Home, new_run: NewRun) -> Iterator[tuple[RunDir, RunDir]]:
+    """Two waiting runs, the later one first in the queue; whoever trains in their home is ended with the test."""
+    yield new_run("quick-0001", seconds=2, **LONG), new_run("quick-0002", seconds=1, **TOY)
+    end_trainers(home)
+
+
+def ticked(owner: Owner, condition: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: owner.after(0.0) or condition()
+
+
+def ended(run: RunDir, status: str) -> None:
+    """As its trainer or owner says it."""
+    journal.append(run.supervisor_journal, 1, StatusChange(status="starting", reason="starting a trainer"))
+    journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="by hand"))  # type: ignore[arg-type]
+
+
+def test_a_run_starts_when_another_one_has_ended_also_after_a_restart_and_holds_up_nobody(
+    home: Home, pair: tuple[RunDir, RunDir], wait_until: Wait
+) -> None:
+    before, behind = pair
+    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    owner = Owner(home)
+    wait_until(ticked(owner, lambda: owner.status(before) == "running"), "the one behind it goes first")
+    assert owner.note(behind) == "starts when run quick-0001 ends, however it does"
+    again = Owner(home)  # as after a restart
+    again.after(1.0)
+    assert again.status(behind) == "queued"
+    processes_of(before)[0].kill()
+    wait_until(ticked(again, lambda: again.status(before) == "lost"), "the first one is lost")
+    wait_until(ticked(again, lambda: again.status(behind) == "finished"), "the other one starts then")
+
+
+@pytest.mark.parametrize(
+    ("condition", "end", "starts"),
+    [
+        ("ended", "finished", True),
+        ("ended", "stopped", True),
+        ("ended", "failed", True),
+        ("ended", "lost", True),
+        ("ended", "deleted", True),
+        ("finished", "finished", True),
+        ("finished", "stopped", False),
+        ("finished", "failed", False),
+        ("finished", "lost", False),
+        ("finished", "deleted", False),
+    ],
+)
+def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_asked(
+    home: Home,
+    pair: tuple[RunDir, RunDir],
+    condition: journal.Condition,
+    end: str,
+    starts: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(
+        "gan_runtime.runtime.supervisor.Supervisor._start",
+        lambda _, live, __: started.append(live.run.run_id),
+    )
+    before, behind = pair
+    commands.start_after([behind], After(before.run_id, condition), asker=SOMEBODY)
+    ended(before, "finished" if end == "deleted" else end)
+    if end == "deleted":
+        commands.delete(before, asker=SOMEBODY)
+    owner = Owner(home)
+    owner.after(0.0)
+    owner.after(1.0)
+    assert (behind.run_id in started) == starts
+    if starts:
+        assert owner.note(behind) == "waiting for the accelerator"
+    else:
+        mended = "restore it" if end == "deleted" else "resume it"
+        assert owner.note(behind) == (
+            f"starts when run quick-0001 has finished, but that one is {end}: {mended}, or let this one start without it"
+        )
+        commands.start_after([behind], None, asker=SOMEBODY)
+        owner.after(1.0)
+        owner.after(1.0)
+        assert started[-1] == behind.run_id
+
+
+def test_a_lost_run_that_goes_on_by_itself_has_not_ended(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.runtime.supervisor.Supervisor._start", lambda *_: None)
+    before, behind = new_run("quick-0001", resume_lost="yes", **LONG), new_run("quick-0002", **TOY)
+    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ended(before, "lost")
+    owner = Owner(home)
+    owner.after(1.0)
+    assert owner.note(behind) == "starts when run quick-0001 ends, however it does"
+    for attempt in range(2, len(PAUSES_SECONDS) + 2):
+        owner.after(PAUSES_SECONDS[attempt - 2] + 1.0)
+        assert (owner.status(before), owner.note(behind)[:6]) == ("queued", "starts")
+        journal.append(
+            before.supervisor_journal, attempt, StatusChange(status="lost", reason="its trainer is gone")
+        )
+        owner.after(0.0)
+    owner.after(1.0)
+    owner.after(1.0)
+    assert owner.status(before) == "lost"
+    assert owner.note(behind) == "waiting for the accelerator", "nobody will resume it by itself any more"
+
+
+def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
+    first, second, third = (new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in (1, 2, 3))
+    commands.start_after([second], After(first.run_id), asker=SOMEBODY)
+    commands.start_after([third], After(second.run_id), asker=SOMEBODY)
+    with pytest.raises(RunStateError, match=r"run quick-0001 cannot wait for itself\."):
+        commands.start_after([first], After(first.run_id), asker=SOMEBODY)
+    with pytest.raises(RunStateError, match=r"run quick-0003 waits for run quick-0001 already: neither"):
+        commands.start_after([first], After(third.run_id), asker=SOMEBODY)
+    with pytest.raises(UnknownRunError, match="quick-0009"):
+        commands.start_after([first], After("quick-0009"), asker=SOMEBODY)
+    ended(first, "failed")
+    with pytest.raises(RunStateError, match="run quick-0001 is failed and does not finish as it is"):
+        commands.start_after([third], After(first.run_id, "finished"), asker=SOMEBODY)
+    with pytest.raises(RunStateError, match="run quick-0001 is failed: only a waiting run can be told"):
+        commands.start_after([first], After(third.run_id), asker=SOMEBODY)
+    assert [commands.latest_status(run).after for run in (first, second, third)] == [
+        "",
+        "quick-0001",
+        "quick-0002",
+    ]
+
+
+def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDir]) -> None:
+    before, behind = pair
+    commands.start_after([behind], After(before.run_id, "finished"), asker=SOMEBODY)
+    commands.move_in_queue([[before], [behind]], behind, "down", asker=SOMEBODY)
+    state = commands.latest_status(behind)
+    assert (state.after, state.after_if) == ("quick-0001", "finished")
+    assert state.reason == "starts when run quick-0001 has finished"
+    assert home.runs == behind.path.parent
+
+
+def test_a_run_is_submitted_to_start_after_another_one(home: Home, host: Host, new_run: NewRun) -> None:
+    before = new_run("quick-0001", **TOY)
+    run = commands.submit(
+        home, RunSpec.parse(TOY), host, after=After(before.run_id, "finished"), asker=SOMEBODY
+    )
+    state = commands.latest_status(run)
+    assert (state.after, state.after_if, state.reason) == (
+        "quick-0001",
+        "finished",
+        "starts when run quick-0001 has finished",
+    )
+    with pytest.raises(UnknownRunError):
+        commands.submit(home, RunSpec.parse(TOY), host, after=After("quick-0009"), asker=SOMEBODY)
+    assert len(home.run_dirs()) == 2, "nothing was queued"
+
+
+def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
+    home: Home, host: Host, pair: tuple[RunDir, RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
+    before, behind = pair
+
+    def press(*words: str) -> str:
+        result = CliRunner().invoke(app, [*words, "--home", str(home.path)], env={"COLUMNS": "160"})
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    told = press("queue", "after", behind.run_id, before.run_id, "--only-if-finished")
+    assert "starts when run quick-0001 has finished" in told
+    press("queue", "after", behind.run_id)
+    assert commands.latest_status(behind).after == ""
+    words = ["--set", "workload=mlp_gan", "--set", "batch_size_global=8", "--after", "quick-0001", "--detach"]
+    press("train", *words)
+    newest = home.run_dirs()[-1]
+    assert (newest.run_id, commands.latest_status(newest).after) == ("run-0003", "quick-0001")
+
+
+def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
+    home: Home, pair: tuple[RunDir, RunDir]
+) -> None:
+    before, behind = pair
+    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    ended(before, "stopped")
+    store = Store()
+    Ingestor(home, store).catch_up()
+    awaited = AwaitedRuns(store, lambda _: False)
+    awaited.look([behind])
+    newest = latest_status(behind)
+    moved = newest.model_copy(update={"queue_rank": 7.5, "at": journal.now()})
+    journal.append(behind.supervisor_journal, 1, moved)
+    news = awaited.by(behind).news
+    assert news is not None
+    assert news.queue_rank == 7.5
+    journal.append(behind.supervisor_journal, 1, moved.model_copy(update={"after": "quick-0042"}))
+    assert awaited.by(behind) == Awaited(is_ready=False)  # until the owner has looked again

@@ -1,0 +1,294 @@
+"""A lock per device of this host: as long as a training lives, whoever started it, and for all homes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchmarks.faults import toy_trainer
+from gan_runtime import processes
+from gan_runtime.device_locks import claims, folder, holder, host_devices, lock, looks, words
+from gan_runtime.device_locks.folder import FOLDER_VARIABLE
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.device_locks.host_devices import HostDevice
+from gan_runtime.errors import DeviceLockError
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Created, StatusChange
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.spec import RunSpec
+from tests.toy_owner import Owner
+from tests.trainers import end_trainers, processes_of
+
+Wait = Callable[..., Any]
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32"}
+SHORT = {**TOY, "epochs": 2}
+GPUS = [HostDevice(f"gpu-{name}", "gpu", f"GPU {name}", f"GPU-{name}") for name in "abc"]
+SMI = """#!/bin/sh
+echo "0, GPU-aaaa, NVIDIA T1"
+echo "1, GPU-bbbb, NVIDIA T1"
+"""
+
+
+def queued(home: Home, run_id: str, accelerator: str = "cpu", **options: Any) -> RunDir:
+    """The folder of a waiting run, made by hand."""
+    run = RunDir(home.runs / run_id)
+    run.path.mkdir()
+    spec = RunSpec.parse(options).model_dump()
+    write_json(run.spec_path, spec)
+    journal.append(
+        run.supervisor_journal,
+        1,
+        Created(spec=spec, accelerator=accelerator, color=0),
+        StatusChange(status="queued", reason="waiting for the accelerator", queue_rank=1.0),
+    )
+    return run
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[tuple[Home, Home]]:
+    """Two homes of this host; whoever trains there is ended with the test."""
+    both = Home(tmp_path / "one").prepare(), Home(tmp_path / "two").prepare()
+    yield both
+    for home in both:
+        end_trainers(home)
+
+
+def ticked(owner: Owner, condition: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: owner.after(0.0) or condition()
+
+
+def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_whom(
+    homes: tuple[Home, Home], wait_until: Wait
+) -> None:
+    first, second = (Owner(home) for home in homes)
+    long, waits = queued(homes[0], "quick-0001", **TOY), queued(homes[1], "quick-0001", **SHORT)
+    wait_until(ticked(first, lambda: first.status(long) == "running"), "the first one trains")
+    second.after(0.0)
+    second.after(1.0)
+    assert second.status(waits) == "queued"
+    assert second.note(waits).startswith("waiting for CPU (run quick-0001 of another home, since 20")
+    told = [
+        record for record in journal.read_all(waits.supervisor_journal) if isinstance(record, StatusChange)
+    ]
+    assert len(told) == 2, "it is told once"
+    [look] = looks.looks()
+    assert look.is_of(homes[0].path)
+    assert look.holder is not None
+    assert (look.holder.run_id, look.holder.pid) == ("quick-0001", processes_of(long)[0].pid)
+    for process in processes_of(long):
+        process.kill()
+    wait_until(ticked(second, lambda: second.status(waits) == "finished"), "the other one trains then")
+
+
+def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
+    homes: tuple[Home, Home], wait_until: Wait
+) -> None:
+    """Owner, launcher and one of the workers are killed; the other worker stands still, and has the device."""
+    run = queued(homes[0], "quick-0001", workers=2, **TOY)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.faults.owner",
+        str(homes[0].path),
+        "60",
+        toy_trainer.MODULE,
+    ]
+    with subprocess.Popen(command, env=processes.environment(os.environ)) as owner:
+        wait_until(lambda: run.process() and len(processes_of(run)) == 3, "launcher and workers train")
+        owner.kill()
+    assert lock.is_taken("cpu")
+    launcher, first, second = processes_of(run)
+    second.send_signal(signal.SIGSTOP)
+    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
+    launcher.kill()
+    first.kill()
+    wait_until(lambda: len(processes_of(run)) == 1, "one is left")
+    assert lock.take("cpu") is None
+    second.kill()
+    wait_until(lambda: not lock.is_taken("cpu"), "the device is free")
+
+
+def test_a_program_that_a_trainer_begins_does_not_keep_its_device() -> None:
+    with claims.claim([host_devices.CPU], 1, Holder()) as claim:
+        environment: dict[str, str] = {}
+        numbers = claim.hand_over(environment)
+        trainer = (
+            "import os, subprocess, sys; from gan_runtime.device_locks import claims; claims.handed(os.environ); "
+            "os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ); os._exit(0)"
+        )
+        subprocess.run(
+            [sys.executable, "-c", trainer],
+            env=processes.environment({**os.environ, **environment}),
+            pass_fds=numbers,
+            check=True,
+        )
+    left = [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "60"]]
+    try:
+        assert left, "it lives"
+        assert not lock.is_taken("cpu")
+    finally:
+        for one in left:
+            if one.environ().get(FOLDER_VARIABLE) == os.environ[FOLDER_VARIABLE]:
+                one.kill()
+
+
+def test_each_training_on_gpus_has_gpus_of_its_own(
+    homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    (tmp_path / "nvidia-smi").write_text(SMI, encoding="utf-8")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    host_devices._gpus_of_the_driver.cache_clear()
+    try:
+        owners = [Owner(home) for home in homes]
+        runs = [
+            queued(homes[0], "quick-0001", "gpu", **TOY),
+            queued(homes[0], "quick-0002", "gpu", replicas=2, **TOY),
+            queued(homes[0], "quick-0003", "gpu", **TOY),
+            queued(homes[1], "quick-0001", "gpu", **TOY),
+        ]
+        for owner, run in ((owners[0], runs[0]), (owners[1], runs[3])):
+            wait_until(
+                ticked(owner, lambda owner=owner, run=run: owner.status(run) == "running"), "it trains"
+            )
+        seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
+        assert seen == {"GPU-aaaa", "GPU-bbbb"}
+        processes_of(runs[0])[0].kill()
+        wait_until(ticked(owners[0], lambda: owners[0].status(runs[0]) == "lost"), "one GPU is free")
+        owners[0].after(1.0)
+        assert [owners[0].status(run) for run in runs[1:3]] == ["queued", "queued"], "nobody overtakes"
+        processes_of(runs[3])[0].kill()
+        wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "running"), "two GPUs are free")
+        both = processes_of(runs[1])[0].environ()["CUDA_VISIBLE_DEVICES"]
+        assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
+    finally:
+        host_devices._gpus_of_the_driver.cache_clear()
+
+
+def test_a_driver_that_did_not_answer_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    host_devices._gpus_of_the_driver.cache_clear()
+    try:
+        assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
+        program.write_text(SMI, encoding="utf-8")
+        assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
+    finally:
+        host_devices._gpus_of_the_driver.cache_clear()
+
+
+def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
+    with claims.claim(GPUS, 2, Holder(run_id="quick-0001")) as first:
+        assert [device.key for device in first.devices] == ["gpu-a", "gpu-b"]
+        with claims.claim(GPUS, 2, Holder(run_id="quick-0002")) as second:
+            assert not second.is_taken
+            assert [(device.key, who.run_id) for device, who in second.blockers if who] == [
+                ("gpu-a", "quick-0001"),
+                ("gpu-b", "quick-0001"),
+            ]
+        with claims.claim(GPUS, 1, Holder(run_id="quick-0003")) as third:
+            assert [device.key for device in third.devices] == ["gpu-c"]
+    assert not any(lock.is_taken(device.key) for device in GPUS)
+
+
+def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    four = host_devices.read_gpus("\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)))
+    monkeypatch.setattr(host_devices, "_gpus", lambda: four)
+
+    def visible(chosen: str | None) -> list[str]:
+        return [gpu.visible for gpu in host_devices.visible_gpus(chosen)]
+
+    assert visible(None) == ["GPU-000", "GPU-100", "GPU-200", "GPU-300"]
+    assert visible("3,1") == ["GPU-300", "GPU-100"]
+    assert visible("GPU-2,7,0") == ["GPU-200"], "as CUDA does, nothing beyond one that is not there"
+    assert visible("MIG-1a2b") == ["MIG-1a2b"]
+    assert visible("") == [""]
+
+
+def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = Holder(home="/home/ada/gan", run_id="quick-0001", name="secret plans")
+    with claims.claim([host_devices.CPU], 1, known):
+        [file] = folder.folder().glob("cpu.*.json")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        lock_file = folder.folder() / "cpu.lock"
+        assert stat.S_IMODE(lock_file.stat().st_mode) == 0o444, "anybody may take it once it is free"
+        assert words.whose(looks.look_at("cpu"), tmp_path) == (
+            "run quick-0001 (secret plans) of /home/ada/gan"
+        )
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        seen = looks.look_at("cpu")
+        assert seen is not None
+        assert (seen.home, seen.run_id, seen.name) == ("", "", "")
+        assert words.whose(seen, tmp_path).startswith("a training of ")
+        assert abs((seen.since - journal.now()).total_seconds()) < 60
+
+
+def test_what_a_killed_training_said_of_itself_keeps_nobody_out() -> None:
+    holder.write("cpu", Holder(run_id="quick-0001", pid=1, since=datetime(2026, 1, 1)))
+    assert looks.look_at("cpu") is None
+    (folder.folder() / f"cpu.{os.geteuid()}.json").write_text("no JSON", encoding="utf-8")
+    with claims.claim([host_devices.CPU], 1, Holder(run_id="quick-0002")) as claim:
+        assert claim.is_taken
+        seen = looks.look_at("cpu")
+        assert seen is not None
+        assert seen.run_id == "quick-0002"
+
+
+def test_a_lock_whose_file_was_removed_is_taken_anew() -> None:
+    with claims.claim([host_devices.CPU], 1, Holder()):
+        (folder.folder() / "cpu.lock").unlink()
+        number = lock.take("cpu")
+        assert number is not None, "its file is another one"
+        os.close(number)
+
+
+def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    monkeypatch.setattr(folder, "SHARED", tmp_path / "missing")
+    monkeypatch.setattr(folder, "ELSEWHERE", tmp_path)
+    before = os.umask(0o077)
+    try:
+        made = folder.folder()
+        assert stat.S_IMODE(made.stat().st_mode) == 0o1777
+        number = lock.take("cpu")
+        assert number is not None
+        os.close(number)
+        assert stat.S_IMODE((made / "cpu.lock").stat().st_mode) == 0o444
+    finally:
+        os.umask(before)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for path in made.iterdir():
+        path.unlink()
+    made.rmdir()
+    made.symlink_to(elsewhere)
+    with pytest.raises(DeviceLockError, match=r"no folder that everybody may use.*GAN_RUNTIME_LOCKS"):
+        folder.folder()
+
+
+def test_a_run_that_cannot_lock_its_device_waits_and_the_owner_says_why(
+    homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "locks"))
+    owner, run = Owner(homes[0]), queued(homes[0], "quick-0001", **SHORT)
+    with pytest.raises(DeviceLockError, match="the locks of this host's devices cannot be kept in"):
+        owner.after(0.0)
+    assert owner.status(run) == "queued"

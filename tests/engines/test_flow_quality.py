@@ -1,0 +1,55 @@
+"""What the preset of the Kármán street comes to, shortened: a few hundred of its steps on two simulated flows, fed back on a third."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.data import prepared, preparing
+from gan_runtime.data.preparing import Asked
+from gan_runtime.engines.tf.tiles import TileProgram
+from gan_runtime.engines.tiles import Painter, translator_of
+from gan_runtime.flow import errors, measures
+from gan_runtime.frame_fields import SOURCE, TARGET
+from gan_runtime.home import Home
+from gan_runtime.jobs import flow_wanted
+from gan_runtime.jobs.iterate_work import rolled_out
+from gan_runtime.spec.presets import PRESETS
+from gan_runtime.workloads import pix2pix
+from tests.engines.small_engines import tf_engine
+
+pytestmark = pytest.mark.usefixtures("cores")
+FLOWS = {
+    "reynolds": "100, 140",
+    "held_out_reynolds": "120",
+    "frames": 76,
+    "discarded": 5_000,
+}  # three periods
+STEPS, FRAMES, PERIOD = 360, 73, 24
+# Smaller batches of fewer rows, a shorter way to unroll, and statistics of the last tens of steps: there are few.
+SHORTENED = {"batch_size_global": 16, "unrolled": 2, "norm_momentum": 0.9, "epochs": 60, "restart_epochs": 60}
+
+
+def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequency(home: Home) -> None:
+    """Seen with seeds 1 to 4: 0.34 to 0.39 of the copied frame's error over the first shedding period, and a Strouhal number off by 1 to 8 %;
+    untrained networks have none. Both bounds lie three and more standard deviations of the seeds from their mean."""
+    manifest = preparing.prepare(home, Asked("karman_small", "", None, FLOWS), lambda *_: None)
+    assert manifest is not None
+    data = prepared.opened(home, manifest.name)
+    preset = {k: v for k, v in PRESETS["karman"].values.items() if k not in {"workload", "dataset"}}
+    options = {**preset, **SHORTENED}
+    engine = tf_engine(options.pop("replicas"), pix2pix.WORKLOAD, data=data, **options)
+    engine.run(STEPS)
+
+    rows = data.read_held_out(FRAMES)
+    truth = np.concatenate([rows[SOURCE][:1, ..., :3], rows[TARGET]]).astype(np.float32)
+    translator = translator_of(engine._task.spec, pix2pix.WORKLOAD, data.fields, engine.state())
+    overlap = flow_wanted.usual_overlap(translator.tile)
+    given = rows[SOURCE][0].astype(np.float32)
+    painter = Painter(TileProgram, translator, "map_reduce", given.shape, 1, overlap, flow_wanted.USUAL_BLEND)
+    predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
+    copied = np.repeat(truth[:1], FRAMES, axis=0)
+    of_model, of_copy = (errors.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
+    assert of_model.mean() < 0.5 * of_copy.mean()
+    periods = [measures.period(measures.probe(frames)) for frames in (predicted, truth)]
+    assert abs(periods[1] / periods[0] - 1.0) < 0.15

@@ -1,0 +1,56 @@
+"""What a thread frees stays in the process: the next step does not ask the system for it again, page by page."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PAGES = 20_000_000 // os.sysconf("SC_PAGE_SIZE")  # of one array
+# A thread takes, fills and frees 20 MB five times; prints the pages that the system had to give it for the last four.
+STEPS = """
+import ctypes, resource, sys, threading
+from gan_runtime.engines.tf.freed_memory import keep_freed_memory
+if sys.argv[1] == "keep":
+    print(keep_freed_memory())
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+counts = []
+def step():
+    array = ctypes.c_void_p(libc.malloc(20_000_000))
+    ctypes.memset(array, 1, 20_000_000)
+    libc.free(array)
+    counts.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+thread = threading.Thread(target=lambda: [step() for _ in range(5)])
+thread.start()
+thread.join()
+print(counts[-1] - counts[0])
+"""
+
+
+def told(how: str, **environment: str) -> list[str]:
+    answer = subprocess.run(
+        [sys.executable, "-c", STEPS, how],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return answer.stdout.split()
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="mallopt is glibc's: elsewhere memory goes back as the system has it"
+)
+def test_memory_that_a_thread_frees_is_taken_again() -> None:
+    asked, pages = told("keep")
+    (as_it_was,) = told("leave")
+    assert asked == "True"
+    assert int(pages) < PAGES / 10
+    assert int(as_it_was) > PAGES, "else there is nothing to keep"
+
+
+def test_what_a_person_has_chosen_for_malloc_stays() -> None:
+    assert told("keep", MALLOC_TOP_PAD_="4096")[0] == "False"

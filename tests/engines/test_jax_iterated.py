@@ -1,0 +1,40 @@
+"""A checkpoint that the JAX engine has trained, fed with its own pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+
+import numpy as np
+
+from gan_runtime.data import prepared
+from gan_runtime.home import Home
+from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.journal import Flow, Plan
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.training import checkpoints
+from tests import stored_films
+from tests.engines.jax_process import JaxProcess
+
+
+def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_three(
+    home: Home, new_run: Callable[..., RunDir], jax: JaxProcess
+) -> None:
+    stored_films.stored_flows(home)
+    own = {"tile": 16, "dropout": 0.0}
+    run = new_run(
+        "quick-0001", workload="pix2pix", dataset="street", engine="jax", precision="float32", **own
+    )
+    journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=1, epochs=1))
+    data = prepared.opened(home, "street", 0).in_memory()  # type: ignore[attr-defined]
+    _, state = jax("trained", "pix2pix", data, (1,), {**own, "batch_size_global": 2})
+    checkpoints.save(run.checkpoints, state, 1, wall_s=1.0, kept=1)
+    wanted = Wanted(run.run_id, steps=2, ways=("naive", "map_reduce"), cores=3)
+    jax("iterated", home.path, json.loads(json.dumps(asdict(wanted))))
+    naive, grouped = (record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow))
+    assert (naive.engine, naive.tiles, grouped.cores, naive.step) == ("jax", 6, 3, 1)
+    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    np.testing.assert_array_equal(films[0], films[1])
+    assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"

@@ -1,0 +1,281 @@
+"""Every hostile input at the reader that it is meant for: a sentence or a harmless answer, no traceback, and nothing changed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from gan_runtime import bundles
+from gan_runtime.askers import operator
+from gan_runtime.cli.app import app
+from gan_runtime.data import idx, picture_files, pictures, prepared, preparing
+from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import BundleError, DatasetError, GanRuntimeError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk, uploads
+from gan_runtime.jobs.uploads import Dropped
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+from gan_runtime.spec.spec_file import read_values
+from gan_runtime.store import memory, queries
+from tests.hostile import cases
+from tests.hostile.cases import CUTS, TURNS, mutations
+
+KINDS = dict(cases.kinds())
+PLAIN_NAME = re.compile(
+    r"[A-Za-z0-9._-][A-Za-z0-9 ._-]{0,59}"
+)  # which a run may bear: it is shown, and leads to no file
+MOST_LETTERS = 6_000  # of a sentence that tells of several options
+
+
+def check_sentence(error: BaseException) -> None:
+    """One of ours, for a person: short, in one line, nothing that a terminal or a page would act on."""
+    text = str(error)
+    assert isinstance(error, GanRuntimeError), repr(error)
+    assert 0 < len(text) <= MOST_LETTERS, len(text)
+    assert "Traceback" not in text
+    odd = [
+        letter
+        for letter in text
+        if ord(letter) < 32 or 127 <= ord(letter) < 160 or "\ud800" <= letter <= "\udfff"
+    ]
+    assert not odd, ascii(text)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def unchanged(tmp_path: Path) -> Iterator[None]:
+    """Nothing beside the home, above which a path may lead, is written."""
+    (tmp_path / "guard").write_text("as it was", encoding="utf-8")
+    before = {path.name for path in tmp_path.iterdir()}
+    yield
+    assert (tmp_path / "guard").read_text(encoding="utf-8") == "as it was"
+    assert {path.name for path in tmp_path.iterdir()} - before <= {"home", "given", "whole"}
+
+
+def test_there_are_more_than_a_thousand_and_the_threat_model_counts_them() -> None:
+    counts = cases.counts()
+    assert sum(counts.values()) >= 1_000
+    assert all(len(set(names)) == len(names) for names in map(list, KINDS.values()))
+
+
+def test_no_value_of_an_option_is_taken_for_something_else() -> None:
+    for told, (workload, name, value) in KINDS["options of a run"].items():
+        try:
+            spec = RunSpec.parse({"workload": workload, name: value} if name != "workload" else {name: value})
+        except SpecError as error:
+            check_sentence(error)
+            continue
+        again = RunSpec.parse(json.loads(spec.model_dump_json()))
+        assert again == spec, told
+        assert not isinstance(spec.value(name), list | dict), told
+
+
+def test_a_file_full_of_mistakes_is_told_in_a_few_sentences() -> None:
+    with pytest.raises(SpecError, match=r"24 more are wrong\.$") as refused:
+        RunSpec.parse({f"no_option_{number}": number for number in range(30)})
+    check_sentence(refused.value)
+    assert len(refused.value.errors) == 30
+
+
+def test_no_spec_file_is_more_than_options_or_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "given"
+    for told, content in KINDS["spec files"].items():
+        file.write_bytes(content)
+        try:
+            RunSpec.parse(read_values(file))
+        except GanRuntimeError as error:
+            check_sentence(error)
+        else:
+            assert told in ("a key twice", "a byte order mark", "UTF-16", "of_workload"), told
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunDir]) -> None:
+    run = new_run("quick-0001")
+    before = tree(home.path)
+    for told, text in KINDS["names"].items():
+        asked = Asked("pictures", text, home.path / "none.zip", {})
+        for use in (
+            home.run_dir,
+            lambda name: desk.job_dir(home, name),
+            prepared.check_name,
+            lambda _, asked=asked: asked.check(),
+        ):
+            with pytest.raises(GanRuntimeError) as refused:
+                use(text)
+            check_sentence(refused.value)
+        assert not prepared.is_there(home, text), told
+        with pytest.raises(ValueError, match="is no id of a file"):
+            uploads.place(home, f"{text}.")
+        if not PLAIN_NAME.fullmatch(text):
+            with pytest.raises(SpecError) as refused:
+                commands.rename(run, text, asker=operator("a test"))
+            check_sentence(refused.value)
+    assert tree(home.path) == before
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_no_name_of_a_dropped_file_leads_out_of_the_uploads(home: Home) -> None:
+    below = home.jobs / uploads.FOLDER
+    for number, (told, name) in enumerate(KINDS["uploads"].items()):
+        uploads.keep(home, f"f{number}", b"x")
+        for ending in ("", ".zip", ".h5"):
+            source = uploads.as_source(home, [Dropped(f"f{number}", name + ending)])
+            assert source.resolve().is_relative_to(below.resolve()), told
+            stored = [source] if source.is_file() else list(source.iterdir())
+            assert [path.read_bytes() for path in stored] == [b"x"], told
+    assert {path.name for path in home.path.iterdir()} <= {"jobs", "runs"}
+
+
+@pytest.fixture(scope="module")
+def whole_bundle(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A bundle of one small run."""
+    folder = tmp_path_factory.mktemp("whole")
+    run = RunDir(folder / "home" / "runs" / "quick-0001")
+    run.samples.mkdir(parents=True)
+    spec = RunSpec.parse({"workload": "mlp_gan"})
+    (run.path / "spec.json").write_text(spec.model_dump_json(), encoding="utf-8")
+    Image.new("L", (28, 28), 7).save(run.samples / "epoch-00001.png")
+    journal.append(
+        run.supervisor_journal,
+        1,
+        journal.Created(spec=spec.model_dump(), accelerator="cpu", color=0, preset="quick", study=None),
+    )
+    journal.append(
+        run.trainer_journal(),
+        1,
+        journal.Sample(epoch=1, step=1, sample_kind="fixed_latents", file="samples/epoch-00001.png", meta={}),
+        journal.StatusChange(status="finished", reason="all epochs done"),
+    )
+    bundles.pack([run], folder / "one.zip")
+    return (folder / "one.zip").read_bytes()
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_no_bundle_is_taken_in_part(home: Home, tmp_path: Path, whole_bundle: bytes) -> None:
+    file, taken = tmp_path / "given", 0
+    for told, content in mutations(whole_bundle, CUTS, TURNS, "a bundle").items():
+        file.write_bytes(content)
+        try:
+            new = bundles.unpack(file, home)
+        except BundleError as error:
+            check_sentence(error)
+            assert not home.runs.exists() or not list(home.runs.iterdir()), told
+            continue
+        taken += 1
+        assert new == ["quick-0001"], told
+        assert all(OF_A_RUN.fullmatch(name) for name in tree(home.runs)), told
+        list(queries.runs(memory.from_journals(home)))
+        shutil.rmtree(home.runs)
+    assert taken < TURNS / 4, "a turned byte is noticed, unless it stands where zip files keep dates"
+
+
+OF_A_RUN = re.compile(r"quick-0001/(journal-(0|supervisor)\.jsonl|spec\.json|samples/[a-z_-]+[0-9]{5}\.png)")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_no_member_of_a_bundle_lands_elsewhere(home: Home, tmp_path: Path, whole_bundle: bytes) -> None:
+    file = tmp_path / "given"
+    for told, name in KINDS["members of bundles"].items():
+        file.write_bytes(whole_bundle)
+        with zipfile.ZipFile(file, "a") as bundle:
+            bundle.writestr(name, b"{}")
+        with pytest.raises(BundleError) as refused:
+            bundles.unpack(file, home)
+        check_sentence(refused.value)
+        assert not home.runs.exists() or not list(home.runs.iterdir()), told
+
+
+def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "given"
+    folder.mkdir()
+    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    for ending in ("png", "jpg"):
+        whole = tmp_path / f"whole.{ending}"
+        Image.fromarray(noise).save(whole)
+        for number, content in enumerate(mutations(whole.read_bytes(), CUTS, TURNS, "a picture").values()):
+            (folder / f"{ending}-{number:03d}.{ending}").write_bytes(content)
+    (folder / "good.png").write_bytes((tmp_path / "whole.png").read_bytes())
+    surveyed = pictures.survey(folder, PictureOptions(), lambda *_: None)
+    left_out = sum(surveyed.skipped.counts.values())
+    assert surveyed.rows + surveyed.held_out + left_out == 2 * (CUTS + TURNS) + 1
+    assert left_out >= 2 * CUTS
+    assert surveyed.grid.dtype == np.uint8
+
+
+def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
+    taken = []
+    for number, (told, content) in enumerate(KINDS["IDX files"].items()):
+        for ending in ("", ".gz"):
+            file = tmp_path / f"given-{number}{ending}"
+            file.write_bytes(content)
+            try:
+                idx.check(file)
+                rows = idx.read(file)
+            except DatasetError as error:
+                check_sentence(error)
+                continue
+            taken.append(told)
+            assert rows.dtype == np.uint8, told
+            assert rows.nbytes <= len(content), told
+    assert len(taken) < 5, taken
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    with h5py.File(whole, "w") as file:
+        file.create_dataset("incident_energies", data=np.full((4, 1), 5_000.0))
+        file.create_dataset("showers", data=np.full((4, 6_480), 0.5), compression="gzip")
+    given, taken = tmp_path / "given", 0
+    for told, content in mutations(whole.read_bytes(), CUTS, TURNS, "an HDF5 file").items():
+        given.mkdir(exist_ok=True)
+        (given / "showers.h5").write_bytes(content)
+        asked = Asked("calochallenge_2", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0})
+        try:
+            manifest = preparing.prepare(home, asked, lambda *_: None)
+        except GanRuntimeError as error:
+            check_sentence(error)
+            assert not list(home.data.glob(f"set-{taken}*")), told
+            continue
+        taken += 1
+        assert manifest is not None, told
+        assert manifest.rows <= 4, told
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_no_command_line_ends_in_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "gan_runtime.hosts.probe", lambda: pytest.fail("this must be refused before the host is looked at")
+    )
+    place = tmp_path / "home"
+    for told, words in KINDS["command lines"].items():
+        answer = CliRunner().invoke(app, [words[0], "--home", str(place), *words[1:]])
+        assert answer.exception is None or isinstance(answer.exception, SystemExit), (told, answer.exception)
+        assert answer.exit_code in (0, 2), told
+        assert "Traceback" not in answer.output, told
+        assert "\x1b[2J" not in answer.output, told
+        if answer.exit_code == 2:
+            assert answer.stderr.strip().count("\n") == 0, (told, answer.stderr)
+            assert len(answer.stderr) <= MOST_LETTERS, told
+    assert not place.exists() or not tree(place)
+    assert not picture_files.readable("a\x1b[2Jb").count("\x1b")

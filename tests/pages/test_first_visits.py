@@ -1,0 +1,91 @@
+"""What a visit leaves out so that it is short on any machine: work that Altair does unless it is told not to, and questions asked twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import widgets
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store.store import Store
+from tests.measured_showers import measured
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+VISITS = {
+    "live": {"run": "quick-0001"},
+    "compare": {"runs": "quick-0001,quick-0002"},
+    "histograms": {"runs": "quick-0001"},
+    "physics": {"runs": "quick-0001,quick-0002"},
+}
+
+
+def spied(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, note: Callable[..., None]) -> None:
+    """Tells `note` the arguments of each call of a method."""
+    method = getattr(owner, name)
+    plain = getattr(method, "__func__", method)
+
+    def called(*given: Any, **named: Any) -> Any:
+        note(*given, **named)
+        return plain(*given, **named)
+
+    monkeypatch.setattr(owner, name, classmethod(called) if plain is not method else called)
+
+
+def two_runs(trained: Make) -> None:
+    """Measured after both of their epochs."""
+    for number in (1, 2):
+        measured(trained(f"quick-{number:04d}", seconds=10.0 * number), 1, 2)
+
+
+@pytest.mark.parametrize("page", list(VISITS))
+def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    two_runs(trained)
+    found: list[str] = []
+
+    def checked(kind: type, *_: object, **__: object) -> None:
+        if issubclass(kind, alt.TopLevelMixin):
+            found.append(f"{kind.__name__} compared with the schema")
+
+    spied(monkeypatch, alt.SchemaBase, "validate", checked)
+    spied(
+        monkeypatch,
+        alt.SchemaBase,
+        "from_dict",
+        lambda kind, *_, **__: found.append(f"{kind.__name__} from words"),
+    )
+    spied(monkeypatch, pd.DataFrame, "to_string", lambda *_, **__: found.append("a table as text"))
+    monkeypatch.setattr(widgets, "specification", widgets.specification.__wrapped__)  # type: ignore[attr-defined]
+    widgets.kept.cache_clear()
+    app = show(page, **VISITS[page])
+    assert not app.exception
+    assert len(app.get("vega_lite_chart")) > 1
+    assert found == []
+
+
+def test_physics_asks_the_store_nothing_twice(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_runs(trained)
+    asked: Counter[str] = Counter()
+
+    def note(_: Store, sql: str, parameters: object = None) -> None:
+        asked[f"{sql} {parameters}"] += 1
+
+    app = show("physics", **VISITS["physics"])  # takes the runs in, which asks on its own
+    for name in ("rows", "frame"):
+        spied(monkeypatch, Store, name, note)
+    app.run()
+    assert not app.exception
+    assert (
+        len([question for question in asked if "FROM physics_curves" in question]) == 4
+    )  # bins, and two runs
+    assert {question: times for question, times in asked.items() if times > 1} == {}

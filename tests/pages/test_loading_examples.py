@@ -1,0 +1,81 @@
+"""How example runs are made small, come into a home, and are offered until they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from dashboard.flow import words as flow_words
+from examples import smaller_karman
+from gan_runtime import bundles
+from gan_runtime.home import Home
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.rundir import RunDir
+from tests.measured_flows import frames, iteration
+from tests.pages.test_pages import texts
+
+Show = Callable[..., AppTest]
+
+
+def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_loaded(
+    show: Show, trained: Callable[..., RunDir], tmp_path: Path
+) -> None:
+    """As examples/record_karman.sh does it, into the home of the page."""
+    home = Home(tmp_path / "recorded")
+    page_home = trained("quick-0001").path
+    run = RunDir(home.prepare().runs / "karman-0001")
+    page_home.rename(run.path)
+    for epoch in (1, 10):  # beside that of epoch 2
+        Image.effect_mandelbrot((60, 40), (-2, -1, 1, 1), 100).save(run.sample_file("samples", epoch))
+        file = f"samples/samples-{epoch:05d}.png"
+        sample = journal.Sample(epoch=epoch, step=epoch, sample_kind="samples", file=file, meta={})
+        journal.append(run.trainer_journal(), 1, sample)
+    for number, way in ((1, "map_reduce"), (2, "map_reduce"), (2, "naive")):
+        record = iteration(number, way, 8, number)
+        film = flow_frames.write(run, f"{record.iteration}-{way}", frames(8))
+        journal.append(run.flow_journal, 1, record.model_copy(update={"frames": film}))
+    before = content(run)
+    smaller_karman.main(home, ["karman-0001"], Home(tmp_path / "small"))
+    assert content(run) == before
+    small = Home(tmp_path / "small").run_dir("karman-0001")
+    assert sorted(path.name for path in small.samples.iterdir()) == ["samples-00001.png", "samples-00010.png"]
+    assert [path.name for path in flow_frames.named(small)] == ["iterate-0002-map_reduce.npz"]
+    bundles.pack([small], tmp_path / "flows.zip", "example-")
+    bundles.unpack(tmp_path / "flows.zip", Home(page_home.parent.parent))
+    app = show("flow", runs="example-karman-0001")
+    assert not app.exception
+    assert app.get("bidi_component"), "the film of the first iteration"
+    assert flow_words.NO_FRAMES not in texts(app)
+    app = app.multiselect(key="flow.iterations.example-karman-0001").set_value(
+        ["example-karman-0001.iterate-0002.naive"]
+    )
+    assert flow_words.NO_FRAMES in texts(app.run())
+
+
+def content(run: RunDir) -> dict[Path, bytes]:
+    """Of every file."""
+    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+def test_they_are_offered_until_they_are_all_there(
+    show: Show, new_run: Callable[..., RunDir], home: Home
+) -> None:
+    new_run("quick-0001")
+    app = show("home")
+    app.button(key="examples.home").click().run()
+    assert "examples.home" not in [button.key for button in app.button]
+    assert len(home.run_dirs()) >= 12
+    runs = show("runs")
+    assert "examples.runs" not in [button.key for button in runs.button]
+
+
+def test_one_press_loads_them(show: Show, home: Home) -> None:
+    app = show("home")
+    assert home.run_dirs() == []
+    app.button(key="examples.home").click().run()
+    assert not app.exception
+    assert len(home.run_dirs()) >= 12
+    assert "finished" in texts(app)

@@ -1,0 +1,101 @@
+"""The queue on Home: its order by hand, and what occupies the devices of this host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.frame import session
+from gan_runtime.device_locks import claims, host_devices
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.store import queries
+
+Show = Callable[..., AppTest]
+
+
+@pytest.fixture
+def taken() -> Iterator[None]:
+    """A training of another home has the CPU since an hour."""
+    since = journal.now() - timedelta(hours=1, seconds=5)
+    who = Holder(home="/data/gan", run_id="paper-0042", name="the *large* one", since=since)
+    with claims.claim([host_devices.CPU], 1, who):
+        yield
+
+
+@pytest.fixture
+def three(new_run: Callable[..., RunDir]) -> list[RunDir]:
+    return [new_run(f"quick-{number:04d}", seconds=number) for number in (1, 2, 3)]
+
+
+def order() -> list[str]:
+    return [row.run_id[-1] for row in queries.queue(session.runtime().store)]
+
+
+@pytest.mark.usefixtures("taken", "three")
+def test_a_press_moves_a_run_up_down_or_to_the_front(show: Show) -> None:
+    app = show("home")
+    assert not app.exception
+    assert next(header.value for header in app.header) == "Queue (3)"
+    for key, expected in (
+        ("next.quick-0003", ["3", "1", "2"]),
+        ("down.quick-0003", ["1", "3", "2"]),
+        ("up.quick-0002", ["1", "2", "3"]),
+    ):
+        app.button(key=key).click().run()
+        assert not app.exception
+        assert order() == expected
+    assert app.button(key="up.quick-0001").disabled
+    assert app.button(key="down.quick-0003").disabled
+    assert not app.button(key="down.quick-0001").disabled
+
+
+@pytest.mark.usefixtures("taken", "three")
+def test_the_queue_says_what_has_the_device_and_for_how_long(show: Show) -> None:
+    told = [caption.value for caption in show("home").caption]
+    assert r"CPU: taken by run paper-0042 (the \*large\* one) of /data/gan for 1 h 00 m" in told
+
+
+@pytest.mark.usefixtures("taken", "three")
+def test_a_waiting_run_is_told_to_start_after_another_one_and_let_go_again(show: Show) -> None:
+    app = show("home")
+    choices = app.selectbox(key="after.quick-0002").options
+    assert choices == ["no other run: in its turn", "quick-0003, queued", "quick-0001, queued"]
+    app.selectbox(key="after.quick-0002").select("quick-0003").run()
+    app.checkbox(key="after.only.quick-0002").check().run()
+    app.button(key="set_after.quick-0002").click().run()
+    assert not app.exception
+    told = "Starts when run quick-0003 has finished"
+    assert told in [caption.value for caption in app.run().caption]
+    app.selectbox(key="after.quick-0002").select("").run()
+    app.button(key="set_after.quick-0002").click().run()
+    assert told not in [caption.value for caption in app.run().caption]
+
+
+@pytest.mark.usefixtures("taken", "three")
+def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show) -> None:
+    app = show("launch")
+    assert not app.exception
+    assert any("CPU: taken by run paper-0042" in caption.value for caption in app.caption)
+    app.selectbox(key="after.launch").select("quick-0001").run()
+    [start] = [button for button in app.button if button.label == "Add to the queue"]
+    start.click().run()
+    newest = session.runtime().home.run_dirs()[-1]
+    state = commands.latest_status(newest)
+    assert (state.after, state.after_if) == ("quick-0001", "ended")
+    assert state.reason == "starts when run quick-0001 ends, however it does"
+
+
+@pytest.mark.usefixtures("three")
+def test_a_device_of_a_run_that_is_not_stored_is_told_of_without_its_end(show: Show, home: Home) -> None:
+    who = Holder(home=str(home.path.resolve()), run_id="quick-0009", since=journal.now())
+    with claims.claim([host_devices.CPU], 1, who):  # deleted while its last process ends
+        app = show("home")
+    assert not app.exception
+    assert any(caption.value.startswith("CPU: taken by run quick-0009 for") for caption in app.caption)

@@ -1,0 +1,252 @@
+"""A second dashboard on one home: it says who holds the home, shows everything, changes nothing, and takes over once the home is free."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.frame import access, places, session
+from gan_runtime.errors import RoleError
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Scalars
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import owner
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from tests import damaged_stores
+
+Show = Callable[..., AppTest]
+URL = "http://127.0.0.1:8599"
+HOLD = (
+    "import sys; from pathlib import Path; from gan_runtime.home import Home; from gan_runtime.runtime.runtime import Runtime\n"
+    "from gan_runtime.runtime.supervisor import Supervisor\n"
+    "Supervisor._start = lambda *_: None\n"
+    "runtime = Runtime.open(Home(Path(sys.argv[1])), url=sys.argv[2]); print('held', flush=True); input(); runtime.close()"
+)
+
+
+@pytest.fixture
+def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
+    """Another process that owns the home, as a dashboard does."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(home.path), URL],
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def live(running: RunDir) -> RunDir:
+    """A run that trains and has two steps behind it."""
+    first = Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.25]})
+    journal.append(running.trainer_journal(), 1, first)
+    return running
+
+
+def shown(app: AppTest) -> str:
+    """Everything that is written on the page."""
+    return "\n".join(item.value for item in (*app.markdown, *app.caption, *app.error, *app.title))
+
+
+def files(home: Home) -> dict[str, tuple[int, int]]:
+    """Of the home; its owner counts in its entry meanwhile."""
+    paths = [path for path in home.path.rglob("*") if path.name != ".owner.json"]
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
+
+
+def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
+    show: Show, home: Home, live: RunDir, holder: subprocess.Popen[str], wait_until: Callable[..., Any]
+) -> None:
+    before = files(home)
+    app = show("live", run=live.run_id)
+    assert not app.exception
+    told = shown(app).replace("\\", "").replace("\u2060", "")
+    assert "View only: these pages show all runs and change nothing." in told
+    assert f"is in use by process {holder.pid} on host {platform.node()} since 20" in told
+    assert f"UTC, at {URL}" in told
+    greyed = {button.label: button.help for button in app.button if button.disabled}
+    assert greyed["Stop and save"] == access.post().why_not
+    store = session.runtime().store
+    assert store.rows("SELECT count(*) FROM scalars") == [(2,)]
+    more = Scalars(epoch=1, first_step=3, wall_s=[3.0], values={"loss_generator": [0.125]})
+    journal.append(live.trainer_journal(), 1, more)
+    wait_until(lambda: store.rows("SELECT count(*) FROM scalars") == [(3,)], "the curve goes on")
+    after = files(home)
+    del before[str(live.trainer_journal())], after[str(live.trainer_journal())]
+    assert {path for path in after if after[path] != before.get(path)} <= {
+        str(home.database),
+        f"{home.database}.wal",
+    }
+
+
+def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
+    show: Show, live: RunDir, holder: subprocess.Popen[str]
+) -> None:
+    show("home")
+    runtime = session.runtime()
+    for change in (runtime.stop, runtime.delete, runtime.resume, lambda run: runtime.rename(run, "mine")):
+        with pytest.raises(RoleError, match=f"is in use by process {holder.pid} on host"):
+            change(live.run_id)
+    assert not live.stop_file.exists()
+    assert not access.of_session("any").may_change  # nor is a file received
+
+
+def test_every_page_can_be_looked_at(show: Show, live: RunDir, holder: subprocess.Popen[str]) -> None:
+    for page in (name.lower() for name in vars(places) if name.isupper() and not name.startswith("_")):
+        app = show(page)
+        assert not app.exception, page
+        assert f"process {holder.pid} on host" in shown(app), page
+    assert [row.run_id for row in queries.runs(session.runtime().store)] == [live.run_id]
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_the_next_load_takes_the_home_over_once_it_is_free(
+    show: Show,
+    home: Home,
+    live: RunDir,
+    holder: subprocess.Popen[str],
+    end: str,
+) -> None:
+    app = show("home")
+    looking = session.runtime().store
+    if end == "close":
+        holder.communicate("\n")
+    else:
+        holder.kill()
+        holder.wait()
+    assert looking.rows("SELECT count(*) FROM runs") == [(1,)]
+    app.run()
+    assert "View only" not in shown(app)
+    assert not any(button.disabled for button in app.button)
+    entry = owner.holder(home)
+    assert entry is not None
+    assert entry.pid == os.getpid()
+    session.runtime().rename(live.run_id, "mine")
+    assert queries.run(session.runtime().store, live.run_id).name == "mine"
+    assert looking.rows("SELECT count(*) FROM runs") == [(1,)]  # whoever still draws from it
+
+
+def test_what_a_newer_version_wrote_can_be_looked_at(show: Show, home: Home, live: RunDir) -> None:
+    Store(home.database).close()
+    with duckdb.connect(str(home.database)) as newer:
+        newer.execute("UPDATE ingest.version SET schema_version = 99")
+    app = show("live", run=live.run_id)
+    assert not app.exception
+    assert "was written by a newer version of this program (schema version 99" in shown(app).replace("\\", "")
+    assert next(button.label for button in app.button if not button.disabled) == "Try again"
+    assert session.runtime().store.rows("SELECT count(*) FROM scalars") == [(2,)]
+    home.database.unlink()  # as a person may
+    app.run()
+    assert "View only" not in shown(app)
+
+
+def test_every_page_tells_what_was_found_of_the_database_until_it_is_put_away(
+    show: Show, home: Home, live: RunDir
+) -> None:
+    damaged_stores.text(home.database) if home.database.exists() else home.database.write_text("no database")
+    app = show("runs")
+    (old,) = home.path.glob("results.duckdb.damaged-*")
+    told = shown(app).replace("\\", "").replace("\u2060", "")
+    assert f"It was set aside as {old.name}. A new one holds 1 run, read again from their journals." in told
+    assert [block.value for block in app.code] == [f"rm {old}"]
+    next(button for button in app.button if button.label == "Got it").click().run()
+    app.run()
+    assert "set aside" not in shown(app)
+    assert old.exists()
+    assert live.path.exists()
+
+
+@pytest.mark.usefixtures("live")
+def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
+    show: Show, home: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
+) -> None:
+    home.database.write_text("no database")
+    may_read, read = threading.Event(), Ingestor.catch_up_news
+    monkeypatch.setattr(Ingestor, "catch_up_news", lambda self: may_read.wait(60) and read(self))
+    monkeypatch.setattr("gan_runtime.runtime.heartbeat.WITHIN_SECONDS", 0.1)
+    app = show("runs")
+    assert "not all runs are here yet" in shown(app)
+    assert "The database is being made anew from the journals of all runs." in shown(app)
+    may_read.set()
+    wait_until(lambda: not session.runtime().is_reading, "all journals are read")
+    app.run()
+    assert "not all runs are here yet" not in shown(app)
+    assert "The database was made anew from the journals of all runs." in shown(app)
+    assert not app.exception
+
+
+# ---- owners on other hosts --------------------------------------------------------------------------------------------
+
+
+def of_another_host(home: Home, beats: int = 7) -> owner.Holder:
+    """Leaves the entry of a dashboard there."""
+    entry = owner.Holder(host="gpu-box", pid=4711, since=datetime(2026, 1, 1, 12, tzinfo=UTC), beats=beats)
+    home.owner_lock.with_suffix(".json").write_text(entry.model_dump_json())
+    return entry
+
+
+def test_an_owner_on_another_host_that_goes_on_counting_keeps_the_home_though_its_lock_is_not_seen(
+    home: Home,
+) -> None:
+    of_another_host(home)
+
+    def pass_a_second(_: float) -> None:
+        of_another_host(home, beats=8)
+
+    with pytest.raises(
+        owner.HomeInUseError, match="by process 4711 on host gpu-box since 2026-01-01 12:00 UTC"
+    ):
+        owner.acquire(home, sleep=pass_a_second)
+    assert not owner.is_owned(home)  # nothing is kept locked
+
+
+def test_one_that_is_silent_has_left_its_entry_behind(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    of_another_host(home)
+    seconds: list[float] = []
+    held = owner.acquire(home, sleep=seconds.append)
+    assert sum(seconds) == owner.SILENCE_SECONDS
+    assert "its last owner, process 4711 on host gpu-box since 2026-01-01 12:00 UTC, is silent" in caplog.text
+    entry = owner.holder(home)
+    assert entry is not None
+    assert (entry.pid, entry.host) == (os.getpid(), platform.node())
+    held.release()
+    assert owner.holder(home) is None
+
+
+def test_an_owner_that_was_taken_for_dead_acts_no_more(home: Home) -> None:
+    held = owner.acquire(home)
+    held.check()
+    of_another_host(home)
+    with pytest.raises(owner.HomeInUseError, match="was taken over by process 4711 on host gpu-box"):
+        held.check()
+    held.release()
+    entry = owner.holder(home)
+    assert entry is not None
+    assert entry.pid == 4711  # which is not ours to remove
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'{"host": 1}', b"\xff" * 9_000, b'{"host":"x","pid":0,"since":"now"}']
+)
+def test_an_entry_that_cannot_be_read_is_none(home: Home, content: bytes) -> None:
+    home.owner_lock.with_suffix(".json").write_bytes(content)
+    assert owner.holder(home) is None
+    owner.acquire(home).release()

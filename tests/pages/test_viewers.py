@@ -1,0 +1,128 @@
+"""What a viewer sees: the same pages, with every button greyed that changes something, and why; a press in spite of it does nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import change_buttons
+from dashboard.frame import access, session
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import queries
+from tests.test_architecture import ROOT, python_files
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+CHANGES = {
+    "home": ["Start a quick run", "Load example runs", "Stop and save"],
+    "launch": ["Add to the queue", "Detect hardware again"],
+    "live": ["Stop and save"],
+    "studies": ["Start study"],
+}
+
+
+@pytest.fixture
+def viewing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an address that others reach."""
+    monkeypatch.setattr(access, "others_reach_it", lambda: True)
+
+
+@pytest.mark.parametrize("page", CHANGES)
+@pytest.mark.usefixtures("viewing", "running")
+def test_what_changes_something_is_greyed_and_says_why(show: Show, page: str) -> None:
+    app = show(page)
+    greyed = {button.label: button.help for button in app.button if button.disabled}
+    assert {name: greyed.get(name) for name in CHANGES[page]} == dict.fromkeys(
+        CHANGES[page], access.VIEW_ONLY
+    )
+    assert access.VIEW_ONLY in [caption.value for caption in app.sidebar.caption]
+
+
+@pytest.mark.usefixtures("viewing")
+def test_a_button_that_nobody_has_greyed_is_refused_at_the_door(
+    show: Show, running: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streamlit 1.67 forgets a forged press on a greyed button; the door does not depend on it."""
+    monkeypatch.setattr(change_buttons, "access", SimpleNamespace(asker=lambda: operator("dashboard")))
+    app = show("home")
+    for name in CHANGES["home"]:
+        next(button for button in app.button if button.label == name).click().run()
+        told = [box.value for box in (*app.error, *app.toast)]
+        assert access.VIEW_ONLY in told, name
+    assert [row.run_id for row in queries.runs(session.runtime().store)] == [running.run_id]
+    assert sorted(path.name for path in home.runs.glob("[a-z]*")) == [running.run_id]
+    assert not running.stop_file.exists()
+
+
+@pytest.mark.usefixtures("viewing")
+def test_a_viewer_brings_in_no_data(show: Show) -> None:
+    app = show("data")
+    assert not app.get("file_uploader")
+    assert f"Only operators bring in data. {access.VIEW_ONLY}" in [caption.value for caption in app.caption]
+
+
+@pytest.mark.parametrize(
+    ("address", "further", "reached"),
+    [
+        ("127.0.0.1", [], False),
+        ("::1", [], False),
+        ("localhost", ["127.0.0.1"], False),
+        (
+            "127.0.0.1",
+            ["lab.example"],
+            True,
+        ),  # a proxy on this machine, which passes on what comes from others
+        ("0.0.0.0", [], True),
+        ("::", [], True),
+        ("", [], True),  # Streamlit's own choice: everywhere
+        ("192.168.1.5", [], True),
+        ("unix:///run/gan.sock", [], True),
+    ],
+)
+def test_whether_others_reach_it(
+    monkeypatch: pytest.MonkeyPatch, address: str, further: list[str], reached: bool
+) -> None:
+    monkeypatch.setattr(
+        access.st, "get_option", {"server.address": address, "server.allowedHosts": further}.get
+    )
+    assert access.others_reach_it() == reached
+
+
+# Buttons that change what is shown and nothing else; all others belong to dashboard/change_buttons.py.
+LOOKING = {
+    "dashboard/data/sets_view.py": ["Train on it"],
+    "dashboard/frame/store_view.py": ["Try again", "label", "Got it"],
+    "dashboard/frame/who_view.py": ["Sign out", "Sign out", "label", "Enter"],
+    "dashboard/launch/form.py": ["option_words.choice(name)", "str(value)", "Use the repaired setting"],
+    "dashboard/live/next_steps.py": ["Run again with changes"],
+    "dashboard/live/stop_view.py": ["Stopping …"],
+    "dashboard/runs/view.py": ["f'Compare {len(ids)} runs'", "Open", "Samples"],
+    "dashboard/samples/players.py": ["'Pause' if playing else 'Play'"],
+    "dashboard/widgets.py": ["Follow the newest epoch"],
+    "dashboard/zoom.py": ["Show everything"],
+}
+
+
+def test_every_other_button_only_changes_what_is_shown() -> None:
+    plain: dict[str, list[str]] = {}
+    for path in python_files("pages", "dashboard"):
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("button", "form_submit_button", "menu_button")
+                and ast.unparse(node.func.value) not in ("change_buttons", "stop_view")
+            ):
+                label = node.args[0]
+                text = str(label.value) if isinstance(label, ast.Constant) else ast.unparse(label)
+                plain.setdefault(str(path), []).append(text)
+    plain.pop("dashboard/change_buttons.py")
+    assert {path: sorted(labels) for path, labels in plain.items()} == {
+        path: sorted(labels) for path, labels in LOOKING.items()
+    }

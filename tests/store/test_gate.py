@@ -1,0 +1,104 @@
+"""The gate before the database: nobody is within while it is opened anew, and the owner waits for nobody but those within."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gan_runtime.errors import StoreError
+from gan_runtime.store import gate
+from gan_runtime.store.gate import Gate
+
+Wait = Callable[..., Any]
+
+
+def in_a_thread(act: Callable[[], None]) -> threading.Thread:
+    """Begun."""
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_whoever_comes_while_it_is_shut_waits() -> None:
+    doors, told = Gate(), []
+
+    def ask() -> None:
+        with doors.passed():
+            told.append("asked")
+
+    with doors.shut():
+        asker = in_a_thread(ask)
+        asker.join(0.1)
+        assert (asker.is_alive(), told) == (True, [])
+        told.append("opened anew")
+    doors.open_to_all()
+    asker.join()
+    assert told == ["opened anew", "asked"]
+
+
+def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
+    doors, told, may_end = Gate(), [], threading.Event()
+
+    def ask() -> None:
+        with doors.passed():
+            told.append("begun")
+            may_end.wait()
+            told.append("ended")
+
+    asker = in_a_thread(ask)
+    wait_until(lambda: told, "the statement is under way")
+
+    def shut() -> None:
+        with doors.shut():
+            told.append("shut")
+
+    owner = in_a_thread(shut)
+    owner.join(0.1)
+    assert told == ["begun"]
+    may_end.set()
+    owner.join()
+    asker.join()
+    assert told == ["begun", "ended", "shut"]
+
+
+def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "PATIENCE_SECONDS", 0.05)
+    doors = Gate()
+    with doors.passed(), pytest.raises(StoreError, match="a statement is under way"), doors.shut():
+        raise AssertionError("it was opened anew")
+    doors.open_to_all()
+    with doors.passed():
+        pass
+
+
+def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "FIRST_SECONDS", 60.0)
+    doors, told = Gate(), []
+
+    def ask() -> None:
+        with doors.passed():
+            told.append("asked")
+
+    with doors.by_owner():
+        with doors.shut():
+            pass
+        asker = in_a_thread(ask)
+        with doors.passed():
+            told.append("filled")
+        asker.join(0.1)
+        assert told == ["filled"]
+        doors.open_to_all()
+    asker.join()
+    assert told == ["filled", "asked"]
+
+
+def test_only_a_store_that_is_kept_is_worth_waiting_for() -> None:
+    doors = Gate()
+    assert not doors.wait_until(lambda: True, 60.0)  # a memory of the command line: nobody mends it
+    doors.is_kept = True
+    assert doors.wait_until(lambda: True, 60.0)
+    with doors.by_owner():
+        assert not doors.wait_until(lambda: False, 60.0)

@@ -1,0 +1,140 @@
+"""Answers are made once for all who ask, and anew as soon as a table changes that they were read from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+from gan_runtime.store.memo import MOST_KEPT, Memo
+from gan_runtime.store.store import Store
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    opened = Store()
+    with opened.transaction() as writer:
+        writer.append("phases", [("one", 1, "build", 1.0)])
+    yield opened
+    opened.close()
+
+
+def seconds_of_phases(store: Store, run_id: str) -> float:
+    return float(store.rows("SELECT sum(seconds) FROM phases WHERE run_id = ?", [run_id])[0][0])
+
+
+def test_what_was_just_written_is_in_the_next_answer(store: Store) -> None:
+    assert store.once(seconds_of_phases, "one") == 1.0
+    with store.transaction() as writer:
+        writer.append("phases", [("one", 1, "trace", 2.0)])
+    assert store.once(seconds_of_phases, "one") == 3.0
+    with store.transaction() as writer:
+        writer.execute("DELETE FROM ingest.phases WHERE phase = ?", ["build"])
+    assert store.once(seconds_of_phases, "one") == 2.0
+
+
+def test_an_answer_through_views_of_views_follows_their_tables(store: Store) -> None:
+    count = "SELECT count(*) FROM numbers"
+    assert store.rows(count) == [(0,)]
+    with store.transaction() as writer:
+        writer.append("scalars", [("one", 1, 1, 1, "loss", 0.5, 0.1)])
+    assert store.rows(count) == [(1,)]
+
+
+def test_a_rolled_back_change_is_in_no_answer(store: Store) -> None:
+    def fails() -> None:
+        with store.transaction() as writer:
+            writer.append("phases", [("one", 1, "trace", 2.0)])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert store.once(seconds_of_phases, "one") == 1.0
+
+
+def test_writing_to_a_frame_changes_no_other_answer(store: Store) -> None:
+    question = "SELECT phase, seconds FROM phases"
+    mine = store.frame(question)
+    mine["seconds"] = 7.0
+    mine.loc[0, "phase"] = "mine"
+    pd.testing.assert_frame_equal(store.frame(question), pd.DataFrame({"phase": ["build"], "seconds": [1.0]}))
+
+
+def counted(memo: Memo, key: str, sql: str, made: list[str]) -> str:
+    return memo.once(key, lambda: made.append(key) or key, sql)  # type: ignore[func-returns-value]
+
+
+def test_only_what_reads_a_changed_table_is_made_anew() -> None:
+    memo, made = Memo(["steps", "epochs"], {"all_steps": "SELECT * FROM ingest.steps"}), list[str]()
+    for _ in range(2):
+        counted(memo, "a", "SELECT 1 FROM all_steps", made)
+        counted(memo, "b", "SELECT 1 FROM epochs", made)
+    assert made == ["a", "b"]
+    memo.changed(["steps"])
+    counted(memo, "a", "SELECT 1 FROM all_steps", made)
+    counted(memo, "b", "SELECT 1 FROM epochs", made)
+    assert made == ["a", "b", "a"]
+
+
+def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
+    memo, made = Memo(["steps", "epochs"], {}), list[str]()
+
+    def outer() -> None:
+        memo.once("outer", lambda: made.append("outer") or counted(memo, "a", "FROM steps", made))  # type: ignore[func-returns-value]
+
+    counted(memo, "a", "FROM steps", made)
+    outer()
+    outer()
+    assert made == ["a", "outer"]
+    memo.changed(["steps"])
+    outer()
+    assert made == ["a", "outer", "outer", "a"]
+
+
+def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
+    memo, made, may_end, begun = Memo([], {}), list[int](), threading.Event(), threading.Event()
+
+    def make() -> int:
+        begun.set()
+        may_end.wait(10)
+        made.append(1)
+        return 42
+
+    answers: list[int] = []
+    askers = [threading.Thread(target=lambda: answers.append(memo.once("key", make))) for _ in range(5)]
+    for asker in askers:
+        asker.start()
+    assert begun.wait(10)
+    may_end.set()
+    for asker in askers:
+        asker.join()
+    assert answers == [42] * 5
+    assert made == [1]
+
+
+def test_a_change_while_an_answer_is_made_lets_the_next_one_be_made_anew() -> None:
+    memo, made = Memo(["steps"], {}), list[str]()
+    memo.once("key", lambda: memo.changed(["steps"]) or made.append("old"), "FROM steps")  # type: ignore[func-returns-value]
+    counted(memo, "key", "FROM steps", made)
+    assert made == ["old", "key"]
+
+
+def test_an_answer_of_no_known_table_is_not_kept() -> None:
+    memo, made = Memo(["steps"], {}), list[str]()
+    for _ in range(2):
+        counted(memo, "size", "PRAGMA database_size", made)
+    assert made == ["size", "size"]
+
+
+def test_an_answer_that_failed_is_asked_again_and_few_are_kept() -> None:
+    memo = Memo([], {})
+    with pytest.raises(ZeroDivisionError):
+        memo.once("key", lambda: 1 / 0)
+    assert memo.once("key", lambda: 2) == 2
+    made: list[str] = []
+    for number in range(MOST_KEPT + 1):
+        counted(memo, str(number), "", made)
+    counted(memo, "0", "", made)
+    assert made.count("0") == 2, "the oldest is let go"

@@ -1,0 +1,116 @@
+"""The space of a home: all of it counted once, measured anew only where something has changed, free when the bin is emptied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from typer.testing import CliRunner
+
+from gan_runtime import disk
+from gan_runtime.askers import operator
+from gan_runtime.cli.app import app
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.housekeeping import Housekeeping
+from gan_runtime.runtime.space import Measure
+
+ASKER = operator("a test")
+NewRun = Callable[..., RunDir]
+
+
+def filled(run: RunDir, size: int) -> RunDir:
+    """With a checkpoint of so many bytes."""
+    run.checkpoints.mkdir(exist_ok=True)
+    (run.checkpoints / f"step-{size:08d}.safetensors").write_bytes(b"x" * size)
+    return run
+
+
+@pytest.fixture
+def full(new_run: NewRun, home: Home) -> Home:
+    """Two runs, one of them in the bin, a data set, a job, an upload and a database."""
+    filled(new_run("quick-0001"), 70_000)
+    commands.delete(filled(new_run("quick-0002"), 50_000), asker=ASKER)
+    for name, size in (
+        ("data/shapes/train.npy", 30_000),
+        ("jobs/generate-0001/out/a.png", 7_000),
+        ("jobs/.uploads/a/b", 900),
+    ):
+        path = home.path / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x" * size)
+    home.database.write_bytes(b"x" * 11_000)
+    return home
+
+
+def test_all_that_a_home_holds_is_counted_once(full: Home) -> None:
+    space = Measure(full).space()
+    assert space.runs == {"quick-0001": disk.used_bytes(full.runs / "quick-0001")}
+    assert 70_000 < space.all_runs < 75_000
+    assert (space.data, space.jobs, space.database) == (30_000, 7_900, 11_000)
+    assert 50_000 < space.bin < 55_000
+    everything = space.all_runs + space.data + space.jobs + space.database + space.bin
+    small = sum(path.stat().st_size for path in full.runs.glob(".*") if path.is_file())
+    assert everything == pytest.approx(disk.used_bytes(full.path), abs=small)
+
+
+def test_only_what_has_changed_is_walked_through_again(full: Home) -> None:
+    measure = Measure(full)
+    before = measure.space()
+    walked = measure.walked
+    assert measure.space().runs == before.runs
+    assert measure.walked == walked, "nothing has changed"
+    run = full.run_dir("quick-0001")
+    filled(run, 1_000)
+    assert measure.space().all_runs == before.all_runs + 1_000
+    assert measure.walked == walked + 1
+    journal.append(run.supervisor_journal, 1, journal.Renamed(name="longer"))
+    assert measure.space().all_runs > before.all_runs + 1_000
+    commands.delete(run, asker=ASKER)
+    assert measure.space().runs == {}
+
+
+def test_an_empty_home_takes_no_space_and_says_what_is_free(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "free_bytes", lambda _: 99_000_000)
+    space = Measure(home).space()
+    assert (space.all_runs, space.data, space.jobs, space.database) == (0, 0, 0, 0)
+    assert space.free == 99_000_000
+    assert space.is_low
+
+
+@pytest.mark.parametrize(("total", "low"), [(10**9, 10**8), (20 * 10**9, 10**9), (10**12, 5 * 10**9)])
+def test_a_twentieth_of_the_disk_is_low_within_bounds(
+    home: Home, monkeypatch: pytest.MonkeyPatch, total: int, low: int
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"total": total, "free": 0}))
+    assert disk.low_bytes(home.path) == low
+
+
+def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
+    viewer = Housekeeping(full, is_owned=False)
+    before = sorted(full.path.rglob("*"))
+    viewer.look()
+    assert viewer.space is not None
+    assert sorted(full.path.rglob("*")) == before
+
+
+def test_space_is_told_on_the_command_line(full: Home) -> None:
+    full.database.unlink()
+
+    def call(*words: str) -> str:
+        done = CliRunner().invoke(app, [*words, "--home", str(full.path)])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    told = json.loads(call("space", "--json"))
+    assert told["data"] == 30_000
+    assert told["runs"].keys() == {"quick-0001"}
+    assert "run quick-0001" in call("space")
+    [row] = json.loads(call("runs", "--json"))
+    assert row["bytes"] == told["runs"]["quick-0001"]
+    assert " 0.1 " in call("runs")

@@ -1,0 +1,122 @@
+"""Stop always stops: every process of a run, with a last checkpoint or a word of the kill; and a resume goes on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.supervisor import LEAVING_SECONDS
+from gan_runtime.store import queries
+from gan_runtime.training import checkpoints
+from tests.toy_owner import GRACE_SECONDS, Owner
+from tests.trainers import processes_of
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+SOMEBODY = operator("a browser")
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32", "workers": 2}
+
+
+@pytest.fixture
+def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
+    """A run of two workers and their launcher; whatever is left of it goes with the test."""
+    run = new_run("quick-0001", **TOY)
+    yield run
+    for left in home.run_dirs():
+        for process in processes_of(left):
+            process.kill()
+
+
+def awaited(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
+    wait_until(lambda: owner.after(0.0) or owner.status(run) == status, f"{run.run_id} is {status}")
+
+
+def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on(
+    home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
+) -> None:
+    owner = Owner(home)
+    waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
+    awaited(wait_until, owner, two, "running")
+    assert len(processes_of(two)) == 3
+    commands.stop(two, asker=SOMEBODY)  # a file, so any browser or terminal may ask
+    awaited(wait_until, owner, two, "stopped")
+    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
+    step = queries.progress(owner.store, two.run_id).step
+    newest = checkpoints.load_newest(two.checkpoints)
+    assert newest is not None
+    assert newest.step == step > 0
+    awaited(wait_until, owner, waiting, "finished")
+    commands.resume(two, asker=SOMEBODY)
+    wait_until(
+        lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step, "it goes on"
+    )
+    rows = owner.store.rows(
+        "SELECT count(*), count(DISTINCT step), max(step) FROM scalars WHERE metric = 'loss_generator' AND run_id = ?",
+        [two.run_id],
+    )
+    assert len(set(rows[0])) == 1, "every step once"
+
+
+def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    owner = Owner(home)
+    awaited(wait_until, owner, two, "running")
+    for worker in processes_of(two)[1:]:
+        worker.send_signal(signal.SIGSTOP)
+    commands.stop(two, asker=SOMEBODY)
+    owner.after(0.0)
+    owner.after(GRACE_SECONDS - 1.0)
+    assert len(processes_of(two)) == 3
+    owner.after(2.0)
+    awaited(wait_until, owner, two, "stopped")
+    assert owner.note(two).startswith(
+        "the trainer ended without saving (it did not end within 60 s and was killed"
+    )
+    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
+
+
+def test_a_trainer_that_hangs_before_it_says_who_it_is_can_be_stopped(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    owner = Owner(home)
+    owner.after(0.0)
+    [hung] = wait_until(lambda: processes_of(two), "it has started")
+    hung.send_signal(signal.SIGSTOP)
+    wait_until(lambda: hung.status() == psutil.STATUS_STOPPED, "it hangs")
+    assert two.process() is None
+    commands.stop(two, asker=SOMEBODY)
+    owner.after(0.0)
+    owner.after(GRACE_SECONDS + 1.0)
+    awaited(wait_until, owner, two, "stopped")
+    assert processes_of(two) == []
+
+
+def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    """The launcher, which would have seen to it, is killed at the same moment."""
+    owner = Owner(home)
+    awaited(wait_until, owner, two, "running")
+    launcher, first, second = processes_of(two)
+    second.send_signal(signal.SIGSTOP)
+    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
+    launcher.kill()
+    first.kill()
+    journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    awaited(wait_until, owner, two, "finished")
+    left = [process.pid for process in processes_of(two)]
+    assert left in ([second.pid], [])
+    owner.after(LEAVING_SECONDS + 1.0)
+    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
+    assert owner.status(two) == "finished"

@@ -1,0 +1,137 @@
+"""A disk that fills while a run trains: told once, and the training ends with a checkpoint while one still fits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import disk, estimate
+from gan_runtime.askers import operator
+from gan_runtime.data import door
+from gan_runtime.errors import HomeError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import checkpoints, room
+from gan_runtime.training.room import Room
+from tests.training.test_loop import CountingEngine, events, train
+
+ASKER = operator("a test")
+PLENTY = 10**12
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    """An empty run folder."""
+    return RunDir(tmp_path)
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """`left[0]`: the free bytes of every disk, as everything that asks for them hears. A look at every call."""
+    free = [PLENTY]
+    monkeypatch.setattr(disk, "free_bytes", lambda _: free[0])
+    monkeypatch.setattr(room, "LOOK_SECONDS", 0.0)
+    return free
+
+
+class FillingEngine(CountingEngine):
+    """Somebody fills the disk while its step 7 is under way."""
+
+    def __init__(self, left: list[int], bytes_left: int) -> None:
+        super().__init__()
+        self.left, self.bytes_left = left, bytes_left
+
+    def run(self, steps: int, stop_wish: bool = False) -> object:  # type: ignore[override]
+        """As ever."""
+        numbers = super().run(steps, stop_wish)
+        if self.step >= 7:
+            self.left[0] = self.bytes_left
+        return numbers
+
+
+def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_on_later(
+    run: RunDir, left: list[int]
+) -> None:
+    outcome = train(run, FillingEngine(left, 15_000_000))
+    assert outcome.status == "stopped"
+    assert outcome.step < 15
+    assert outcome.reason == (
+        f"stopped because the disk of {run.path} has 15 MB left, less than 20 MB, after step {outcome.step} of 15; "
+        "saved, can be resumed once there is space on it"
+    )
+    assert checkpoints.newest_step(run.checkpoints) == outcome.step
+    [message] = [message for topic, message in events(run) if topic == "disk"]
+    assert message == (
+        "The disk has 15 MB left; below 20 MB this run saves and stops. Make space: empty the bin, or delete runs."
+    )
+    left[0] = PLENTY
+    again = train(run, CountingEngine(), attempt=2)
+    assert (again.status, again.step) == ("finished", 15)
+
+
+def test_a_low_disk_is_told_once_and_the_training_goes_on(run: RunDir, left: list[int]) -> None:
+    outcome = train(run, FillingEngine(left, 90_000_000))
+    assert (outcome.status, outcome.step) == ("finished", 15)
+    assert [topic for topic, _ in events(run) if topic == "disk"] == ["disk"]
+
+
+def test_a_run_without_want_of_space_hears_nothing_of_it(run: RunDir, left: list[int]) -> None:
+    assert left == [PLENTY]
+    train(run, CountingEngine())
+    assert [topic for topic, _ in events(run) if topic == "disk"] == []
+
+
+def test_two_checkpoints_must_fit_and_the_disk_is_looked_at_now_and_then(
+    run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "LOOK_SECONDS", 2.0)
+    seconds = [0.0]
+    with JournalWriter(run.trainer_journal()) as writer:
+        looked = Room(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
+        left[0] = 100_000_000
+        assert not looked.is_short()
+        left[0] = 99_000_000
+        assert not looked.is_short(), "it looked a moment ago"
+        seconds[0] = 2.0
+        assert looked.is_short()
+        left[0] = PLENTY
+        seconds[0] = 9.0
+        assert looked.is_short(), "several workers may have agreed on it already"
+
+
+# ---- before it starts ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_whose_checkpoints_have_no_room_is_not_queued(home: Home, host: Host, left: list[int]) -> None:
+    spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
+    needed = estimate.checkpoints_bytes(spec, door.check(spec, home))
+    assert needed == 12 * 16 * spec.entry.size(spec.of_workload, door.check(spec, home)).parameters
+    left[0] = disk.LEAST_BYTES + needed - 1
+    with pytest.raises(
+        HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: make space on it\."
+    ):
+        commands.submit(home, spec, host, asker=ASKER)
+    assert home.run_dirs() == []
+    left[0] += 1
+    assert commands.submit(home, spec, host, asker=ASKER).path.exists()
+
+
+def test_a_run_is_not_resumed_where_it_could_not_save_again(home: Home, host: Host, left: list[int]) -> None:
+    run = commands.submit(home, RunSpec(), host, asker=ASKER)
+    journal.append(run.supervisor_journal, 1, journal.StatusChange(status="stopped", reason="no space"))
+    run.checkpoints.mkdir()
+    with (run.checkpoints / "step-00000001.safetensors").open("wb") as file:
+        os.truncate(file.fileno(), 30_000_000)
+    left[0] = 79_000_000
+    with pytest.raises(
+        HomeError, match=r"has 79 MB left, but going on with the run needs 80 MB: make space on it\."
+    ):
+        commands.resume(run, asker=ASKER)
+    assert commands.latest_status(run).status == "stopped"

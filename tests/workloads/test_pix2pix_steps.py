@@ -1,0 +1,284 @@
+"""Pix2Pix: what a step and an epoch tell of known images."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime import pictures
+from gan_runtime.catalog import flow_scores
+from gan_runtime.catalog.pix2pix import ENTRY, Pix2pixOptions
+from gan_runtime.engines.values import host_values
+from gan_runtime.frame_fields import LATER, SOURCE, TARGET
+from gan_runtime.workloads import pix2pix
+from gan_runtime.workloads.contract import Forward
+from gan_runtime.workloads.step_context import step_scope
+from tests.engines.small_frames import small_flows, small_pairs
+from tests.engines.step_contexts import alone
+
+pytestmark = pytest.mark.usefixtures("cores", "plain_float32")
+WORKLOAD = pix2pix.WORKLOAD
+SMALL = Pix2pixOptions(tile=16)
+
+
+class Known:
+    """Even draws that stand in `draws` for each row, normal ones of 1, and no dropout."""
+
+    def __init__(self, *draws: tuple[float, ...]) -> None:
+        self.draws = np.float32(draws)
+
+    def normal(self, rows: int, *shape: int) -> np.ndarray:
+        return np.ones((rows, *shape), np.float32)
+
+    def uniform(self, rows: int, *shape: int) -> np.ndarray:
+        assert (rows, *shape) == self.draws.shape
+        return self.draws
+
+    def dropout(self, values: Any, rate: float) -> Any:  # noqa: ARG002
+        return values
+
+
+def values_of(data: Any) -> dict[str, np.ndarray]:
+    return host_values(data.resident, data.fields)
+
+
+def halved(source: Any, training: bool) -> Any:  # noqa: ARG001
+    """A generator that makes half of the flow that it is shown."""
+    return source[..., :3] * 0.5
+
+
+class Judge:
+    """A discriminator of logits 1 for the first pair that it is shown and -1 for the others, four patches each."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def __call__(self, pair: list[Any], training: bool) -> Any:  # noqa: ARG002
+        self.seen.append(tuple(map(np.asarray, pair)))  # type: ignore[arg-type]
+        return np.full((len(pair[0]), 2, 2, 1), 1.0 if len(self.seen) == 1 else -1.0, np.float32)
+
+
+def forward_of(
+    phase: str, data: Any, *draws: tuple[float, ...], **options: Any
+) -> tuple[dict[str, float], Judge]:
+    """Numbers of one phase of a program, and what D saw in it."""
+    chosen, judge, noise = Pix2pixOptions(tile=16, **options), Judge(), Known(*draws)
+    (own,) = [each for each in WORKLOAD.program(chosen, data.fields).phases if each.name == phase]
+    with step_scope(alone(noise)):  # type: ignore[arg-type]
+        found: Forward = own.forward({"generator": halved, "discriminator": judge}, values_of(data), noise)
+    return {name: float(value) for name, value in {**found.losses, **found.scalars}.items()}, judge
+
+
+REAL, FAKE = 0.3132617, 1.3132617  # cross-entropies of a logit of 1 against "real", and against "generated"
+
+
+def test_both_losses_come_from_one_forward_pass() -> None:
+    """D believes 0.73 of what is generated, which it is shown first, and 0.27 of what is real."""
+    data = small_flows(2)
+    found, judge = forward_of("both", data, (0.0, 0.0, 0.9), (0.0, 0.99, 0.9))
+    values = values_of(data)
+    tiles = [
+        (values[SOURCE][row, :, left : left + 16], values[TARGET][row, :, left : left + 16])
+        for row, left in ((0, 0), (1, 4))
+    ]
+    difference = np.mean([np.abs(0.5 * source[..., :3] - target).mean() for source, target in tiles])
+    assert found == pytest.approx(
+        {
+            "loss_generator": REAL + 100.0 * difference,
+            "loss_discriminator": 0.5 * (FAKE + FAKE),
+            "bce_generator": REAL,
+            "l1_difference": difference,
+            "d_real": 0.2689414,
+            "d_fake": 0.7310586,
+        },
+        rel=1e-5,
+    )
+    (beside, made), (also_beside, real) = judge.seen
+    assert np.array_equal(beside, np.stack([source for source, _ in tiles]))
+    assert np.array_equal(beside, also_beside)
+    assert np.array_equal(made, 0.5 * beside[..., :3])
+    assert np.array_equal(real, np.stack([target for _, target in tiles]))
+
+
+def test_in_turn_d_learns_first_and_g_against_the_new_d() -> None:
+    data = small_flows(1)
+    program = WORKLOAD.program(Pix2pixOptions(tile=16, updates="in_turn"), data.fields)
+    assert [(phase.name, phase.batch, phase.updates[0].network) for phase in program.phases] == [
+        ("discriminator", 0, "discriminator"),
+        ("generator", 0, "generator"),
+    ]
+    (both,) = WORKLOAD.program(SMALL, data.fields).phases
+    assert [update.network for update in both.updates] == ["generator", "discriminator"]
+    draw = (0.0, 0.0, 0.9)
+    together = forward_of("both", data, draw)[0]
+    for_d, for_g = (
+        forward_of(name, data, draw, updates="in_turn")[0] for name in ("discriminator", "generator")
+    )
+    assert {**for_d, **for_g} == pytest.approx(together)
+    assert for_d.keys().isdisjoint(for_g)
+
+
+def test_upside_down_a_flow_goes_down_where_it_went_up() -> None:
+    data = small_flows(2)
+    values = values_of(data)
+    _, judge = forward_of("both", data, (0.0, 0.0, 0.4), (0.0, 0.0, 0.6), flip="vertical")
+    (source, _), (_, target) = judge.seen
+    signs = np.float32([1, -1, -1, 1])
+    assert np.array_equal(source[0], (values[SOURCE][0, ::-1] * signs)[:, :16])
+    assert np.array_equal(target[0], (values[TARGET][0, ::-1] * signs[:3])[:, :16])
+    assert np.array_equal(source[1], values[SOURCE][1, :, :16]), "its draw is above a half"
+
+
+def test_pictures_may_be_turned_from_left_to_right() -> None:
+    data = small_pairs(1)
+    _, judge = forward_of("both", data, (0.0, 0.0, 0.4), flip="horizontal")
+    assert np.array_equal(judge.seen[0][0], values_of(data)[SOURCE][:, :, ::-1])
+
+
+def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None:
+    """G halves: frames 1/2, 1/4 and 1/8 of the source beside the three true ones; D sees the last beside what truly came before."""
+    data = small_flows(1, width=16, later=2)
+    values = values_of(data)
+    found, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=3)
+    flow, obstacle = values[SOURCE][..., :3], values[SOURCE][..., 3:]
+    truth = [values[TARGET], values[LATER][:, 0], values[LATER][:, 1]]
+    errors = [np.abs(0.5 ** (place + 1) * flow - true).mean() for place, true in enumerate(truth)]
+    assert found["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
+    (beside, made), (also_beside, real) = judge.seen
+    assert np.array_equal(made, 0.125 * flow)
+    assert np.array_equal(real, truth[2])
+    assert np.array_equal(beside, np.concatenate([truth[1], obstacle], axis=-1))
+    assert np.array_equal(beside, also_beside)
+
+
+def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() -> None:
+    data = small_flows(1, width=16)
+    asked: list[np.ndarray] = []
+
+    def generator(source: Any, training: bool) -> Any:
+        asked.append(np.asarray(source))
+        return halved(source, training)
+
+    chosen, judge, noise = Pix2pixOptions(tile=16, input_noise=0.25), Judge(), Known((0.0, 0.0, 0.0))
+    (both,) = WORKLOAD.program(chosen, data.fields).phases
+    with step_scope(alone(noise)):  # type: ignore[arg-type]
+        both.forward({"generator": generator, "discriminator": judge}, values_of(data), noise)
+    source = values_of(data)[SOURCE]
+    assert np.array_equal(asked[0], source + np.float32([0.25, 0.25, 0.25, 0.0]))
+    assert np.array_equal(judge.seen[0][0], source)
+
+
+def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> None:
+    from gan_runtime.workloads import tiles
+
+    frames = np.arange(3 * 20 * 24 * 2, dtype=np.float32).reshape(3, 20, 24, 2)
+    almost_one = np.nextafter(np.float32(1.0), np.float32(0.0))
+    draws = np.float32([[0.0, almost_one], [almost_one, 0.0], [0.5, 0.5]])
+    cut = np.asarray(tiles.cut(frames, draws, 16))
+    corners = [(0, 8), (4, 0), (2, 4)]
+    expected = [frames[row, top : top + 16, left : left + 16] for row, (top, left) in enumerate(corners)]
+    assert np.array_equal(cut, np.stack(expected))
+    apart = [np.asarray(tiles.cut(frames[row : row + 1], draws[row : row + 1], 16)) for row in range(3)]
+    assert np.array_equal(cut, np.concatenate(apart)), "so replicas cut the same"
+    assert tiles.cut(cut, draws, 16) is cut
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) -> None:
+    import keras
+
+    keras.config.set_dtype_policy(policy)
+    data = small_flows(2)
+    networks, noise = WORKLOAD.networks(SMALL, data.fields), Known((0.1, 0.9, 0.0), (0.5, 0.5, 0.0))
+    (both,) = WORKLOAD.program(SMALL, data.fields).phases
+    with step_scope(alone(noise)):  # type: ignore[arg-type]
+        found = both.forward(networks, values_of(data), noise)
+    assert all(np.isfinite(float(value)) for value in {**found.losses, **found.scalars}.values())
+    image = WORKLOAD.translate(SMALL, networks, values_of(data)[SOURCE][:, :, :16])
+    logits = networks["discriminator"]([values_of(data)[SOURCE], values_of(data)[TARGET]], training=False)
+    for output, shape in ((image, (2, 16, 16, 3)), (logits, (2, 6, 8, 1))):
+        assert (np.asarray(output).dtype, tuple(output.shape)) == (np.float32, shape)
+    assert np.abs(np.asarray(image)).max() <= 1.0
+
+
+# ---- an epoch, and on request -------------------------------------------------------------------------------------
+
+
+def test_what_is_judged_stands_in_the_catalog_and_lies_in_its_range() -> None:
+    data = small_flows(2)
+    noise = Known((0.0, 0.0), (0.0, 0.99))
+    rows = values_of(data)
+    inputs = WORKLOAD.inputs(SMALL, data.fields, rows, noise)  # type: ignore[arg-type]
+    with step_scope(alone(noise)):  # type: ignore[arg-type]
+        judged = WORKLOAD.judge(SMALL, {"generator": halved, "discriminator": Judge()}, rows, inputs)
+    assert {name: np.asarray(values).tolist() for name, values in judged.values.items()} == {
+        "real": pytest.approx([0.7310586] * 2),
+        "fake": pytest.approx([0.2689414] * 2),
+    }
+    assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
+    scalars = {name: float(value) for name, value in judged.scalars.items()}
+    declared = {metric.name for metric in ENTRY.metrics if metric.per_epoch}
+    assert set(scalars) == declared - {metric.name for metric in flow_scores.METRICS}, "those come by a job"
+    source, target = (np.asarray(inputs[name]) for name in (SOURCE, TARGET))
+    assert np.array_equal(source[1], rows[SOURCE][1, :, 4:])
+    assert scalars == pytest.approx(
+        {
+            **{"d_accuracy_real": 1.0, "d_accuracy_fake": 1.0},
+            **{"probe_score_real": 0.7310586, "probe_score_fake": 0.2689414},
+            "spread_real": target.var(axis=0).mean(),
+            "spread_fake": 0.25 * source[..., :3].var(axis=0).mean(),
+            "tile_error": np.abs(0.5 * source[..., :3] - target).mean(),
+            "unchanged_error": np.abs(source[..., :3] - target).mean(),
+        },
+        rel=1e-4,
+    )
+
+
+def test_a_source_of_fewer_channels_is_no_output() -> None:
+    import keras
+
+    data = small_pairs(2, channels=(1, 3))
+    inputs = {name: keras.ops.convert_to_tensor(values_of(data)[name]) for name in (SOURCE, TARGET)}
+    networks = WORKLOAD.networks(SMALL, data.fields)
+    with step_scope(alone(Known())):  # type: ignore[arg-type]
+        judged = WORKLOAD.judge(SMALL, networks, inputs, inputs)
+    assert "unchanged_error" not in judged.scalars
+    assert 0.0 < float(judged.scalars["tile_error"]) < 2.0
+
+
+@pytest.mark.parametrize("data", [small_flows(3), small_pairs(3)], ids=["a flow", "pictures"])
+def test_pictures_show_held_out_tiles_beside_what_is_made_of_them(data: Any) -> None:
+    few = values_of(data)
+    eight, four = (
+        WORKLOAD.fixed_inputs(SMALL, data.fields, few, np.random.RandomState(0), count) for count in (8, 4)
+    )
+    assert {name: values.shape[:3] for name, values in eight.items()} == dict.fromkeys(
+        (SOURCE, TARGET), (8, 16, 16)
+    )
+    assert all(np.array_equal(eight[name][:4], four[name]) for name in four)
+    networks = WORKLOAD.networks(SMALL, data.fields)
+    shown = {name: np.asarray(values) for name, values in WORKLOAD.show(SMALL, networks, four).items()}
+    (picture,) = ENTRY.pictures
+    drawn = pictures.render(picture.renderer, tuple(shown[name] for name in picture.arrays))
+    assert drawn.mode == "RGB"
+    assert len(drawn.getcolors(100_000)) > 20
+    assert np.array_equal(shown["target"], four[TARGET])
+
+
+def test_a_tile_is_translated_by_itself_and_a_whole_frame_at_once() -> None:
+    data = small_flows(3, 32, 48)
+    networks = WORKLOAD.networks(SMALL, data.fields)
+    source = values_of(data)[SOURCE]
+    tiles = source[:, :16, :16]
+    together = np.asarray(WORKLOAD.translate(SMALL, networks, tiles))
+    apart = [np.asarray(WORKLOAD.translate(SMALL, networks, tiles[row : row + 1])) for row in range(3)]
+    assert together == pytest.approx(np.concatenate(apart), abs=1e-6)
+    assert WORKLOAD.translate(SMALL, networks, source).shape == (3, 32, 48, 3)
+    assert WORKLOAD.tile(SMALL, data.fields) == 16
+
+
+def test_the_entry_names_the_module_of_the_workload() -> None:
+    assert importlib.import_module(ENTRY.module).WORKLOAD is WORKLOAD
