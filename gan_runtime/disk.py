@@ -60,6 +60,35 @@ def is_full(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
+def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
+    """A path beside `path`, ending in .part, to write to; it takes the place of `path` at the end, or is removed when the writing
+    fails. What a kill leaves, the owner of the home removes.
+
+    `durable`: contents first and then the name are on the disk at the end, so that a power loss leaves the old file or the new one.
+    """
+    aside = path.with_suffix(".part")
+    try:
+        yield aside
+        if durable:
+            _fsync(aside)
+        aside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # a disk that takes no writing refuses the removal as well
+            aside.unlink(missing_ok=True)
+        raise
+    if durable:
+        _fsync(path.parent)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
 def told_when_full(folder: Path) -> Iterator[None]:
     """Turns what a library says of a full disk into the sentence that names the disk. Raises HomeError instead of it."""
     try:

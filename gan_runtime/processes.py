@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import psutil
 from gan_runtime.home import REPOSITORY
 
 SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; then its pid
+ENDING_SECONDS = 5.0  # for a killed process to be gone
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -55,6 +58,27 @@ def started_for(*words: str) -> list[psutil.Process]:
         ):
             found.append(process)
     return found
+
+
+def kill(doomed: Iterable[psutil.Process]) -> None:
+    """Kills them and waits until they are gone, so that nothing is written any more; one that the system holds back, such as at a disk
+    that does not answer, for ENDING_SECONDS at most.
+    """
+    killed = []
+    for process in doomed:
+        with contextlib.suppress(psutil.Error):  # gone, or of another person
+            process.kill()
+            killed.append(process)
+    deadline = time.monotonic() + ENDING_SECONDS
+    while any(map(_lives, killed)) and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _born(pid: int) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gan_runtime import disk
 from gan_runtime.pictures import filmstrips, grids, labelled, showers, triplets
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, Room, whole
 
@@ -69,6 +70,5 @@ def render(
 def save(picture: Image.Image, path: Path) -> None:
     """Writes a PNG; the file appears whole or not at all."""
     path.parent.mkdir(exist_ok=True)
-    aside = path.with_suffix(".part")
-    picture.save(aside, format="PNG")  # optimize=True would take twice as long for 1 % less
-    aside.replace(path)
+    with disk.whole_file(path) as aside:
+        picture.save(aside, format="PNG")  # optimize=True would take twice as long for 1 % less

@@ -6,7 +6,6 @@ travel may be small ones (frame_differences.py). A file may come from someone el
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime import disk
 from gan_runtime.errors import HomeError, PictureError
 from gan_runtime.records import frame_differences, npz_file, own_files
 from gan_runtime.records.flow import MOST_STEPS
@@ -68,21 +68,16 @@ def write(run: RunDir, name: str, frames: Frames, is_small: bool = False) -> str
         ValueError: a small film has values beyond [-1, 1].
     """
     target = run.flow / f"{name}.npz"
-    aside = target.with_suffix(".part")  # removed by the owner of the home where a kill leaves it
     kept = thinned(frames)
     truth, predicted = (
         frame_differences.of(film) if is_small else film for film in (kept.truth, kept.predicted)
     )
     try:
         run.flow.mkdir(exist_ok=True)
-        with aside.open("wb") as file:
+        with disk.whole_file(target, durable=True) as aside, aside.open("wb") as file:
             np.savez_compressed(file, steps=kept.steps, truth=truth, predicted=predicted, mask=kept.mask)
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
-        aside.unlink(missing_ok=True)
         raise HomeError.not_written(target, error) from None
-    aside.replace(target)
     return f"{run.flow.name}/{target.name}"
 
 

@@ -8,7 +8,6 @@ and the caller is told. Files and their names are on the disk, not only in the s
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,12 +53,10 @@ def save(
     folder.mkdir(exist_ok=True)
     disk.require(folder, sum(array.nbytes for array in arrays.values()), f"the checkpoint after step {step}")
     path = _path(folder, step)
-    aside = path.with_suffix(".part")
-    _write(aside, arrays, step, wall_s, {} if shortfall is None else {SHORTFALL: repr(shortfall)})
-    _replace(aside, path)
+    _write(path, arrays, step, wall_s, {} if shortfall is None else {SHORTFALL: repr(shortfall)})
     if shortfall is not None and shortfall < _least_shortfall(folder):
-        shutil.copyfile(path, aside)
-        _replace(aside, folder / BEST)
+        with disk.whole_file(folder / BEST, durable=True) as aside:
+            shutil.copyfile(path, aside)
     for old in _newest_first(folder)[kept:]:
         _remove(old)
     return path
@@ -73,9 +70,7 @@ def keep_as_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None
         HomeError: the disk has too little space for it; the best checkpoint stays as it was.
     """
     disk.require(folder, sum(array.nbytes for array in arrays.values()), "the best checkpoint")
-    aside = (folder / BEST).with_suffix(".part")
-    _write(aside, arrays, step, wall_s, {})
-    _replace(aside, folder / BEST)
+    _write(folder / BEST, arrays, step, wall_s, {})
 
 
 def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
@@ -169,7 +164,8 @@ def _write(path: Path, arrays: Arrays, step: int, wall_s: float, told: dict[str,
     # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"step": str(step), "wall_s": repr(wall_s), "digest": _digest(contiguous)}
-    save_file(contiguous, path, metadata=metadata | told)
+    with disk.whole_file(path, durable=True) as aside:
+        save_file(contiguous, aside, metadata=metadata | told)
 
 
 def _path(folder: Path, step: int) -> Path:
@@ -188,21 +184,6 @@ def _failures(path: Path) -> Path:
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     _failures(path).unlink(missing_ok=True)
-
-
-def _replace(aside: Path, path: Path) -> None:
-    """Renames; contents first and then the name are on the disk, so that a power loss leaves the old file or the new one."""
-    _fsync(aside)
-    aside.replace(path)
-    _fsync(path.parent)
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: Path, warnings: tuple[str, ...]) -> Checkpoint:

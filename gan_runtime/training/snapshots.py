@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from gan_runtime import disk
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.errors import CheckpointError
 
@@ -30,9 +31,8 @@ def save(folder: Path, state: Arrays, epoch: int) -> Path:
         for name, array in state.items()
         if array.ndim and not name.startswith(_NO_WEIGHTS)
     }
-    aside = path.with_suffix(".part")
-    save_file(weights, aside)
-    aside.replace(path)
+    with disk.whole_file(path) as aside:
+        save_file(weights, aside)
     return path
 
 

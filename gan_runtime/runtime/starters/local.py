@@ -138,14 +138,14 @@ class LocalStarter:
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        _kill(_in_process_table(attempt))
+        processes.kill(_in_process_table(attempt))
 
     def bury(self, attempt: Attempt) -> str:
         """See Starter."""
         child = self._children.pop(attempt.run.run_id, None)
         # The launcher is gone, so nobody else ends its workers; they hold the accelerator. One that was killed before it could
         # name them has left them in the table of processes only.
-        _kill([*_workers(attempt), *_in_process_table(attempt)])
+        processes.kill([*_workers(attempt), *_in_process_table(attempt)])
         code = child.process.returncode if child else None
         if not code:
             return ""
@@ -201,12 +201,6 @@ def _last_words(code: int, run: RunDir) -> str:
     """Of a trainer that ended by itself and could not write down why, such as on a full disk."""
     line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
     return f"it ended with code {code}; its log ends: {line}" if line else f"it ended with code {code}"
-
-
-def _kill(doomed: Iterable[psutil.Process]) -> None:
-    for process in doomed:
-        with contextlib.suppress(psutil.Error):  # gone, or of another person
-            process.kill()
 
 
 def _introduced(attempt: Attempt) -> dict[str, Any] | None:

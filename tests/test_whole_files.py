@@ -1,0 +1,36 @@
+"""Files of a run appear whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import disk
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "best.safetensors"
+    path.write_text("old")
+    with disk.whole_file(path, durable) as aside:
+        aside.write_text("new")
+        assert path.read_text() == "old"
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("best.safetensors", "new")]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_writing_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, error: BaseException
+) -> None:
+    path = tmp_path / "best.safetensors"
+    path.write_text("old")
+
+    def torn() -> None:
+        with disk.whole_file(path) as aside:
+            aside.write_text("ne")
+            raise error
+
+    with pytest.raises(type(error)):
+        torn()
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("best.safetensors", "old")]
