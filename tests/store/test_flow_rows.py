@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gan_runtime import disk
 from gan_runtime.catalog.flow_scores import BY_NAME, METRICS
 from gan_runtime.errors import HomeError, PictureError
 from gan_runtime.home import Home
@@ -149,7 +150,7 @@ def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(flow_frames.os, "fsync", full)
+    monkeypatch.setattr(disk.os, "fsync", full)
     with pytest.raises(HomeError, match="is full"):
         flow_frames.write(run, "film", frames(steps=1))
     assert list(run.flow.iterdir()) == []
