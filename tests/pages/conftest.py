@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -49,6 +50,17 @@ def scanned_once() -> Iterator[None]:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", scan)
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def older_objects_are_left_alone() -> Iterator[None]:
+    """Streamlit looks for garbage after each script. Other tests have left millions of objects of TensorFlow in this process, where
+    one look takes a second.
+    """
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
