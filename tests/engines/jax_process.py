@@ -48,8 +48,11 @@ class JaxProcess:
 
 
 def _environment(compiled: str) -> dict[str, str]:
-    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of it."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={CORES}".strip()
+    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of it. LLVM polishes nothing: small networks
+    take longer to compile than to run. Runs of users are tested as they are compiled for users (tests/test_jax_runs.py).
+    """
+    own = f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {own}".strip()
     keep = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5"}
     return {**os.environ, **keep, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
 
