@@ -12,6 +12,7 @@ from gan_runtime.records.run_state import latest_status
 
 BEGINS = "starts when run "  # every sentence of a run that waits for another
 WAITS = "waiting for the accelerator"  # of one that waits for it no more
+UNREADABLE = "unreadable"  # instead of the state of a run that was set aside
 ENDED_BADLY = ("stopped", "failed", "lost")
 
 
@@ -23,7 +24,11 @@ class After:
     condition: Condition = "ended"
 
     def reason(self, status: str | None) -> str:
-        """Why the run still waits; empty when it need not. `status`: of the run before it, None when it is deleted."""
+        """Why the run still waits; empty when it need not. `status`: of the run before it, None when it is deleted, UNREADABLE when nobody
+        knows."""
+        if status == UNREADABLE:
+            end = "ends" if self.condition == "ended" else "has finished"
+            return f"{BEGINS}{self.run_id} {end}, but that one cannot be read: mend it, or let this one start without it"
         is_over = status in ("finished", *ENDED_BADLY, None)
         if self.condition == "ended":
             return "" if is_over else f"{BEGINS}{self.run_id} ends, however it does"

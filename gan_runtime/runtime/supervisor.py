@@ -72,7 +72,7 @@ class Supervisor:
         self._awaited = AwaitedData(home)
         self._keeper = Keeper(home, clock)
         self._stillness, self._revival = Stillness(store, clock), Revival(home, store, clock)
-        self._awaited_runs = AwaitedRuns(store, self._revival.will_resume)
+        self._awaited_runs = AwaitedRuns(home, store, self._revival.will_resume)
         self._forced: dict[tuple[str, int], str] = {}  # run and attempt that was ended by force → why
         self._waits_for: dict[tuple[str, int], str] = {}  # waiting run and attempt → what was told of that
         self._leaving: dict[str, _Live] = {}  # runs that have ended, whose processes must go too

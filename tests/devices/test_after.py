@@ -218,7 +218,7 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     ended(before, "stopped")
     store = Store()
     Ingestor(home, store).catch_up()
-    awaited = AwaitedRuns(store, lambda _: False)
+    awaited = AwaitedRuns(home, store, lambda _: False)
     awaited.look([behind])
     newest = latest_status(behind)
     moved = newest.model_copy(update={"queue_rank": 7.5, "at": journal.now()})
@@ -228,3 +228,52 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     assert news.queue_rank == 7.5
     journal.append(behind.supervisor_journal, 1, moved.model_copy(update={"after": "quick-0042"}))
     assert awaited.by(behind) == Awaited(is_ready=False)  # until the owner has looked again
+
+
+def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
+    home: Home, pair: tuple[RunDir, RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(
+        "gan_runtime.runtime.supervisor.Supervisor._start",
+        lambda _, live, __: started.append(live.run.run_id),
+    )
+    before, behind = pair
+    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    whole = before.supervisor_journal.read_bytes()
+    before.supervisor_journal.write_bytes(b"spoiled" + whole)
+    owner = Owner(home)
+    owner.after(1.0)
+    owner.after(1.0)
+    assert (started, owner.status(behind)) == ([], "queued")
+    assert owner.note(behind) == (
+        "starts when run quick-0001 ends, but that one cannot be read: mend it, or let this one start without it"
+    )
+    before.supervisor_journal.write_bytes(whole)
+    before.announce()
+    owner.after(1.0)
+    assert (started[-1], owner.note(behind)) == (
+        before.run_id,
+        "starts when run quick-0001 ends, however it does",
+    )
+    ended(before, "stopped")
+    before.announce()
+    owner.after(1.0)
+    owner.after(1.0)
+    assert started[-1] == behind.run_id
+
+
+def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(
+    home: Home, pair: tuple[RunDir, RunDir]
+) -> None:
+    before, behind = pair
+    commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
+    store = Store()
+    Ingestor(home, store).catch_up()
+    awaited = AwaitedRuns(home, store, lambda _: False)
+    elsewhere = behind.supervisor_journal.rename(home.path / "elsewhere")
+    awaited.look([behind])
+    with pytest.raises(FileNotFoundError):
+        awaited.by(behind)
+    elsewhere.rename(behind.supervisor_journal)
+    assert awaited.by(behind) == Awaited(is_ready=False)
