@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,23 +15,29 @@ from typing import Any
 import duckdb
 import pytest
 
-from gan_runtime.errors import HomeError, StoreError, StoreNewerError, TargetError
+from benchmarks.faults import toy_trainer
+from gan_runtime.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
 from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.patience import Patience
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import aside, healing, owner
 from gan_runtime.runtime.rebuild import rebuild
 from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.store import memory, queries
+from gan_runtime.runtime.starters.local import LocalStarter
+from gan_runtime.store import memory, opening, queries
 from gan_runtime.store.opening import SCHEMA_VERSION
 from gan_runtime.store.store import Store
 from tests import damaged_stores
+from tests.trainers import end_trainers, processes_of
 
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]
 VIEWS = ("runs", "scalars", "epochs", "events")
 CALLS, STEPS = 60, 1_000
+LONG_TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32"}
 
 
 @pytest.fixture
@@ -246,19 +253,108 @@ def test_a_run_that_trains_meanwhile_is_neither_lost_nor_ended(
         process.kill()
 
 
+GIVEN_UP = duckdb.FatalException(
+    "FATAL Error: database has been invalidated because of a previous fatal error"
+)
+
+
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_was_only_given_up_is_opened_again_and_one_that_is_given_up_twice_goes_aside(
+def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_often_that_is(
+    home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(healing, "MOST_IN_AN_HOUR", 3)
+    runtime = opened()
+    for _ in range(3):
+        runtime.store.damage = GIVEN_UP
+        wait_until(lambda: runtime.store.damage is None, "the database is opened anew")
+        assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
+    runtime.store.damage = GIVEN_UP
+    wait_until(lambda: runtime.trouble, "it is told that it happens again and again")
+    assert runtime.trouble.startswith(f"{home.database} had to be opened anew 3 times within an hour (FATAL")
+    monkeypatch.setattr(healing, "PAUSE_SECONDS", 0.0)  # it is over
+    wait_until(lambda: runtime.store.damage is None, "the database is opened anew")
+    wait_until(lambda: not runtime.trouble, "all is well")
+    assert runtime.healed == []
+    assert list(home.path.glob("results.duckdb.damaged-*")) == []
+    assert contents(runtime.store) == contents(memory.from_journals(home))
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_goes_aside(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
-    for times in (1, 2):
-        runtime.store.damage = duckdb.FatalException(
-            "FATAL Error: database has been invalidated because of a previous fatal error"
-        )
-        wait_until(lambda: runtime.store.damage is None, "the database is opened anew")
-        assert len(runtime.healed) == times - 1
-        assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
-    assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 1
+    damaged_stores.middle(home.database)
+    runtime.store.damage = GIVEN_UP
+    wait_until(lambda: is_read(runtime), "all journals are read again")
+    [healed] = runtime.healed
+    assert "Corrupt database file" in healed.found
+    assert contents(runtime.store) == contents(memory.from_journals(home))
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one(home: Home) -> None:
+    opening.read_through(home.database)
+    damaged_stores.middle(home.database)
+    opening.connected(home.database).close()
+    with pytest.raises(StoreDamagedError, match="Corrupt database file"):
+        opening.read_through(home.database)
+
+
+@pytest.mark.usefixtures("trained")
+def test_an_error_in_one_statement_is_no_damage_while_the_database_answers(
+    opened: Callable[[], Runtime],
+) -> None:
+    runtime = opened()
+
+    def ask(_: duckdb.DuckDBPyConnection) -> None:
+        raise duckdb.InternalException("INTERNAL Error: Attempted to access index 1 within vector of size 1")
+
+    with pytest.raises(duckdb.InternalException):
+        runtime.store._asked(ask)
+    assert runtime.store.damage is None
+    assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
+
+
+def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
+    home: Home, new_run: NewRun, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is lost, one is stopped, one is taken from the queue, and one that is submitted meanwhile trains to its end."""
+
+    def is_now(run: RunDir, status: str) -> None:
+        wait_until(lambda: latest_status(run).status == status, f"{run.run_id} is {status}")
+
+    monkeypatch.setattr("gan_runtime.store.store.RENEWAL_SECONDS", 0.5)
+    lost, stopped = new_run("quick-0001", **LONG_TOY), new_run("quick-0002", seconds=1.0, **LONG_TOY)
+    runtime = Runtime.open(home, starter=LocalStarter(Patience(time.monotonic), toy_trainer.MODULE))
+    try:
+        is_now(lost, "running")
+        with monkeypatch.context() as patch:
+            patch.setattr(healing, "MOST_IN_AN_HOUR", 0)
+            runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
+            wait_until(lambda: "was damaged 0 times within an hour" in runtime.trouble, "it is told of")
+            processes_of(lost)[0].kill()
+            is_now(lost, "lost")
+            is_now(stopped, "running")
+            unwanted = new_run("quick-0003", seconds=2.0, **LONG_TOY)
+            unwanted.request_stop("a person")
+            is_now(unwanted, "stopped")
+            submitted = new_run("quick-0004", seconds=3.0, **{**LONG_TOY, "epochs": 2})
+            stopped.request_stop("a person")
+            is_now(stopped, "stopped")
+            is_now(submitted, "finished")
+            assert "was damaged 0 times" in runtime.trouble
+        wait_until(lambda: is_read(runtime), "all journals are read again")
+        told = {row.run_id: row.status for row in queries.runs(runtime.store)}
+        assert told == {
+            "quick-0001": "lost",
+            "quick-0002": "stopped",
+            "quick-0003": "stopped",
+            "quick-0004": "finished",
+        }
+    finally:
+        runtime.close()
+        end_trainers(home)
 
 
 @pytest.mark.usefixtures("trained")

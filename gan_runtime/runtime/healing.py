@@ -20,9 +20,9 @@ from gan_runtime.store import opening
 from gan_runtime.store.store import Store
 from gan_runtime.store.watch import Clock
 
-# A file that is opened anew and refuses again so soon is damaged; one that is made anew so often lies on a bad disk.
-SOON_SECONDS = 600.0
-MOST_IN_AN_HOUR = 4
+MOST_IN_AN_HOUR = 4  # files set aside: they lie on a bad disk; and of openings without a pause between them
+PAUSE_SECONDS = 60.0
+HOUR_S = 3_600.0
 log = logging.getLogger("gan_runtime")
 
 
@@ -62,7 +62,9 @@ class Healing:
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
         self.told: list[Healed] = []
-        self._renewed: list[float] = []  # when
+        # When it was opened anew, and when a file was set aside, within the last hour.
+        self._renewed_s: list[float] = []
+        self._aside_s: list[float] = []
 
     def open(self) -> Store:
         """The store of the home, made anew if need be.
@@ -80,21 +82,30 @@ class Healing:
         return store
 
     def mend(self, store: Store) -> bool:
-        """Opens the database anew where a statement has met damage; whether it did. Raises StoreError, HomeError if it cannot."""
+        """Opens the database anew where a statement has met damage; whether it did. Raises StoreError, HomeError if it cannot, or waits."""
         if store.damage is None:
             return False
-        error, now = store.damage, self._clock()
-        self._renewed = [then for then in self._renewed if now - then < 3_600.0]
-        if len(self._renewed) >= MOST_IN_AN_HOUR:
+        error = store.damage
+        self._check_pace(_first(error))
+        log.warning("%s is opened anew: %s", self._home.database, _first(error))
+        store.renew(lambda: self._make_way(error))
+        self._renewed_s.append(self._clock())
+        return True
+
+    def _check_pace(self, why: str) -> None:
+        now, database = self._clock(), self._home.database
+        self._renewed_s = [then for then in self._renewed_s if now - then < HOUR_S]
+        self._aside_s = [then for then in self._aside_s if now - then < HOUR_S]
+        if len(self._aside_s) >= MOST_IN_AN_HOUR:
             raise StoreError(
-                f"{self._home.database} was damaged {len(self._renewed)} times within an hour ({_first(error)}): look after its disk, "
+                f"{database} was damaged {len(self._aside_s)} times within an hour ({why}): look after its disk, "
                 "then open the dashboard again."
             )
-        again = any(now - then < SOON_SECONDS for then in self._renewed)
-        log.warning("%s is opened anew: %s", self._home.database, _first(error))
-        store.renew(lambda: self._make_way(error, again))
-        self._renewed.append(now)
-        return True
+        if len(self._renewed_s) >= MOST_IN_AN_HOUR and now - self._renewed_s[-1] < PAUSE_SECONDS:
+            raise StoreError(
+                f"{database} had to be opened anew {len(self._renewed_s)} times within an hour ({why}), though its file can be read: "
+                f"it is opened again within {PAUSE_SECONDS:.0f} s. Look into the log for what goes wrong."
+            )
 
     def read(self, store: Store) -> None:
         """Notes how much is there again, once all journals were read."""
@@ -105,22 +116,23 @@ class Healing:
             ]
             log.warning("%d runs were read again from their journals", runs)
 
-    def _make_way(self, error: BaseException, again: bool) -> None:
-        """Between closing and opening: a damaged file goes aside, one that was only given up by DuckDB gets another chance. None may be
-        there: somebody removed it, or it is aside since a try that could not open another one."""
+    def _make_way(self, error: BaseException) -> None:
+        """Between closing and opening: a damaged file goes aside, one that DuckDB has only given up stays if all of it can be read. None may
+        be there: somebody removed it, or it is aside since a try that could not open another one."""
         if not self._home.database.exists() and not self._home.database.is_symlink():
             aside.wal(self._home.database).unlink(missing_ok=True)  # of a file that is gone
             return
-        if opening.is_unreadable(error) or again:
+        if opening.is_unreadable(error):
             self._set_aside(f"is damaged ({_first(error)})", StoreKind.DAMAGED)
             return
         try:
-            Store(self._home.database).close()
+            opening.read_through(self._home.database)
         except StoreDamagedError as refused:
             self._set_aside(refused.found, refused.kind)
 
     def _set_aside(self, found: str, kind: StoreKind) -> None:
         old = aside.set_aside(self._home.database, kind)
+        self._aside_s.append(self._clock())
         self.told = [*self.told, Healed(self._home.database, found, old)]
         log.warning("%s %s: it was set aside as %s", self._home.database, found, old.name)
 

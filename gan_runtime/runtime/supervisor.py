@@ -7,7 +7,6 @@ trainers are processes of their own and go on meanwhile.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from gan_runtime.device_locks import words
 from gan_runtime.device_locks.claims import Claim
@@ -19,11 +18,12 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import ACTIVE, StatusChange
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import leftovers
+from gan_runtime.runtime import leftovers, live_runs
 from gan_runtime.runtime.awaited import READY, AwaitedData
 from gan_runtime.runtime.awaited_runs import AwaitedRuns
+from gan_runtime.runtime.live_runs import LiveInJournals, LiveRun
 from gan_runtime.runtime.revival import STOOD_STILL, Revival
-from gan_runtime.runtime.starters import Attempt, Starter
+from gan_runtime.runtime.starters import Starter
 from gan_runtime.runtime.starters.local import LocalStarter
 from gan_runtime.runtime.stillness import TOPIC, Stillness, action
 from gan_runtime.store.ingest import Ingestor
@@ -32,26 +32,6 @@ from gan_runtime.store.watch import Clock
 
 LEAVING_SECONDS = 20.0  # for the processes of a run after its last word; a launcher gives its workers 10 s
 GRACE_SECONDS = 60.0  # a stop ends at the next step boundary; one call of a large model takes seconds
-
-
-@dataclass(frozen=True)
-class _Live:
-    """A run that waits or trains."""
-
-    run: RunDir
-    status: str
-    attempt: int
-    accelerator: str
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Run and attempt."""
-        return (self.run.run_id, self.attempt)
-
-    @property
-    def as_attempt(self) -> Attempt:
-        """For its starter."""
-        return Attempt(self.run, self.attempt, self.accelerator)
 
 
 class Supervisor:
@@ -75,30 +55,32 @@ class Supervisor:
         self._awaited_runs = AwaitedRuns(home, store, self._revival.will_resume)
         self._forced: dict[tuple[str, int], str] = {}  # run and attempt that was ended by force → why
         self._waits_for: dict[tuple[str, int], str] = {}  # waiting run and attempt → what was told of that
-        self._leaving: dict[str, _Live] = {}  # runs that have ended, whose processes must go too
+        self._leaving: dict[str, LiveRun] = {}  # runs that have ended, whose processes must go too
         self._patience = Patience(clock)
         self._turns_of_jobs: set[str] = set()
-        self._known = self._live()  # asked again only after news, so that waiting costs next to nothing
+        self._without_store: LiveInJournals | None = None  # while the store cannot be asked
+        # Asked again only after news, so that waiting costs next to nothing.
+        self._known = live_runs.of_store(home, store)
         self._revival.look()
-        self._awaited_runs.look(live.run for live in self._known if live.status == "queued")
+        self._awaited_runs.look(self._waiting())
         self._failed = False  # the last tick: its news may have arrived without being acted on
 
-    def tick(self) -> None:
-        """Takes in the journals, then acts on what they say."""
+    def tick(self, trouble: Exception | None = None) -> None:
+        """Takes in the journals, then acts on what they say. `trouble`: why the store cannot be asked just now. Then, and when taking in
+        fails, runs are looked after as their journals alone say, and it is raised at the end."""
         failed_before, self._failed = self._failed, True
-        self._act(failed_before)
+        self._act(failed_before, trouble)
         self._failed = False
 
-    def _act(self, look_again: bool) -> None:
+    def _act(self, look_again: bool, trouble: Exception | None) -> None:
         # Who is dead is asked before the journals are read: a final event written meanwhile is then never missed.
         gone = {
             live.run.run_id
             for live in self._known
             if live.status in ACTIVE and not self._starter.alive(live.as_attempt)
         }
-        if self._ingestor.catch_up_news() or gone or look_again:
-            self._look()
-        busy, acted, failed = self._held() | self._turns_of_jobs, False, None
+        failed = self._take_in(bool(gone) or look_again, trouble)
+        busy, acted = self._held() | self._turns_of_jobs, False
         for live in self._known:
             try:
                 acted |= self._act_on(live, busy, live.run.run_id in gone)
@@ -109,27 +91,52 @@ class Supervisor:
                 failed = failed or error
         try:
             self._turns_of_jobs = self._keeper.tick(busy)
-            acted |= self._revival.tick()
+            acted |= self._has_store and self._revival.tick()
         except (GanRuntimeError, OSError) as error:
             failed = failed or error
         if acted:
-            self._ingestor.catch_up_news()
-            self._look()
+            failed = self._take_in(True, failed if not self._has_store else None) or failed
         self._see_off()
         if failed is not None:
             raise failed
 
+    @property
+    def _has_store(self) -> bool:
+        return self._without_store is None
+
+    def _take_in(self, is_to_look: bool, trouble: Exception | None) -> Exception | None:
+        """What the journals say by now. Returns why the store cannot be asked, if so: dead trainers, stops and the queue do not wait for it."""
+        if trouble is None:
+            try:
+                if self._ingestor.catch_up_news() or is_to_look:
+                    self._look()
+            except Exception as error:
+                trouble = error
+        if trouble is None:
+            self._without_store = None
+        else:
+            self._without_store = self._without_store or LiveInJournals(self._home)
+            self._now_known(self._without_store.look(self._known))
+            self._awaited_runs.look(self._waiting(), has_store=False)
+        return trouble
+
     def _look(self) -> None:
         """Which runs wait, train, and have ended since the last look."""
-        before, self._known = self._known, self._live()
-        still = {live.run.run_id for live in self._known}
+        self._now_known(live_runs.of_store(self._home, self._store))
+        self._revival.look()
+        self._awaited_runs.look(self._waiting())
+
+    def _now_known(self, known: list[LiveRun]) -> None:
+        before, self._known = self._known, known
+        still = {live.run.run_id for live in known}
         self._leaving |= {
             live.run.run_id: live for live in before if live.status in ACTIVE and live.run.run_id not in still
         }
-        self._revival.look()
-        self._awaited_runs.look(live.run for live in self._known if live.status == "queued")
 
-    def _act_on(self, live: _Live, busy: set[str], is_gone: bool) -> bool:
+    def _waiting(self) -> list[RunDir]:
+        return [live.run for live in self._known if live.status == "queued"]
+
+    def _act_on(self, live: LiveRun, busy: set[str], is_gone: bool) -> bool:
         """What has to be done for one run; adds its accelerator to the busy ones. Returns whether its journal has news."""
         if live.status == "queued":
             return self._act_on_waiting(live, busy)
@@ -140,9 +147,9 @@ class Supervisor:
             busy.add(live.accelerator)
         if live.run.stop_file.exists() and self._starter.stop(live.as_attempt, self._grace_seconds):
             self._forced[live.key] = f"it did not end within {self._grace_seconds:.0f} s and was killed"
-        return live.status == "running" and self._act_on_stillness(live)
+        return live.status == "running" and self._has_store and self._act_on_stillness(live)
 
-    def _act_on_stillness(self, live: _Live) -> bool:
+    def _act_on_stillness(self, live: LiveRun) -> bool:
         """A run that lives and does not train is told of, and stopped or ended where its options ask for it."""
         news = self._stillness.news(live.run, live.attempt)
         if news is None:
@@ -156,7 +163,7 @@ class Supervisor:
                 self._starter.end(live.as_attempt)
         return True
 
-    def _act_on_waiting(self, live: _Live, busy: set[str]) -> bool:
+    def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
         """A run whose data set is still being prepared, or that starts after another one, waits for it and holds up nobody."""
         if live.run.stop_file.exists():
             self._note(live, "stopped", "taken from the queue before it started")
@@ -174,7 +181,7 @@ class Supervisor:
             return self._act_on_next(live, busy)
         return True
 
-    def _act_on_next(self, live: _Live, busy: set[str]) -> bool:
+    def _act_on_next(self, live: LiveRun, busy: set[str]) -> bool:
         """The first one that waits for its accelerator starts, or holds up those behind it, so that many small runs do not keep a
         large one waiting for ever."""
         with self._starter.claim(live.as_attempt) as claim:
@@ -186,7 +193,7 @@ class Supervisor:
             live, words.elsewhere(claim, self._home.path.resolve())
         )
 
-    def _tell_who_has_it(self, live: _Live, reason: str) -> bool:
+    def _tell_who_has_it(self, live: LiveRun, reason: str) -> bool:
         """Once of each training of another home. Who waits for a run of this home sees it in the queue."""
         if not reason or self._waits_for.get(live.key) == reason:
             return False
@@ -208,21 +215,11 @@ class Supervisor:
                 del self._leaving[run_id]
                 self._starter.end(live.as_attempt)
 
-    def _live(self) -> list[_Live]:
-        """Training runs first, then the queue in its order."""
-        rows = self._store.rows(
-            "SELECT run_id, status, attempt, accelerator FROM runs_live ORDER BY status = 'queued', queue_rank, run_id"
-        )
-        return [
-            _Live(RunDir(self._home.runs / run_id), status, attempt, accelerator)
-            for run_id, status, attempt, accelerator in rows
-        ]
-
     def _held(self) -> set[str]:
         """Accelerators of trainers that have not quite ended, also after their final event."""
         return self._starter.held(live.run.run_id for live in self._known)
 
-    def _start(self, live: _Live, claim: Claim) -> None:
+    def _start(self, live: LiveRun, claim: Claim) -> None:
         labels = ", ".join(device.label for device in claim.devices if device.visible)
         self._note(live, "starting", f"starting a trainer on {labels or live.accelerator}")
         try:
@@ -233,7 +230,7 @@ class Supervisor:
                 live, "lost", f"its trainer could not be started ({why}): resume it once that is mended"
             )
 
-    def _bury(self, live: _Live) -> None:
+    def _bury(self, live: LiveRun) -> None:
         """The process is gone and has left no final event."""
         known = self._starter.bury(live.as_attempt)
         forced = self._forced.pop(live.key, "")
@@ -247,5 +244,5 @@ class Supervisor:
         else:
             self._note(live, "lost", f"the trainer process is gone without a word{how}; {goes_on}")
 
-    def _note(self, live: _Live, status: journal.Status, reason: str) -> None:
+    def _note(self, live: LiveRun, status: journal.Status, reason: str) -> None:
         journal.append(live.run.supervisor_journal, live.attempt, StatusChange(status=status, reason=reason))

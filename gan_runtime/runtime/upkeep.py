@@ -47,6 +47,7 @@ class Owning:
         self, home: Home, held: Held, grace_seconds: float, starter: Starter | None, clock: Clock
     ) -> None:
         self.home, self._held, self._healing = home, held, Healing(home, clock)
+        self._is_renewed = False  # and the ingestor does not know of it yet
         self.store = self._healing.open()
         try:
             with self.store.gate.by_owner():
@@ -95,11 +96,20 @@ class Owning:
     def _tick(self) -> None:
         self._held.check()
         with self.store.gate.by_owner():
-            if self._healing.mend(self.store):
-                self._ingestor.recall()
-            self._supervisor.tick()
+            self._supervisor.tick(self._mend())
             self.store.gate.open_to_all()
             self._healing.read(self.store)
+
+    def _mend(self) -> Exception | None:
+        """Why the store cannot be asked, if so. Its runs need their supervisor all the same."""
+        try:
+            self._is_renewed |= self._healing.mend(self.store)
+            if self._is_renewed:
+                self._ingestor.recall()
+                self._is_renewed = False
+        except Exception as error:
+            return error
+        return None
 
 
 class Viewing:

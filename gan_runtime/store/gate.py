@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from gan_runtime.errors import StoreError
 
-PATIENCE_SECONDS = 30.0  # with statements under way
+PATIENCE_SECONDS = 5.0  # with statements under way; the owner then looks after its runs and tries again
 FIRST_SECONDS = 3.0  # that a new database is the owner's alone, so that nobody sees half of a small one
 
 

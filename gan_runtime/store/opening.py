@@ -78,6 +78,22 @@ def connected(path: Path | None) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def read_through(path: Path) -> None:
+    """Opens the file and reads every value of every table: for a file of which it is not known whether it is damaged.
+
+    Raises as `connected`; StoreDamagedError also where only a table cannot be read.
+    """
+    connection = connected(path)
+    try:
+        for table in _layout(connection):
+            connection.execute(f"SELECT bit_xor(hash(line)) FROM ingest.{table} line").fetchall()
+    except duckdb.Error as error:
+        raise _for_now(path, error) or _damaged(path, error) from None
+    finally:
+        with suppress(duckdb.Error):  # a damaged file takes nothing more
+            connection.close()
+
+
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
         # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the

@@ -170,9 +170,18 @@ class Store:
                 finally:
                     cursor.close()
             except duckdb.Error as error:
-                if opening.is_unreadable(error) or opening.is_invalidated(error):
+                if opening.is_unreadable(error) or (opening.is_invalidated(error) and not self._answers()):
                     self.damage = error
                 raise
+
+    def _answers(self) -> bool:
+        """Whether the database goes on after an error that may have ended it: else only the one statement was at fault."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute("SELECT 1").fetchall()
+        except duckdb.Error:
+            return False
+        return True
 
     def _answer_now(self, sql: str, parameters: Sequence[Any] | dict[str, Any] | None = None) -> Answer:
         def ask(cursor: duckdb.DuckDBPyConnection) -> Answer:

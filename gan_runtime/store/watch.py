@@ -94,10 +94,15 @@ class Watch:
 
     def _listed(self) -> dict[str, int]:
         self.listings += 1
-        changed_ns: dict[str, int] = {}
-        with suppress(FileNotFoundError), os.scandir(self._home.runs) as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):  # a link to nothing, or deleted meanwhile
-                    if not entry.name.startswith(".") and entry.is_dir():
-                        changed_ns[entry.name] = entry.stat().st_mtime_ns
-        return changed_ns
+        return folders_changed_ns(self._home)
+
+
+def folders_changed_ns(home: Home) -> dict[str, int]:
+    """Each folder that is to be a run, and the time of its last change."""
+    changed_ns: dict[str, int] = {}
+    with suppress(FileNotFoundError), os.scandir(home.runs) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # a link to nothing, or deleted meanwhile
+                if not entry.name.startswith(".") and entry.is_dir():
+                    changed_ns[entry.name] = entry.stat().st_mtime_ns
+    return changed_ns
