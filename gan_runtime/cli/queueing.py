@@ -21,6 +21,8 @@ from gan_runtime.runtime.queue_requests import Way
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import RunRow
 
+DRIVER_SECONDS = 5.0  # that the driver of GPUs is waited for
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -82,7 +84,7 @@ def _move(home: Home, run_id: str, way: Way, as_json: bool) -> None:
 
 
 def _show(home: Home, as_json: bool) -> None:
-    waiting, found = queries.queue(memory.from_journals(home)), looks.looks()
+    waiting, found = queries.queue(memory.from_journals(home)), looks.looks(DRIVER_SECONDS)
     if as_json:
         return output.print_json(
             {

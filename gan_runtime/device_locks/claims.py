@@ -16,12 +16,14 @@ HANDED_VARIABLE = "GAN_RUNTIME_HELD_LOCKS"  # of a trainer: numbers of the open 
 
 @dataclass
 class Claim:
-    """`devices`: those that were taken; none where `blockers` have too many of them. Leaving it lets go of what was not handed over."""
+    """`devices`: those that were taken; none where `blockers` have too many of them, or where `unknown` says why nobody knows of any.
+    Leaving it lets go of what was not handed over."""
 
     devices: list[HostDevice] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     blockers: list[tuple[HostDevice, Holder | None]] = field(default_factory=list)
     holder: Holder = field(default_factory=Holder)
+    unknown: str = ""
 
     @property
     def is_taken(self) -> bool:

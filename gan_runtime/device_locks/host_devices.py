@@ -6,18 +6,15 @@ host to the process that asks first. A TPU elsewhere is one by its address.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 
+from gan_runtime.device_locks import driver
 from gan_runtime.spec import RunSpec
 
-LOOK_SECONDS = 20.0  # a driver that wakes up takes some
+UNKNOWN = "waiting for nvidia-smi, which has not yet said which GPUs this host has"
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,8 @@ ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver tells them apart
 
 
 def wanted(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
-    """Devices that a run may train on, and on how many of them it does. `spec`: None where its options cannot be read."""
+    """Devices that a run may train on, and on how many of them it does; none while the driver has not said which there are. `spec`: None
+    where its options cannot be read."""
     if accelerator == "cpu":
         return [CPU], 1
     if accelerator == "tpu":
@@ -45,14 +43,22 @@ def wanted(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], in
     return gpus, min(len(gpus), spec.replicas_in_all if spec else 1)
 
 
-def known() -> list[HostDevice]:
-    """Those of this host that one can tell of without a framework."""
-    return [CPU, *(_gpus() and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")))]
+def why_unknown(accelerator: str) -> str:
+    """Why nobody knows which devices there are, where that takes longer than is usual; else empty."""
+    return UNKNOWN if accelerator == "gpu" and driver.DRIVER.is_silent else ""
+
+
+def known(patience_s: float = 0.0) -> list[HostDevice]:
+    """Those of this host that one can tell of without a framework. `patience_s`: with the driver of its GPUs."""
+    return [CPU, *((_gpus(patience_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ())]
 
 
 def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
-    """The GPUs that a trainer may see. `chosen`: CUDA_VISIBLE_DEVICES, indexes as nvidia-smi counts them, or beginnings of UUIDs."""
+    """The GPUs that a trainer may see; none while the driver has not said. `chosen`: CUDA_VISIBLE_DEVICES, indexes as nvidia-smi counts them,
+    or beginnings of UUIDs."""
     gpus = _gpus()
+    if gpus is None:
+        return ()
     if not gpus:
         return (ANY_GPU,)
     if chosen is None:
@@ -85,21 +91,10 @@ def labelled(key: str) -> HostDevice:
     return HostDevice(key, kind, f"{kind.upper()} {key.partition('-')[2]}")
 
 
-def _gpus() -> tuple[HostDevice, ...]:
-    """None where there is no nvidia-smi, or it does not answer; then it is asked again, as another home may know the GPUs apart."""
-    if shutil.which("nvidia-smi") is None:
-        return ()
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        return _gpus_of_the_driver()
-    return ()
-
-
-@functools.cache
-def _gpus_of_the_driver() -> tuple[HostDevice, ...]:
-    """Asked until it has answered. Raises OSError, subprocess.SubprocessError."""
-    command = ["nvidia-smi", "--query-gpu=index,uuid,name", "--format=csv,noheader"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=LOOK_SECONDS, check=True)
-    return read_gpus(said.stdout)
+def _gpus(patience_s: float = 0.0) -> tuple[HostDevice, ...] | None:
+    """Empty where the driver cannot say; then it is asked again, as another home may know the GPUs apart. None while it is being asked."""
+    said = driver.DRIVER.said(patience_s)
+    return None if said is None else read_gpus(said)
 
 
 def read_gpus(text: str) -> tuple[HostDevice, ...]:

@@ -24,13 +24,13 @@ class Look:
         return self.holder is not None and self.holder.home == str(home)
 
 
-def looks() -> list[Look]:
-    """The devices of this host, and whatever else somebody has taken.
+def looks(patience_s: float = 0.0) -> list[Look]:
+    """The devices of this host, and whatever else somebody has taken. `patience_s`: with the driver of its GPUs.
 
     Raises:
         DeviceLockError: locks cannot be kept on this host.
     """
-    devices = {device.key: device for device in host_devices.known()}
+    devices = {device.key: device for device in host_devices.known(patience_s)}
     for path in sorted(folder().glob(f"*{lock.SUFFIX}")):
         key = path.name.removesuffix(lock.SUFFIX)
         if key not in devices and lock.is_taken(key):

@@ -19,8 +19,10 @@ def whose(holder: Holder | None, home: Path) -> str:
 
 
 def elsewhere(claim: Claim, home: Path) -> str:
-    """Why a run of `home` waits, where another home has what it needs; empty where only its own runs do. Stands in the run's journal, which
-    may be given away, so it names no folder and no user."""
+    """Why a run of `home` waits, where another home has what it needs, or nobody knows what there is; empty where only its own runs do. Stands
+    in the run's journal, which may be given away, so it names no folder and no user."""
+    if claim.unknown:
+        return claim.unknown
     others = [(device, holder) for device, holder in claim.blockers if not holder or holder.home != str(home)]
     told = [
         f"{device.label} ({_whose_in_short(holder)}{f', since {holder.since:%Y-%m-%d %H:%M} UTC' if holder and holder.since else ''})"

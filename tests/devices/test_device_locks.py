@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,8 @@ import pytest
 
 from benchmarks.faults import toy_trainer
 from gan_runtime import processes
-from gan_runtime.device_locks import claims, folder, holder, host_devices, lock, looks, words
+from gan_runtime.device_locks import claims, driver, folder, holder, host_devices, lock, looks, words
+from gan_runtime.device_locks.driver import Driver
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.device_locks.host_devices import HostDevice
@@ -27,12 +29,13 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, StatusChange
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
-from tests.toy_owner import Owner
+from tests.toy_owner import Clock, Owner
 from tests.trainers import end_trainers, processes_of
 
 Wait = Callable[..., Any]
 TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32"}
 SHORT = {**TOY, "epochs": 2}
+PATIENCE_SECONDS = 60.0
 GPUS = [HostDevice(f"gpu-{name}", "gpu", f"GPU {name}", f"GPU-{name}") for name in "abc"]
 SMI = """#!/bin/sh
 echo "0, GPU-aaaa, NVIDIA T1"
@@ -149,45 +152,71 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     (tmp_path / "nvidia-smi").write_text(SMI, encoding="utf-8")
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    host_devices._gpus_of_the_driver.cache_clear()
-    try:
-        owners = [Owner(home) for home in homes]
-        runs = [
-            queued(homes[0], "quick-0001", "gpu", **TOY),
-            queued(homes[0], "quick-0002", "gpu", replicas=2, **TOY),
-            queued(homes[0], "quick-0003", "gpu", **TOY),
-            queued(homes[1], "quick-0001", "gpu", **TOY),
-        ]
-        for owner, run in ((owners[0], runs[0]), (owners[1], runs[3])):
-            wait_until(
-                ticked(owner, lambda owner=owner, run=run: owner.status(run) == "running"), "it trains"
-            )
-        seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
-        assert seen == {"GPU-aaaa", "GPU-bbbb"}
-        processes_of(runs[0])[0].kill()
-        wait_until(ticked(owners[0], lambda: owners[0].status(runs[0]) == "lost"), "one GPU is free")
-        owners[0].after(1.0)
-        assert [owners[0].status(run) for run in runs[1:3]] == ["queued", "queued"], "nobody overtakes"
-        processes_of(runs[3])[0].kill()
-        wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "running"), "two GPUs are free")
-        both = processes_of(runs[1])[0].environ()["CUDA_VISIBLE_DEVICES"]
-        assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
-    finally:
-        host_devices._gpus_of_the_driver.cache_clear()
+    monkeypatch.setattr(driver, "DRIVER", Driver())
+    owners = [Owner(home) for home in homes]
+    runs = [
+        queued(homes[0], "quick-0001", "gpu", **TOY),
+        queued(homes[0], "quick-0002", "gpu", replicas=2, **TOY),
+        queued(homes[0], "quick-0003", "gpu", **TOY),
+        queued(homes[1], "quick-0001", "gpu", **TOY),
+    ]
+    for owner, run in ((owners[0], runs[0]), (owners[1], runs[3])):
+        wait_until(ticked(owner, lambda owner=owner, run=run: owner.status(run) == "running"), "it trains")
+    seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
+    assert seen == {"GPU-aaaa", "GPU-bbbb"}
+    processes_of(runs[0])[0].kill()
+    wait_until(ticked(owners[0], lambda: owners[0].status(runs[0]) == "lost"), "one GPU is free")
+    owners[0].after(1.0)
+    assert [owners[0].status(run) for run in runs[1:3]] == ["queued", "queued"], "nobody overtakes"
+    processes_of(runs[3])[0].kill()
+    wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "running"), "two GPUs are free")
+    both = processes_of(runs[1])[0].environ()["CUDA_VISIBLE_DEVICES"]
+    assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
 
 
-def test_a_driver_that_did_not_answer_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvidia-smi"
+def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, clock = tmp_path / "nvidia-smi", Clock()
     program.write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    host_devices._gpus_of_the_driver.cache_clear()
+    asked = Driver(clock)
+    monkeypatch.setattr(driver, "DRIVER", asked)
+    assert asked.said(PATIENCE_SECONDS) == ""
+    assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
+    program.write_text(SMI, encoding="utf-8")
+    assert asked.said(PATIENCE_SECONDS) == "", "it is not asked at each tick"
+    clock.now = driver.AGAIN_SECONDS
+    asked.said(PATIENCE_SECONDS)
+    assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
+
+
+def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_answers(
+    homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    program, wakes = tmp_path / "nvidia-smi", tmp_path / "wakes"
+    program.write_text(
+        f"#!/bin/sh\nwhile [ ! -e {wakes} ]; do sleep 0.1; done\n{SMI.partition(chr(10))[2]}",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 600.0)
+    monkeypatch.setattr(driver, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(driver, "DRIVER", Driver())
+    owner, run = Owner(homes[0]), queued(homes[0], "quick-0001", "gpu", **TOY)
     try:
-        assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
-        program.write_text(SMI, encoding="utf-8")
-        assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
+        begin = time.monotonic()
+        owner.after(0.0)
+        owner.after(1.0)
+        assert time.monotonic() - begin < 60.0
+        assert (owner.status(run), owner.note(run)) == ("queued", host_devices.UNKNOWN)
+        assert looks.looks() == [looks.Look(host_devices.CPU, None)]
     finally:
-        host_devices._gpus_of_the_driver.cache_clear()
+        wakes.touch()
+    wait_until(ticked(owner, lambda: owner.status(run) == "running"), "it trains")
+    assert processes_of(run)[0].environ()["CUDA_VISIBLE_DEVICES"] == "GPU-aaaa"
 
 
 def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
@@ -206,7 +235,7 @@ def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
 
 def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     four = host_devices.read_gpus("\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)))
-    monkeypatch.setattr(host_devices, "_gpus", lambda: four)
+    monkeypatch.setattr(host_devices, "_gpus", lambda *_: four)
 
     def visible(chosen: str | None) -> list[str]:
         return [gpu.visible for gpu in host_devices.visible_gpus(chosen)]

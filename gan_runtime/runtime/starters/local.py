@@ -62,7 +62,9 @@ class LocalStarter:
             attempt=attempt.number,
             since=journal.now(),
         )
-        return claims.claim(devices, count, who)
+        claim = claims.claim(devices, count, who)
+        claim.unknown = "" if devices else host_devices.why_unknown(attempt.accelerator)
+        return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
         """See Starter. Runs on GPUs whose locks they hold leave the other GPUs alone."""
