@@ -37,8 +37,13 @@ class Claim:
 
     def started(self, pid: int) -> None:
         """Says who the trainer is."""
-        for device in self.devices:
-            holder.write(device.key, self.holder.model_copy(update={"pid": pid}))
+        self.holder = self.holder.model_copy(update={"pid": pid})
+        self.tell()
+
+    def tell(self) -> None:
+        """Says whose the devices are, also where they are parts of another one: who wants that as a whole then knows for whom he waits."""
+        for key in {key for device in self.devices for key in device.locks}:
+            holder.write(key, self.holder)
 
     def __enter__(self) -> Claim:
         return self
@@ -62,20 +67,36 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
         for index, device in enumerate(devices):
             if len(made.devices) == count or len(made.devices) + len(devices) - index < count:
                 break  # no more are needed; or too few are left, and others may use them
-            number = lock.take(device.key)
-            if number is None:
-                made.blockers.append((device, holder.read(device.key)))
-            else:
+            blocker = _take(device, made.numbers)
+            if blocker is None:
                 made.devices.append(device)
-                made.numbers.append(number)
+            else:
+                made.blockers.append((device, holder.read(blocker)))
         if len(made.devices) < count:
             made.devices = []
-        for device in made.devices:
-            holder.write(device.key, who)
+        made.tell()
     finally:
         if not made.devices:
             made.__exit__(None, None, None)
     return made
+
+
+def _take(device: HostDevice, numbers: list[int]) -> str | None:
+    """Takes the locks of one device, what it is a part of together with the other parts; adds the numbers of their open files, or returns
+    which lock somebody else has."""
+    taken: list[int] = []
+    try:
+        for key in device.locks:
+            number = lock.take(key, shared=key != device.key)
+            if number is None:
+                return key
+            taken.append(number)
+        numbers += taken
+        taken = []
+        return None
+    finally:
+        for number in taken:
+            os.close(number)
 
 
 def handed(environment: Mapping[str, str]) -> list[int]:

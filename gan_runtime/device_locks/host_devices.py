@@ -19,12 +19,19 @@ UNKNOWN = "waiting for nvidia-smi, which has not yet said which GPUs this host h
 
 @dataclass(frozen=True)
 class HostDevice:
-    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: for people; `visible`: as CUDA_VISIBLE_DEVICES names it."""
+    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: for people; `visible`: as CUDA_VISIBLE_DEVICES names it; `within`: keys of
+    what it is a part of, which nobody may have as a whole meanwhile."""
 
     key: str
     kind: str
     label: str
     visible: str = ""
+    within: tuple[str, ...] = ()
+
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """Keys of all locks that it takes, its own first."""
+        return (self.key, *self.within)
 
 
 CPU = HostDevice("cpu", "cpu", "CPU")
@@ -63,23 +70,31 @@ def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
         return (ANY_GPU,)
     if chosen is None:
         return gpus
-    found = []
+    found: dict[HostDevice, None] = {}  # each once, also where it is named twice
     for word in filter(None, (part.strip() for part in chosen.split(","))):
-        number = int(word) if word.isdecimal() else None
-        one = next(
-            (
-                gpu
-                for index, gpu in enumerate(gpus)
-                if (index == number if number is not None else gpu.visible.startswith(word))
-            ),
-            None,
-        )
-        if one is None and number is None and word.startswith("MIG-"):
-            one = HostDevice(f"gpu-{_file_name(word)}", "gpu", f"GPU part {word[:12]}", word)
-        if one is None:
+        gpu = _named(word, gpus)
+        if gpu is None:
             break  # as CUDA does: what follows a device that is not there is not seen
-        found.append(one)
+        found[gpu] = None
     return tuple(found) or (ANY_GPU,)
+
+
+def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
+    if word.isdecimal():
+        return gpus[int(word)] if int(word) < len(gpus) else None
+    if not word.startswith("MIG-"):
+        return next((gpu for gpu in gpus if gpu.visible.startswith(word)), None)
+    said = driver.DRIVER.said()
+    uuid, whole = next(
+        (
+            (part, gpu)
+            for part, gpu in read_parts(said.listed if said else "").items()
+            if part.startswith(word)
+        ),
+        (word, ""),
+    )
+    within = (_key(whole), ANY_GPU.key) if whole else (ANY_GPU.key,)
+    return HostDevice(_key(uuid), "gpu", f"GPU part {uuid[:12]}", uuid, within)
 
 
 def labelled(key: str) -> HostDevice:
@@ -94,16 +109,28 @@ def labelled(key: str) -> HostDevice:
 def _gpus(patience_s: float = 0.0) -> tuple[HostDevice, ...] | None:
     """Empty where the driver cannot say; then it is asked again, as another home may know the GPUs apart. None while it is being asked."""
     said = driver.DRIVER.said(patience_s)
-    return None if said is None else read_gpus(said)
+    return None if said is None else read_gpus(said.gpus)
 
 
 def read_gpus(text: str) -> tuple[HostDevice, ...]:
     """Lines such as "0, GPU-5a6e…, NVIDIA H200"."""
     parts = [[word.strip() for word in line.split(",", 2)] for line in text.splitlines()]
     return tuple(
-        HostDevice(f"gpu-{_file_name(uuid)}", "gpu", f"GPU {index} ({name})", uuid)
+        HostDevice(_key(uuid), "gpu", f"GPU {index} ({name})", uuid, (ANY_GPU.key,))
         for index, uuid, name in (part for part in parts if len(part) == 3)
     )
+
+
+def read_parts(text: str) -> dict[str, str]:
+    """UUID of each MIG part, and that of its GPU, out of lines such as "GPU 0: NVIDIA H200 (UUID: GPU-5a6e…)" and, below it,
+    "  MIG 1g.18gb Device 0: (UUID: MIG-c738…)"."""
+    parts, gpu = {}, ""
+    for kind, uuid in re.findall(r"^\s*(GPU|MIG)\b.*\(UUID: ([^)]+)\)", text, flags=re.MULTILINE):
+        if kind == "GPU":
+            gpu = uuid
+        else:
+            parts[uuid] = gpu
+    return parts
 
 
 def _tpu_of(spec: RunSpec | None) -> HostDevice:
@@ -113,5 +140,5 @@ def _tpu_of(spec: RunSpec | None) -> HostDevice:
     return HostDevice(f"tpu-{hashlib.sha256(address.encode()).hexdigest()[:12]}", "tpu", f"TPU {address}")
 
 
-def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9-]", "_", text)[:100]
+def _key(uuid: str) -> str:
+    return f"gpu-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)[:100]}"

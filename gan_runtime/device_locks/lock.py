@@ -15,17 +15,18 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READABLE_BY_ALL = 0o444
 
 
-def take(key: str) -> int | None:
-    """The number of the open file that holds the lock, closed when a process begins another program; None: somebody has it.
+def take(key: str, shared: bool = False) -> int | None:
+    """The number of the open file that holds the lock, closed when a process begins another program; None: somebody has it. `shared`: together
+    with others who share it, and with nobody who has it for himself.
 
     Raises:
         DeviceLockError: the lock cannot be made or opened.
     """
-    return _locked(folder() / f"{key}{SUFFIX}", fcntl.LOCK_EX)
+    return _locked(folder() / f"{key}{SUFFIX}", fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 
 
 def is_taken(key: str) -> bool:
-    """Whether somebody has it right now. Takes it for a moment, together with others who ask, so `take` may have to try again."""
+    """Whether somebody has it for himself right now. Takes it for a moment, together with others who ask, so `take` may have to try again."""
     path = folder() / f"{key}{SUFFIX}"
     if not path.exists():
         return False

@@ -46,6 +46,6 @@ def look_at(key: str) -> Holder | None:
 def is_free(device: HostDevice) -> bool:
     """Whether a training could take it now; where locks cannot be kept, its owner says why none starts."""
     try:
-        return not lock.is_taken(device.key)
+        return not any(map(lock.is_taken, device.locks))
     except DeviceLockError:
         return True

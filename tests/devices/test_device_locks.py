@@ -183,10 +183,10 @@ def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     asked = Driver(clock)
     monkeypatch.setattr(driver, "DRIVER", asked)
-    assert asked.said(PATIENCE_SECONDS) == ""
+    assert asked.said(PATIENCE_SECONDS) == driver.NOTHING
     assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
     program.write_text(SMI, encoding="utf-8")
-    assert asked.said(PATIENCE_SECONDS) == "", "it is not asked at each tick"
+    assert asked.said(PATIENCE_SECONDS) == driver.NOTHING, "it is not asked at each tick"
     clock.now = driver.AGAIN_SECONDS
     asked.said(PATIENCE_SECONDS)
     assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
@@ -244,7 +244,48 @@ def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPa
     assert visible("3,1") == ["GPU-300", "GPU-100"]
     assert visible("GPU-2,7,0") == ["GPU-200"], "as CUDA does, nothing beyond one that is not there"
     assert visible("MIG-1a2b") == ["MIG-1a2b"]
+    assert visible("0,0,GPU-0,1") == ["GPU-000", "GPU-100"], "one that is named twice is one"
     assert visible("") == [""]
+
+
+LISTED = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-aaaa)
+  MIG 3g.20gb     Device  0: (UUID: MIG-1111)
+  MIG 3g.20gb     Device  1: (UUID: MIG-2222)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-bbbb)
+"""
+
+
+def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = driver.Said("0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTED)
+    monkeypatch.setattr(Driver, "said", lambda *_: said)
+    [first] = host_devices.visible_gpus("MIG-11")
+    [second] = host_devices.visible_gpus("MIG-2222")
+    whole, other = host_devices.visible_gpus(None)
+    assert (first.visible, first.within) == ("MIG-1111", (whole.key, "gpu"))
+    part = Holder(home="/data/gan", run_id="quick-0001")
+    with claims.claim([first], 1, part), claims.claim([second], 1, part) as beside:
+        assert beside.is_taken, "two parts are two devices"
+        with claims.claim([whole], 1, Holder(run_id="quick-0003")) as refused:
+            assert not refused.is_taken
+            assert words.elsewhere(refused, Path("/home")) == (
+                "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
+            )
+        with claims.claim([other], 1, Holder()) as elsewhere:
+            assert elsewhere.is_taken
+    with claims.claim([whole], 1, Holder()), claims.claim([first], 1, Holder()) as refused:
+        assert not refused.is_taken
+        assert not looks.is_free(first)
+    assert not any(lock.is_taken(key) for key in first.locks)
+
+
+def test_who_cannot_tell_gpus_apart_takes_none_while_somebody_has_one_who_can() -> None:
+    [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
+    with claims.claim([named], 1, Holder()), claims.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
+        assert not refused.is_taken
+    with claims.claim([host_devices.ANY_GPU], 1, Holder()), claims.claim([named], 1, Holder()) as refused:
+        assert not refused.is_taken
 
 
 def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
