@@ -29,7 +29,8 @@ from gan_runtime import catalog, cluster, disk, estimate, fields, hosts, launche
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
-from gan_runtime.device_locks import claims
+from gan_runtime.device_locks import keeping
+from gan_runtime.device_locks.held import handed
 from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
 from gan_runtime.engines.step_plan import check_batches
 from gan_runtime.engines.task import read_by_workload, workload_of
@@ -53,7 +54,7 @@ Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 def enter(words: list[str], module: str = MODULE, train: Trains | None = None) -> NoReturn:
     """The life of a trainer process. `words`: its command line after the module's name; `module`: what the launcher of several
     workers starts each one as; `train`: what this process does once it has its place in the run, by default `_train`."""
-    claims.handed(os.environ)
+    keeping.begin(handed(os.environ))
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         tempfile.tempdir = (
             scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning

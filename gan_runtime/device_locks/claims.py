@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
 from gan_runtime.device_locks import holder, lock
+from gan_runtime.device_locks.held import HANDED_VARIABLE, Held, told
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.device_locks.host_devices import HostDevice
-
-HANDED_VARIABLE = "GAN_RUNTIME_HELD_LOCKS"  # of a trainer: numbers of the open files that it was handed
 
 
 @dataclass
@@ -20,7 +19,7 @@ class Claim:
     Leaving it lets go of what was not handed over."""
 
     devices: list[HostDevice] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
     blockers: list[tuple[HostDevice, Holder | None]] = field(default_factory=list)
     holder: Holder = field(default_factory=Holder)
     unknown: str = ""
@@ -32,8 +31,8 @@ class Claim:
 
     def hand_over(self, environment: MutableMapping[str, str]) -> list[int]:
         """Tells a child by its environment which of its files the locks are; returns what it must inherit (`pass_fds`)."""
-        environment[HANDED_VARIABLE] = ",".join(map(str, self.numbers))
-        return self.numbers
+        environment[HANDED_VARIABLE] = told(self.held)
+        return [one.number for one in self.held]
 
     def started(self, pid: int) -> None:
         """Says who the trainer is."""
@@ -51,9 +50,9 @@ class Claim:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number in self.numbers:
-            os.close(number)
-        self.numbers = []
+        for one in self.held:
+            os.close(one.number)
+        self.held = []
 
 
 def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
@@ -67,7 +66,7 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
         for index, device in enumerate(devices):
             if len(made.devices) == count or len(made.devices) + len(devices) - index < count:
                 break  # no more are needed; or too few are left, and others may use them
-            blocker = _take(device, made.numbers)
+            blocker = _take(device, made.held)
             if blocker is None:
                 made.devices.append(device)
             else:
@@ -81,32 +80,20 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
     return made
 
 
-def _take(device: HostDevice, numbers: list[int]) -> str | None:
-    """Takes the locks of one device, what it is a part of together with the other parts; adds the numbers of their open files, or returns
-    which lock somebody else has."""
-    taken: list[int] = []
+def _take(device: HostDevice, held: list[Held]) -> str | None:
+    """Takes the locks of one device, what it is a part of together with the other parts; adds them to those that are `held`, or returns which
+    one somebody else has."""
+    taken: list[Held] = []
     try:
         for key in device.locks:
-            number = lock.take(key, shared=key != device.key)
+            is_shared = key != device.key
+            number = lock.take(key, is_shared)
             if number is None:
                 return key
-            taken.append(number)
-        numbers += taken
+            taken.append(Held(number, key, is_shared))
+        held += taken
         taken = []
         return None
     finally:
-        for number in taken:
-            os.close(number)
-
-
-def handed(environment: Mapping[str, str]) -> list[int]:
-    """What this process was handed, kept from every program that it begins itself unless that is told to inherit them."""
-    kept = []
-    for word in environment.get(HANDED_VARIABLE, "").split(","):
-        if word.isdecimal():
-            try:
-                os.set_inheritable(int(word), False)
-            except OSError:  # begun by hand, in the environment of a trainer
-                continue
-            kept.append(int(word))
-    return kept
+        for one in taken:
+            os.close(one.number)

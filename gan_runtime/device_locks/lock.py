@@ -37,6 +37,19 @@ def is_taken(key: str) -> bool:
     return False
 
 
+def is_in_place(number: int, key: str) -> bool:
+    """Whether an open file of a lock is the one that others find. Raises DeviceLockError, OSError."""
+    return _still_there(number, folder() / f"{key}{SUFFIX}")
+
+
+def freshen(number: int) -> None:
+    """Makes the file of a held lock look new. Raises OSError."""
+    try:
+        os.utime(number)
+    except PermissionError:  # another user has made it: reading in it is all that is left
+        os.pread(number, 1, 0)
+
+
 def _locked(path: Path, how: int) -> int | None:
     while True:
         number = _opened(path)

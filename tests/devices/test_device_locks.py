@@ -18,7 +18,18 @@ import pytest
 
 from benchmarks.faults import toy_trainer
 from gan_runtime import processes
-from gan_runtime.device_locks import claims, driver, folder, holder, host_devices, lock, looks, words
+from gan_runtime.device_locks import (
+    claims,
+    driver,
+    folder,
+    held,
+    holder,
+    host_devices,
+    keeping,
+    lock,
+    looks,
+    words,
+)
 from gan_runtime.device_locks.driver import Driver
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.device_locks.holder import Holder
@@ -127,7 +138,7 @@ def test_a_program_that_a_trainer_begins_does_not_keep_its_device() -> None:
         environment: dict[str, str] = {}
         numbers = claim.hand_over(environment)
         trainer = (
-            "import os, subprocess, sys; from gan_runtime.device_locks import claims; claims.handed(os.environ); "
+            "import os, subprocess, sys; from gan_runtime.device_locks import held; held.handed(os.environ); "
             "os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ); os._exit(0)"
         )
         subprocess.run(
@@ -325,6 +336,55 @@ def test_a_lock_whose_file_was_removed_is_taken_anew() -> None:
         number = lock.take("cpu")
         assert number is not None, "its file is another one"
         os.close(number)
+
+
+def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_removed_it(
+    homes: tuple[Home, Home], wait_until: Wait
+) -> None:
+    run, place = queued(homes[0], "quick-0001", **TOY), folder.folder() / "cpu.lock"
+    script = (
+        "import sys, time; from gan_runtime import worker; from gan_runtime.device_locks import keeping; "
+        "keeping.ROUND_SECONDS = 0.05; worker.enter(sys.argv[1:], train=lambda *_: time.sleep(600))"
+    )
+    with claims.claim([host_devices.CPU], 1, Holder()) as claim:
+        environment: dict[str, str] = {}
+        numbers = claim.hand_over(environment)
+        trainer = subprocess.Popen(
+            [sys.executable, "-c", script, str(run.path), "1", "cpu"],
+            env=processes.environment({**os.environ, **environment}),
+            pass_fds=numbers,
+        )
+    try:
+        os.utime(place, (0, 0))
+        wait_until(lambda: place.stat().st_mtime > 0, "its file looks new")
+        place.unlink()
+        wait_until(lambda: lock.is_taken("cpu"), "it is taken again")
+        assert lock.take("cpu") is None
+    finally:
+        trainer.kill()
+        trainer.wait()
+    assert not lock.is_taken("cpu")
+
+
+def test_a_lock_that_is_shared_is_taken_again_as_one_that_is_shared() -> None:
+    [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
+    with claims.claim([named], 1, Holder()) as claim:
+        environment: dict[str, str] = {}
+        claim.hand_over(environment)
+        handed = held.handed(environment)
+        for path in folder.folder().glob("*.lock"):
+            path.unlink()
+        kept = keeping.look(handed)
+        try:
+            assert [(one.key, one.is_shared) for one in kept] == [(named.key, False), ("gpu", True)]
+            with claims.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
+                assert not refused.is_taken
+            others = lock.take("gpu", shared=True)
+            assert others is not None
+            os.close(others)
+        finally:
+            for one in kept:
+                os.close(one.number)
 
 
 def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
