@@ -1,0 +1,20 @@
+"""Two homes that share the devices of this host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.home import Home
+from tests.trainers import end_trainers
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[tuple[Home, Home]]:
+    """Two homes of this host; whoever trains there is ended with the test."""
+    both = Home(tmp_path / "one").prepare(), Home(tmp_path / "two").prepare()
+    yield both
+    for home in both:
+        end_trainers(home)

@@ -1,0 +1,154 @@
+"""The locks of GPUs: each is a device of its own, as far as their driver tells them apart."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.device_locks import claims, driver, host_devices, lock, looks, words
+from gan_runtime.device_locks.driver import Driver
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.home import Home
+from tests.devices.waiting_runs import TOY, queued, ticked
+from tests.toy_owner import Clock, Owner
+from tests.trainers import processes_of
+
+Wait = Callable[..., Any]
+PATIENCE_SECONDS = 60.0
+SMI = """#!/bin/sh
+echo "0, GPU-aaaa, NVIDIA T1"
+echo "1, GPU-bbbb, NVIDIA T1"
+"""
+
+
+def test_each_training_on_gpus_has_gpus_of_its_own(
+    homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    (tmp_path / "nvidia-smi").write_text(SMI, encoding="utf-8")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(driver, "DRIVER", Driver())
+    owners = [Owner(home) for home in homes]
+    runs = [
+        queued(homes[0], "quick-0001", "gpu", **TOY),
+        queued(homes[0], "quick-0002", "gpu", replicas=2, **TOY),
+        queued(homes[0], "quick-0003", "gpu", **TOY),
+        queued(homes[1], "quick-0001", "gpu", **TOY),
+    ]
+    for owner, run in ((owners[0], runs[0]), (owners[1], runs[3])):
+        wait_until(ticked(owner, lambda owner=owner, run=run: owner.status(run) == "running"), "it trains")
+    seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
+    assert seen == {"GPU-aaaa", "GPU-bbbb"}
+    processes_of(runs[0])[0].kill()
+    wait_until(ticked(owners[0], lambda: owners[0].status(runs[0]) == "lost"), "one GPU is free")
+    owners[0].after(1.0)
+    assert [owners[0].status(run) for run in runs[1:3]] == ["queued", "queued"], "nobody overtakes"
+    processes_of(runs[3])[0].kill()
+    wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "running"), "two GPUs are free")
+    both = processes_of(runs[1])[0].environ()["CUDA_VISIBLE_DEVICES"]
+    assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
+
+
+def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, clock = tmp_path / "nvidia-smi", Clock()
+    program.write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    asked = Driver(clock)
+    monkeypatch.setattr(driver, "DRIVER", asked)
+    assert asked.said(PATIENCE_SECONDS) == driver.NOTHING
+    assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
+    program.write_text(SMI, encoding="utf-8")
+    assert asked.said(PATIENCE_SECONDS) == driver.NOTHING, "it is not asked at each tick"
+    clock.now = driver.AGAIN_SECONDS
+    asked.said(PATIENCE_SECONDS)
+    assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
+
+
+def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_answers(
+    homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    program, wakes = tmp_path / "nvidia-smi", tmp_path / "wakes"
+    program.write_text(
+        f"#!/bin/sh\nwhile [ ! -e {wakes} ]; do sleep 0.1; done\n{SMI.partition(chr(10))[2]}",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 600.0)
+    monkeypatch.setattr(driver, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(driver, "DRIVER", Driver())
+    owner, run = Owner(homes[0]), queued(homes[0], "quick-0001", "gpu", **TOY)
+    try:
+        begin = time.monotonic()
+        owner.after(0.0)
+        owner.after(1.0)
+        assert time.monotonic() - begin < 60.0
+        assert (owner.status(run), owner.note(run)) == ("queued", host_devices.UNKNOWN)
+        assert looks.looks() == [looks.Look(host_devices.CPU, None)]
+    finally:
+        wakes.touch()
+    wait_until(ticked(owner, lambda: owner.status(run) == "running"), "it trains")
+    assert processes_of(run)[0].environ()["CUDA_VISIBLE_DEVICES"] == "GPU-aaaa"
+
+
+def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    four = host_devices.read_gpus("\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)))
+    monkeypatch.setattr(host_devices, "_gpus", lambda *_: four)
+
+    def visible(chosen: str | None) -> list[str]:
+        return [gpu.visible for gpu in host_devices.visible_gpus(chosen)]
+
+    assert visible(None) == ["GPU-000", "GPU-100", "GPU-200", "GPU-300"]
+    assert visible("3,1") == ["GPU-300", "GPU-100"]
+    assert visible("GPU-2,7,0") == ["GPU-200"], "as CUDA does, nothing beyond one that is not there"
+    assert visible("MIG-1a2b") == ["MIG-1a2b"]
+    assert visible("0,0,GPU-0,1") == ["GPU-000", "GPU-100"], "one that is named twice is one"
+    assert visible("") == [""]
+
+
+LISTED = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-aaaa)
+  MIG 3g.20gb     Device  0: (UUID: MIG-1111)
+  MIG 3g.20gb     Device  1: (UUID: MIG-2222)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-bbbb)
+"""
+
+
+def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = driver.Said("0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTED)
+    monkeypatch.setattr(Driver, "said", lambda *_: said)
+    [first] = host_devices.visible_gpus("MIG-11")
+    [second] = host_devices.visible_gpus("MIG-2222")
+    whole, other = host_devices.visible_gpus(None)
+    assert (first.visible, first.within) == ("MIG-1111", (whole.key, "gpu"))
+    part = Holder(home="/data/gan", run_id="quick-0001")
+    with claims.claim([first], 1, part), claims.claim([second], 1, part) as beside:
+        assert beside.is_taken, "two parts are two devices"
+        with claims.claim([whole], 1, Holder(run_id="quick-0003")) as refused:
+            assert not refused.is_taken
+            assert words.elsewhere(refused, Path("/home")) == (
+                "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"
+            )
+        with claims.claim([other], 1, Holder()) as elsewhere:
+            assert elsewhere.is_taken
+    with claims.claim([whole], 1, Holder()), claims.claim([first], 1, Holder()) as refused:
+        assert not refused.is_taken
+        assert not looks.is_free(first)
+    assert not any(lock.is_taken(key) for key in first.locks)
+
+
+def test_who_cannot_tell_gpus_apart_takes_none_while_somebody_has_one_who_can() -> None:
+    [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
+    with claims.claim([named], 1, Holder()), claims.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
+        assert not refused.is_taken
+    with claims.claim([host_devices.ANY_GPU], 1, Holder()), claims.claim([named], 1, Holder()) as refused:
+        assert not refused.is_taken
