@@ -65,7 +65,7 @@ class Post:
             except GanRuntimeError as error:
                 before.why_not_owned = error
                 return
-            before.close()
+        before.close()  # it waits for a look through all journals that may be under way: no page waits for that
 
     def close(self) -> None:
         """At the end of the process."""

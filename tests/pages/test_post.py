@@ -1,0 +1,47 @@
+"""What a process is for its home, asked by several pages at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from dashboard.frame.post import Post
+from gan_runtime.errors import HomeInUseError
+from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.host_look import HostLook
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import owner
+from gan_runtime.runtime.runtime import Runtime
+
+ANSWER_SECONDS = 30.0
+
+
+def test_no_page_waits_for_the_end_of_the_store_that_only_looked(
+    home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_run("quick-0001").request_stop("a test")
+    monkeypatch.setenv(HOME_VARIABLE, str(home.path))
+    post = Post(lambda: "", HostLook)
+    held = owner.acquire(home)
+    looks = post.runtime()
+    assert isinstance(looks.why_not_owned, HomeInUseError)
+    held.release()
+    asked: list[Runtime] = []
+    end = looks.close
+
+    def close() -> None:
+        page = threading.Thread(target=lambda: asked.append(post.runtime()), daemon=True)
+        page.start()
+        page.join(ANSWER_SECONDS)
+        asked.append(looks)
+        end()
+
+    monkeypatch.setattr(looks, "close", close)
+    post.try_again()
+    try:
+        owns, last = asked
+        assert (owns.why_not_owned, last) == (None, looks), "the page was answered before it was closed"
+    finally:
+        post.close()
