@@ -135,7 +135,7 @@ def train(
                 return Outcome(
                     "stopped",
                     record.step,
-                    f"stopped {room.why or 'on request'} after step {record.step} of {last_step}; saved, can be resumed{room.advice}",
+                    f"stopped {_why_stopped(room, stop_requested)} after step {record.step} of {last_step}; saved, can be resumed{room.advice}",
                 )
 
     record.summary()
@@ -150,6 +150,14 @@ def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[]
     """One worker obeys at once. Several obey what they agreed on in their last call: if one stopped alone, the next
     all-reduce of the others would wait for ever."""
     return stop_requested() if numbers.news is None else numbers.news.stop_agreed
+
+
+def _why_stopped(room: Room, stop_requested: Callable[[], bool]) -> str:
+    """What it has stopped for, where of several workers another one may have wished it: that one has looked at the disk at another moment."""
+    is_requested = stop_requested()
+    if room.is_short(at_once=not is_requested):
+        return room.why
+    return "on request" if is_requested else "as another worker had to end"
 
 
 def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:

@@ -35,9 +35,10 @@ class Room:
         """So large is what is saved."""
         self._checkpoint_bytes = checkpoint_bytes
 
-    def is_short(self) -> bool:
-        """Whether there is room for little more than a last checkpoint, and its copy as the best one; once so, it stays so."""
-        if self.why or self._clock() - self._looked < LOOK_SECONDS:
+    def is_short(self, at_once: bool = False) -> bool:
+        """Whether there is room for little more than a last checkpoint, and its copy as the best one; once so, it stays so. `at_once`: however
+        short ago it was looked at."""
+        if self.why or (self._clock() - self._looked < LOOK_SECONDS and not at_once):
             return bool(self.why)
         self._looked = self._clock()
         with contextlib.suppress(OSError):  # a disk that does not answer says what it has at the next write

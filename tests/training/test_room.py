@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from gan_runtime import disk, estimate
 from gan_runtime.askers import operator
 from gan_runtime.data import door
+from gan_runtime.engines.contract import StepNumbers, WorkerNews
 from gan_runtime.errors import HomeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
@@ -48,7 +50,7 @@ class FillingEngine(CountingEngine):
         super().__init__()
         self.left, self.bytes_left = left, bytes_left
 
-    def run(self, steps: int, stop_wish: bool = False) -> object:  # type: ignore[override]
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """As ever."""
         numbers = super().run(steps, stop_wish)
         if self.step >= 7:
@@ -74,6 +76,39 @@ def test_a_disk_that_is_nearly_full_ends_the_run_with_a_checkpoint_and_it_goes_o
     left[0] = PLENTY
     again = train(run, CountingEngine(), attempt=2)
     assert (again.status, again.step) == ("finished", 15)
+
+
+class FillingWorker(FillingEngine):
+    """One of several workers, of which another one finds the disk full."""
+
+    def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+        """As ever, and what the workers agree on."""
+        numbers = super().run(steps, stop_wish)
+        return replace(numbers, news=WorkerNews(stop_agreed=self.step >= 7))
+
+
+@pytest.mark.parametrize(
+    ("bytes_left", "why"),
+    [
+        (15_000_000, "because the disk of {} has 15 MB left, less than 20 MB,"),
+        (PLENTY, "as another worker had to end"),
+    ],
+)
+def test_a_worker_that_ends_since_another_one_has_no_room_says_why(
+    run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
+) -> None:
+    monkeypatch.setattr(room, "LOOK_SECONDS", 1e9)  # this one has just looked
+    outcome = train(run, FillingWorker(left, bytes_left))
+    assert outcome.status == "stopped"
+    assert outcome.reason.startswith(f"stopped {why.format(run.path)} after step {outcome.step} of 15; saved")
+
+
+def test_workers_that_end_on_request_say_so(
+    run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "LOOK_SECONDS", 1e9)
+    outcome = train(run, FillingWorker(left, PLENTY), stop=lambda: True)
+    assert outcome.reason.startswith("stopped on request after step ")
 
 
 def test_a_low_disk_is_told_once_and_the_training_goes_on(run: RunDir, left: list[int]) -> None:
