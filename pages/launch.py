@@ -31,6 +31,6 @@ with summary:
     launch_view.what_it_takes(runtime, spec, host, preset)
     waits = launch_view.accelerator_is_busy(runtime.store, spec, host)
     devices_view.taken(runtime)
-    after = after_view.choice(runtime, "launch")
+    after = after_view.choice(runtime, after_view.LAUNCH)
     if launch_view.start_button("Add to the queue" if waits or after else "Start run"):
         actions.start(runtime, spec, preset, after)

@@ -6,22 +6,28 @@ import json
 
 import streamlit as st
 
+from dashboard import actions
 from dashboard.frame import places
 from dashboard.launch import fields
+from dashboard.queue import after_view
 from gan_runtime import catalog
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
-from gan_runtime.store.store import Store
 
 
-def show(store: Store, row: RunRow) -> None:
+def show(runtime: Runtime, row: RunRow) -> None:
     """Two ways to go on. A workload that this version does not have cannot be trained again."""
     if row.workload in catalog.WORKLOADS and st.button(
-        "Run again with changes", icon=":material/replay:", help="Opens Launch with the options of this run."
+        "Run again with changes",
+        icon=":material/replay:",
+        help="Opens Launch with the options of this run, and with what it waited for as long as that has not ended.",
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
+        waited_for = actions.attempt(lambda: runtime.waited_for(row.run_id))
+        after_view.fill(runtime, after_view.LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)
-    earlier = previous(queries.runs(store), row)
+    earlier = previous(queries.runs(runtime.store), row)
     if earlier is not None:
         st.page_link(
             places.COMPARE,

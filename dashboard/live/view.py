@@ -88,7 +88,7 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
             resume_view.buttons(runtime, row)
     if not row.is_live:
         with st.container(horizontal=True, vertical_alignment="center"):
-            next_steps.show(runtime.store, row)
+            next_steps.show(runtime, row)
 
 
 def _in_words(row: RunRow, progress: Progress) -> str:

@@ -13,6 +13,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 
 IN_ITS_TURN = ""
+LAUNCH = "launch"  # the key of the choice there
 HELP = (
     "The run keeps its place in the queue and starts in its turn, but not before that other run has ended: finished, stopped, failed, lost or "
     "deleted. A lost run that is resumed by itself has not ended."
@@ -38,6 +39,15 @@ def choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> After |
         return None
     only = st.checkbox("Only if it finishes", key=f"after.only.{key}", help=ONLY_HELP)
     return After(str(chosen), "finished" if only else "ended")
+
+
+def fill(runtime: Runtime, key: str, after: After | None) -> None:
+    """Lets `choice` begin with that, unless the run before has ended by now: then there is nothing to wait for."""
+    is_open = after is not None and any(
+        row.is_live and row.run_id == after.run_id for row in queries.runs(runtime.store)
+    )
+    st.session_state[f"after.{key}"] = after.run_id if after and is_open else IN_ITS_TURN
+    st.session_state[f"after.only.{key}"] = bool(after and is_open and after.condition == "finished")
 
 
 def change(runtime: Runtime, item: list[RunRow]) -> None:

@@ -77,6 +77,12 @@ def start_after(runs: Sequence[RunDir], after: After | None, *, asker: Asker) ->
                 journal.append(run.supervisor_journal, state.attempt, state.model_copy(update=change))
 
 
+def waited_for(run: RunDir) -> After | None:
+    """What a run was last told to wait for; None where it starts, or started, in its turn."""
+    wishes = [change for _, change in journal.statuses(run.supervisor_journal) if change.status == "queued"]
+    return After(wishes[-1].after, wishes[-1].after_if) if wishes and wishes[-1].after else None
+
+
 def _in_order(items: Sequence[Sequence[RunDir]]) -> list[_Item]:
     """What still waits, by the places that it has now."""
     read = [[(run, latest_status(run)) for run in item if run.supervisor_journal.exists()] for item in items]

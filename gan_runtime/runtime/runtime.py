@@ -25,6 +25,7 @@ from gan_runtime.runtime import (
     commands,
     data_requests,
     picture_requests,
+    queue_requests,
     surface_requests,
     tpu_requests,
 )
@@ -189,6 +190,10 @@ class Runtime:
         """See `commands.start_after`."""
         commands.start_after([self.home.run_dir(run_id) for run_id in run_ids], after, asker=self.asker)
         self.refresh()
+
+    def waited_for(self, run_id: str) -> After | None:
+        """See `queue_requests.waited_for`."""
+        return queue_requests.waited_for(self.home.run_dir(run_id))
 
     def prepare_data(
         self,

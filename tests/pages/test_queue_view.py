@@ -8,13 +8,14 @@ from datetime import timedelta
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.frame import session
+from dashboard.frame import places, session
 from gan_runtime.device_locks import claims, host_devices
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
+from gan_runtime.runtime.after import After
 from gan_runtime.store import queries
 
 Show = Callable[..., AppTest]
@@ -90,6 +91,27 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
     state = commands.latest_status(newest)
     assert (state.after, state.after_if) == ("quick-0001", "ended")
     assert state.reason == "starts when run quick-0001 ends, however it does"
+
+
+@pytest.mark.usefixtures("taken", "three")
+def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_that_goes_on(show: Show) -> None:
+    app = show("home")
+    runtime = session.runtime()
+    runtime.start_after(["quick-0002"], After("quick-0001", "finished"))
+    runtime.stop("quick-0002")
+
+    def again() -> tuple[object, bool]:
+        app.query_params["run"] = "quick-0002"
+        app.switch_page(str(places.LIVE)).run()
+        next(button for button in app.button if button.label == "Run again with changes").click().run()
+        assert not app.exception
+        assert app.title[0].value == "Launch a run"
+        only = [box.value for box in app.checkbox if box.key == "after.only.launch"]
+        return app.selectbox(key="after.launch").value, only == [True]
+
+    assert again() == ("quick-0001", True)
+    runtime.stop("quick-0001")
+    assert again() == ("", False)
 
 
 @pytest.mark.usefixtures("three")
