@@ -11,7 +11,7 @@ from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
 from gan_runtime.host_look import HostLook
 from gan_runtime.runtime import owner
-from gan_runtime.runtime.owner import Holder
+from gan_runtime.runtime.owner import HomeOwner
 from gan_runtime.runtime.runtime import Runtime
 
 log = logging.getLogger("gan_runtime")
@@ -24,7 +24,7 @@ class Post:
         self._url, self._look = url, look
         self._turn = threading.Lock()
         self._runtime: Runtime | None = None
-        self._heard: Holder | None = None
+        self._heard: HomeOwner | None = None
         self._heard_s = 0.0
 
     @property

@@ -10,7 +10,7 @@ from dashboard import words
 from dashboard.frame import access, session
 from gan_runtime.errors import GanRuntimeError, HomeInUseError
 from gan_runtime.runtime import owner
-from gan_runtime.runtime.owner import Holder
+from gan_runtime.runtime.owner import HomeOwner
 from gan_runtime.runtime.runtime import Runtime
 
 LOOK_AGAIN_S = 3.0
@@ -68,7 +68,7 @@ def _only_looking(runtime: Runtime) -> None:
                 st.rerun()
 
 
-def _way_there(holder: Holder | None) -> None:
+def _way_there(holder: HomeOwner | None) -> None:
     """The entry is a file of the home: nothing but an address of the web is followed."""
     if holder is not None and holder.url.startswith(("http://", "https://")):
         st.link_button("Open the dashboard that holds it", holder.url, icon=":material/open_in_new:")

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gan_runtime.device_locks.folder import folder
-from gan_runtime.records.columns import Moment
+from gan_runtime.records.columns import UtcTime
 
 LONGEST = 10_000  # bytes of such a file
 
@@ -27,7 +27,7 @@ class Holder(BaseModel):
     name: str = Field(default="", max_length=200)
     attempt: int = 1
     pid: int | None = None
-    since: Moment | None = None
+    since: UtcTime | None = None
     user: str = Field(default="", max_length=200)
 
     @property

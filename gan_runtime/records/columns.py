@@ -71,7 +71,7 @@ def _tags(tags: list[str]) -> list[str]:
     return list(dict.fromkeys(tags))
 
 
-Moment = Annotated[datetime, AfterValidator(_utc)]
+UtcTime = Annotated[datetime, AfterValidator(_utc)]
 Attempt = Annotated[int, Field(ge=1, le=1_000_000)]
 Rank = Annotated[int, Field(ge=0, le=1_000_000)]  # of a worker, a variant, a repeat, a color
 Step = Annotated[int, Field(ge=0, le=10**12)]  # epochs too

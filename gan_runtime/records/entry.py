@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gan_runtime.records.columns import Attempt, Moment
+from gan_runtime.records.columns import Attempt, UtcTime
 
 
 def now() -> datetime:
@@ -20,7 +20,7 @@ class Entry(BaseModel):
     # NaN must survive the way to the store: a loss that became NaN is a fact worth keeping.
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     attempt: Attempt = 1
-    at: Moment = Field(default_factory=lambda: now())
+    at: UtcTime = Field(default_factory=lambda: now())
 
 
 def agree(*lists: list[float] | list[int]) -> None:

@@ -33,7 +33,7 @@ _MOST_BYTES = 4_096
 log = logging.getLogger("gan_runtime")
 
 
-class Holder(BaseModel):
+class HomeOwner(BaseModel):
     """What an owner says of itself. `url`: where its pages are, if it has any. `beats`: how often it has said so."""
 
     host: str = Field(max_length=300)
@@ -54,7 +54,7 @@ class Holder(BaseModel):
         """Whether it is a process of this host, where the lock alone decides."""
         return self.host == platform.node()
 
-    def is_same(self, other: Holder | None) -> bool:
+    def is_same(self, other: HomeOwner | None) -> bool:
         """Whether both are one process."""
         return other is not None and (self.host, self.pid, self.since) == (other.host, other.pid, other.since)
 
@@ -64,7 +64,7 @@ class Held:
 
     def __init__(self, home: Home, lock: FileLock, url: str) -> None:
         self._home, self._lock = home, lock
-        self._entry = Holder(host=platform.node(), pid=os.getpid(), since=datetime.now(UTC), url=url)
+        self._entry = HomeOwner(host=platform.node(), pid=os.getpid(), since=datetime.now(UTC), url=url)
         self._write()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="gan-owner", daemon=True)
@@ -137,14 +137,14 @@ def is_owned(home: Home) -> bool:
     return False
 
 
-def holder(home: Home) -> Holder | None:
+def holder(home: Home) -> HomeOwner | None:
     """Who says that the home is theirs; None when nobody does, or the entry cannot be read."""
     with contextlib.suppress(OSError, ValidationError), _path(home).open("rb") as file:
-        return Holder.model_validate_json(file.read(_MOST_BYTES))
+        return HomeOwner.model_validate_json(file.read(_MOST_BYTES))
     return None
 
 
-def _goes_on(home: Home, found: Holder, sleep: Callable[[float], None]) -> bool:
+def _goes_on(home: Home, found: HomeOwner, sleep: Callable[[float], None]) -> bool:
     """Whether an owner on another host is heard of while we listen."""
     for _ in range(round(SILENCE_SECONDS)):
         sleep(1.0)
@@ -160,6 +160,6 @@ def _path(home: Home) -> Path:
     return home.owner_lock.with_suffix(".json")
 
 
-def _in_use(home: Home, found: Holder | None) -> str:
+def _in_use(home: Home, found: HomeOwner | None) -> str:
     who = found.who if found is not None else "another process"
     return f"{home.path} is in use by {who} (a dashboard or a training): use that one, end it, or choose another folder with --home DIR."

@@ -16,7 +16,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import ENDED
 from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store import reasons
-from gan_runtime.store.intake import TABLES, Intake, Marks, write_rows
+from gan_runtime.store.intake import TABLES, Intake, NewestSteps, write_rows
 from gan_runtime.store.job_intake import JobIntake
 from gan_runtime.store.store import Store, is_trouble_of_the_store
 from gan_runtime.store.watch import Clock, Watch
@@ -51,7 +51,7 @@ class Ingestor:
             "SELECT run_id, status, attempt, stage, source, place FROM ingest.newest"
         ):
             self._newest[run_id] = ((standing[0], standing[1], standing[2], standing[3]), status)
-        self._marks: dict[str, Marks] = {}  # of runs that are being read
+        self._newest_steps: dict[str, NewestSteps] = {}  # of runs that are being read
         # run id → its journals when they were last read to their ends
         self._stamps: dict[str, dict[str, Stamp]] = {}
         self._aside: dict[str, str] = dict(rows("SELECT run_id, reason FROM ingest.set_aside"))  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ class Ingestor:
         with self._store.transaction() as writer:
             for table in TABLES:
                 writer.execute(f"DELETE FROM ingest.{table} WHERE run_id = ?", [run_id])
-        for known in (self._offsets, self._created, self._newest, self._marks, self._stamps):
+        for known in (self._offsets, self._created, self._newest, self._newest_steps, self._stamps):
             known.pop(run_id, None)  # type: ignore[attr-defined]
 
     def _look(self, names: Iterable[str]) -> int:
@@ -167,9 +167,11 @@ class Ingestor:
 
     def _intake(self, run: RunDir) -> Intake:
         is_new = not self._offsets.get(run.run_id)
-        if run.run_id not in self._marks:
-            self._marks[run.run_id] = Marks({}) if is_new else Marks.stored(self._store, run.run_id)
-        return Intake(run, self._marks[run.run_id], is_new, self._created.get(run.run_id))
+        if run.run_id not in self._newest_steps:
+            self._newest_steps[run.run_id] = (
+                NewestSteps({}) if is_new else NewestSteps.stored(self._store, run.run_id)
+            )
+        return Intake(run, self._newest_steps[run.run_id], is_new, self._created.get(run.run_id))
 
     def _is_replaced(self, run: RunDir, stamps: dict[str, Stamp]) -> bool:
         """Whether the rows come from other journals than those: the folder was made anew, or put back from a copy."""
@@ -240,7 +242,7 @@ class Ingestor:
         if intake.count:
             self._watch.note(run_id, is_live)
         if not is_live:
-            self._marks.pop(run_id, None)
+            self._newest_steps.pop(run_id, None)
         return intake.count + self._take_back(run_id)
 
     def _set_aside(self, name: str, reason: str, stamps: dict[str, Stamp]) -> int:
@@ -278,7 +280,7 @@ class Ingestor:
 
     def _drop(self, run_id: str) -> None:
         """Forgets what was read but not committed."""
-        self._marks.pop(run_id, None)
+        self._newest_steps.pop(run_id, None)
         self._waiting = [intake for intake in self._waiting if intake.run.run_id != run_id]
 
     def _drop_waiting(self) -> None:

@@ -56,14 +56,14 @@ MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when the
 _ONLY_FIRST_WORKER = "only the first worker measures this"
 
 
-class Marks:
+class NewestSteps:
     """The newest step of each series of a run, so that a line which stands in its journal twice is taken in once."""
 
     def __init__(self, newest: dict[tuple[str, str], int]) -> None:
         self._newest = newest
 
     @classmethod
-    def stored(cls, store: Store, run_id: str) -> Marks:
+    def stored(cls, store: Store, run_id: str) -> NewestSteps:
         """As the tables have them."""
         names = {"scalars": "metric", "histograms": "name", "samples": "kind"}
         selects = (
@@ -92,8 +92,10 @@ class Marks:
 class Intake:
     """Of one run. `is_new`: the tables hold nothing of it yet; `created_at`: of its submission, if that is stored."""
 
-    def __init__(self, run: RunDir, marks: Marks, is_new: bool, created_at: datetime | None) -> None:
-        self.run, self.marks, self.is_new, self.created_at = run, marks, is_new, created_at
+    def __init__(
+        self, run: RunDir, newest_steps: NewestSteps, is_new: bool, created_at: datetime | None
+    ) -> None:
+        self.run, self.newest_steps, self.is_new, self.created_at = run, newest_steps, is_new, created_at
         self.rows: dict[str, list[Row]] = {}
         self.offsets: dict[str, int] = {}
         self.count = 0  # records
@@ -182,7 +184,7 @@ class Intake:
                 if worker != 0:
                     return _ONLY_FIRST_WORKER
                 table, series = _series(record)
-                if not self.marks.advance(table, series, record.step):
+                if not self.newest_steps.advance(table, series, record.step):
                     return f"step {record.step} is stored already"
         for table, row in rows.rows(run_id, record):
             self._add(table, row)
@@ -194,21 +196,21 @@ class Intake:
             case journal.Scalars():
                 last = record.first_step + len(record.wall_s) - 1
                 for metric in record.values:
-                    first = max(0, self.marks.newest("scalars", metric) - record.first_step + 1)
-                    if self.marks.advance("scalars", metric, last):
+                    first = max(0, self.newest_steps.newest("scalars", metric) - record.first_step + 1)
+                    if self.newest_steps.advance("scalars", metric, last):
                         self.rows.setdefault("scalars", []).extend(rows.steps(run_id, record, metric, first))
                         added += 1
-                if self.marks.advance("arrivals", "", last):
+                if self.newest_steps.advance("arrivals", "", last):
                     self._add("arrivals", rows.arrival(run_id, record))
             case journal.EpochScores():
                 last = record.step
                 for metric in record.values:
-                    if self.marks.advance("scalars", metric, last):
+                    if self.newest_steps.advance("scalars", metric, last):
                         self._add("scalars", rows.score(run_id, record, metric))
                         added += 1
             case journal.Sample():
                 last = record.step
-                if self.marks.advance("samples", record.sample_kind, last):
+                if self.newest_steps.advance("samples", record.sample_kind, last):
                     self._add("samples", rows.sample(run_id, record, self._png(record)))
                     added += 1
         is_repeat = added == 0 and not (
@@ -229,7 +231,7 @@ class Intake:
         if not self.is_new:
             self._kept_steps[rank] = min(resume_step, self._kept_steps.get(rank, resume_step))
         if rank == 0:
-            self.marks.go_back(resume_step)
+            self.newest_steps.go_back(resume_step)
             for table, column in STEPPED.items():
                 if table in self.rows:
                     self.rows[table] = [row for row in self.rows[table] if row[column] <= resume_step]

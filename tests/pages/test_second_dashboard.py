@@ -196,9 +196,9 @@ def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
 # ---- owners on other hosts --------------------------------------------------------------------------------------------
 
 
-def of_another_host(home: Home, beats: int = 7) -> owner.Holder:
+def of_another_host(home: Home, beats: int = 7) -> owner.HomeOwner:
     """Leaves the entry of a dashboard there."""
-    entry = owner.Holder(host="gpu-box", pid=4711, since=datetime(2026, 1, 1, 12, tzinfo=UTC), beats=beats)
+    entry = owner.HomeOwner(host="gpu-box", pid=4711, since=datetime(2026, 1, 1, 12, tzinfo=UTC), beats=beats)
     home.owner_lock.with_suffix(".json").write_text(entry.model_dump_json())
     return entry
 
