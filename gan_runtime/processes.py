@@ -13,6 +13,7 @@ import psutil
 
 from gan_runtime.home import REPOSITORY
 
+TRAINER = "gan_runtime.worker"  # the module of a trainer, which the processes of the dashboard do not load
 SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; then its pid
 ENDING_SECONDS = 5.0  # for a killed process to be gone
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding

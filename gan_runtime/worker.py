@@ -47,11 +47,10 @@ HEARTBEAT = (
 )
 
 
-MODULE = "gan_runtime.worker"
 Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
 
 
-def enter(words: list[str], module: str = MODULE, train: Trains | None = None) -> NoReturn:
+def enter(words: list[str], module: str = processes.TRAINER, train: Trains | None = None) -> NoReturn:
     """The life of a trainer process. `words`: its command line after the module's name; `module`: what the launcher of several
     workers starts each one as; `train`: what this process does once it has its place in the run, by default `_train`."""
     keeping.begin(handed(os.environ))
@@ -83,7 +82,7 @@ def main(
     accelerator: str,
     rank: int | None = None,
     *,
-    module: str = MODULE,
+    module: str = processes.TRAINER,
     train: Trains | None = None,
 ) -> int:
     """Trains one attempt of one run; returns the exit code (0 finished or stopped, 1 failed, 3 failed because others did)."""

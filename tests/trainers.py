@@ -11,8 +11,9 @@ import psutil
 from benchmarks.faults import toy_trainer
 from gan_runtime.home import Home
 from gan_runtime.patience import Patience
+from gan_runtime.processes import TRAINER
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime.starters.local import TRAINER, LocalStarter
+from gan_runtime.runtime.starters.local import LocalStarter
 
 KINDS = (TRAINER, toy_trainer.MODULE)
 

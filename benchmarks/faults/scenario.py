@@ -24,8 +24,8 @@ from gan_runtime import processes
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
+from gan_runtime.processes import TRAINER
 from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.runtime.starters.local import TRAINER
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
 

@@ -59,8 +59,8 @@ def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def replay(run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float) -> int:
-    """Writes the run; returns how many steps it had."""
+def replay(run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float) -> None:
+    """Writes the run, to its end or until somebody stops it."""
     random, picture = np.random.default_rng(7), large_home.picture(np.random.default_rng(7))
     run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
     with JournalWriter(run.trainer_journal()) as writer:
@@ -77,7 +77,6 @@ def replay(run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, fa
                 step = _write_call(run, writer, step, due, epoch_steps, random, picture)
             time.sleep(max(0.0, SECONDS_BETWEEN_CALLS - (time.monotonic() - begin - passed)))
         writer.write(StatusChange(status="finished", reason="replayed"))
-    return step
 
 
 def _write_call(

@@ -16,6 +16,7 @@ from dashboard.samples import kinds, sample_images
 from gan_runtime.catalog import declared
 from gan_runtime.errors import UnknownRunError
 from gan_runtime.metrics import LOSSES, SCORES
+from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.runtime.after import WAITS
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
@@ -84,7 +85,7 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
     with stop_column:
         stop_view.button(runtime, row)
     with resume_column:  # beside it: a second press on Stop must not resume the run
-        if row.status in ("stopped", "failed", "lost"):
+        if row.status in CUT_SHORT:
             resume_view.buttons(runtime, row)
     if not row.is_live:
         with st.container(horizontal=True, vertical_alignment="center"):

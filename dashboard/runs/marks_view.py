@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -17,19 +18,22 @@ def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
     """Pin or unpin, hide or show the runs, whichever would change one of them."""
     ids = list(chosen["run_id"])
     pin, hide = not chosen["pinned"].all(), not chosen["hidden"].all()
-    pinning = partial(runtime.keeping.mark, ids, pinned=pin)
-    if change_buttons.button(
+    _toggle(
         "Pin" if pin else "Unpin",
-        icon=":material/keep:" if pin else ":material/keep_off:",
-        help="Pinned runs stand first, and are not deleted.",
-    ) and actions.succeeded(pinning):
-        st.rerun()
-    hiding = partial(runtime.keeping.mark, ids, hidden=hide)
-    if change_buttons.button(
+        ":material/keep:" if pin else ":material/keep_off:",
+        "Pinned runs stand first, and are not deleted.",
+        partial(runtime.keeping.mark, ids, pinned=pin),
+    )
+    _toggle(
         "Hide" if hide else "Unhide",
-        icon=":material/visibility_off:" if hide else ":material/visibility:",
-        help="Hidden runs are left out of lists until you ask for them on this page.",
-    ) and actions.succeeded(hiding):
+        ":material/visibility_off:" if hide else ":material/visibility:",
+        "Hidden runs are left out of lists until you ask for them on this page.",
+        partial(runtime.keeping.mark, ids, hidden=hide),
+    )
+
+
+def _toggle(label: str, icon: str, what: str, marking: Callable[[], None]) -> None:
+    if change_buttons.button(label, icon=icon, help=what) and actions.succeeded(marking):
         st.rerun()
 
 

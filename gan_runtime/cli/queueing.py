@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OnlyIfFinishedOption, RunArgument
+from gan_runtime.cli.clock import clock
 from gan_runtime.cli.tables import table
 from gan_runtime.device_locks import looks, words
 from gan_runtime.device_locks.looks import Look
@@ -109,7 +110,7 @@ def _devices(found: list[Look], home: Home) -> Table:
         made.add_row(
             look.device.label,
             words.whose(look.holder, home.path.resolve()) if look.holder else "free",
-            "" if seconds is None else _clock(seconds),
+            "" if seconds is None else clock(seconds),
         )
     return made
 
@@ -132,9 +133,3 @@ def _has(look: Look) -> dict[str, Any]:
 def _seconds(look: Look) -> float | None:
     since = look.holder.since if look.holder else None
     return None if since is None else max(0.0, (datetime.now(UTC) - since).total_seconds())
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} m" if hours else f"{minutes} m {rest:02d} s"

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from gan_runtime.catalog import declared
 from gan_runtime.cli import output
+from gan_runtime.cli.clock import clock
 from gan_runtime.cli.follow import Snapshot
 from gan_runtime.home import Home, command_line
 from gan_runtime.runtime import owner
@@ -106,12 +107,5 @@ def numbers(snapshot: Snapshot) -> str:
     if progress.images_per_s is not None:
         parts.append(f"{progress.images_per_s:,.0f} images/s")
     if progress.seconds_left is not None and snapshot.row.is_live:
-        parts.append(f"{_clock(progress.seconds_left)} left")
+        parts.append(f"{clock(progress.seconds_left)} left")
     return ", ".join(parts)
-
-
-def _clock(seconds: float) -> str:
-    """Hours only when there are any: 0:07, 12:30, 3:02:05."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

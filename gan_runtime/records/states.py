@@ -6,7 +6,8 @@ from typing import Literal
 
 Status = Literal["queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"]
 ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
-ENDED: tuple[Status, ...] = ("finished", "stopped", "failed", "lost")
+CUT_SHORT: tuple[Status, ...] = ("stopped", "failed", "lost")  # ended before their time, and may be resumed
+ENDED: tuple[Status, ...] = ("finished", *CUT_SHORT)
 # How far an attempt is. Clocks of several processes may disagree, but an attempt only ever goes on to a later stage.
 STAGES: dict[Status, int] = {
     "queued": 0,

@@ -9,11 +9,11 @@ from gan_runtime.errors import RunStateError
 from gan_runtime.home import Home
 from gan_runtime.records.journal import Condition
 from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.states import CUT_SHORT, ENDED
 
 BEGINS = "starts when run "  # every sentence of a run that waits for another
 WAITS = "waiting for the accelerator"  # of one that waits for it no more
 UNREADABLE = "unreadable"  # instead of the state of a run that was set aside
-ENDED_BADLY = ("stopped", "failed", "lost")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class After:
         if status == UNREADABLE:
             end = "ends" if self.condition == "ended" else "has finished"
             return f"{BEGINS}{self.run_id} {end}, but that one cannot be read: mend it, or let this one start without it"
-        is_over = status in ("finished", *ENDED_BADLY, None)
+        is_over = status in (*ENDED, None)
         if self.condition == "ended":
             return "" if is_over else f"{BEGINS}{self.run_id} ends, however it does"
         if status == "finished":
@@ -51,7 +51,7 @@ def check(home: Home, waiting: Collection[str], after: After) -> None:
         RunStateError: it could never start.
     """
     state = latest_status(home.run_dir(after.run_id))
-    if after.condition == "finished" and state.status in ENDED_BADLY:
+    if after.condition == "finished" and state.status in CUT_SHORT:
         raise RunStateError(
             f"run {after.run_id} is {state.status} and does not finish as it is: resume it first, or start after it however it ends."
         )

@@ -19,6 +19,7 @@ from gan_runtime.records import journal, trained_on
 from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.runtime import bin, data_requests
 from gan_runtime.runtime.after import WAITS, After
 from gan_runtime.runtime.after import check as check_after
@@ -208,7 +209,7 @@ def resume(run: RunDir, changes: Mapping[str, Any] | None = None, *, asker: Aske
         HomeError: the disk has no space left for it.
     """
     last = latest_status(run)
-    if last.status not in ("stopped", "failed", "lost"):
+    if last.status not in CUT_SHORT:
         raise RunStateError(
             f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed."
         )

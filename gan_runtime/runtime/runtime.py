@@ -21,6 +21,7 @@ from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.jobs.picture_work import Wanted
 from gan_runtime.jobs.uploads import Dropped
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.runtime import (
     commands,
     data_requests,
@@ -140,7 +141,7 @@ class Runtime:
         Raises:
             RunStateError: none of them can go on; the message says why the first cannot.
         """
-        broken = {row.run_id for row in queries.runs(self.store, ("stopped", "failed", "lost"))}
+        broken = {row.run_id for row in queries.runs(self.store, CUT_SHORT)}
         runs = [self.home.run_dir(run_id) for run_id in run_ids if run_id in broken]
         refusals = {run.run_id: commands.why_not_resumed(run) for run in runs}
         if refusals and all(refusals.values()):

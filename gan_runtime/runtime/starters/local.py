@@ -26,7 +26,6 @@ from gan_runtime.runtime.starters import Attempt
 # Until a started trainer has written process.json, where no process that could be it is to be seen: its state is told within
 # 15 s of an owner's look (docs/guarantees.md).
 INTRODUCTION_SECONDS = 10.0
-TRAINER = "gan_runtime.worker"
 SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes cannot be looked at from here
 
 
@@ -41,7 +40,7 @@ class _Child:
 class LocalStarter:
     """See Starter."""
 
-    def __init__(self, patience: Patience, module: str = TRAINER) -> None:
+    def __init__(self, patience: Patience, module: str = processes.TRAINER) -> None:
         """`module`: what a trainer is started as."""
         self._patience, self._module = patience, module
         self._children: dict[str, _Child] = {}

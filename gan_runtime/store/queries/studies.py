@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from gan_runtime.records.states import ENDED
 from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.queries.speed import progress
@@ -70,7 +71,7 @@ def study_progress(store: Store, study_id: str) -> StudyProgress:
     rates = [seconds / row.epochs for row in rows if (seconds := taken.get(row.run_id))]
     done, left, known = 0.0, 0.0, True
     for row in rows:
-        if row.status in ("finished", "stopped", "failed", "lost"):
+        if row.status in ENDED:
             done += 1.0
             continue
         now = progress(store, row.run_id)
