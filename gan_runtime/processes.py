@@ -75,6 +75,16 @@ def kill(doomed: Iterable[psutil.Process]) -> None:
         time.sleep(0.005)
 
 
+def is_there(pid: int) -> bool:
+    """Whether a process of that number lives; one that has ended and is only waited for does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except (psutil.NoSuchProcess, OverflowError):
+        return False
+    except psutil.Error:  # of another person
+        return True
+
+
 def _lives(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

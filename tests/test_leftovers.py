@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gan_runtime.home import Home
@@ -60,6 +61,23 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
     Runtime.open(home).close()
     assert [path for path in gone if path.exists()] == []
     assert [path for path in kept if not path.exists()] == []
+
+
+def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_too(
+    new_run: Callable[..., RunDir],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: Callable[..., object],
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    try:
+        wait_until(lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended")
+        left = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
+        leftovers.of_run(new_run("quick-0001"))
+        assert not left.exists()
+    finally:
+        ended.wait()
 
 
 def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callable[..., RunDir]) -> None:

@@ -9,8 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import psutil
-
+from gan_runtime import processes
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
 from gan_runtime.processes import SCRATCH_PREFIX
@@ -45,7 +44,7 @@ def _of_dead_trainers() -> None:
     """Their temporary folders."""
     for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
         owner = _SCRATCH.fullmatch(path.name)
-        if owner and not psutil.pid_exists(int(owner[1])):
+        if owner and not processes.is_there(int(owner[1])):
             _remove(path)
 
 
