@@ -28,17 +28,17 @@ def triplets(arrays: tuple[NDArray[np.generic], ...], _: tuple[str, ...], room: 
     if len(set(counts)) > 1:
         given = " and ".join(f"{count} {title}s" for count, title in zip(counts, TITLES, strict=True))
         raise ValueError(f"triplets was given {given}: give as many of each.")
-    parts = _parts(arrays)
-    channels = max(part.shape[-1] for part in parts)
-    height = max(part.shape[1] for part in parts)
-    lefts, width = _columns(parts)
+    height = max(array.shape[1] for array in arrays)
+    lefts, width = _columns([array.shape[2] for array in arrays])
     across = min(ACROSS, counts[0], sheet.fitting(width, room.widest, BETWEEN))
     rows = min(-(-counts[0] // across), sheet.fitting(height, room.tallest))
+    parts = _parts(tuple(array[: rows * across] for array in arrays))
+    channels = max(part.shape[-1] for part in parts)
     picture = sheet.canvas(across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, channels)
     for group in range(across):
         for title, left in zip(TITLES, lefts, strict=True):
             sheet.write(picture, group * (width + BETWEEN) + left + AROUND_TITLE, LINE // 2, title)
-    for index in range(min(counts[0], rows * across)):
+    for index in range(len(parts[0])):
         top = LINE + index // across * (height + GAP)
         for part, left in zip(parts, lefts, strict=True):
             picture.paste(_as(part[index], channels), (index % across * (width + BETWEEN) + left, top))
@@ -53,10 +53,10 @@ def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
     return [vorticity.drawn(array, obstacle) for array in arrays]
 
 
-def _columns(parts: list[NDArray[np.uint8]]) -> tuple[list[int], int]:
+def _columns(of_images: list[int]) -> tuple[list[int], int]:
     """Where the three columns of a triplet begin, and how wide it is: a column is as wide as its images and its title."""
     titled = [sheet.length(title) + 2 * AROUND_TITLE for title in TITLES]
-    widths = [max(part.shape[2], title) for part, title in zip(parts, titled, strict=True)]
+    widths = [max(image, title) for image, title in zip(of_images, titled, strict=True)]
     lefts = [sum(widths[:place]) + place * GAP for place in range(len(widths))]
     return lefts, lefts[-1] + widths[-1]
 

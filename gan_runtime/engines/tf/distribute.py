@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -89,10 +90,15 @@ class TfEngine:
         return self._workers.extremes(number)
 
     def trace(self) -> None:
-        """Builds the graphs of the training call and of what an epoch's end asks for, without running them."""
-        self._traced()
+        """Builds the graphs of the training call, without running it, and of what an epoch's end asks for. That runs once meanwhile, so
+        that the first epoch ends as quickly as any other.
+        """
         self._probes.trace()
         self._sampler.trace()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm-up") as other:
+            warm = other.submit(self._warm_up)  # TensorFlow works while Python traces
+            self._traced()
+        warm.result()
 
     def updates(self) -> dict[str, int]:
         """How often one step changes each network that it changes at all."""
@@ -166,6 +172,10 @@ class TfEngine:
         }
 
     # ---- parts -------------------------------------------------------------------------------------------------
+
+    def _warm_up(self) -> None:
+        self._probes.warm_up()
+        self._sampler.sample()
 
     def _traced(self) -> Any:
         """The graph of the training call; traced once."""
