@@ -1,17 +1,22 @@
-"""Data sets on disk: for each field files of rows, `images-00000.npy`, …, plain NumPy and memory-mapped.
+"""Data sets on disk: for each field files of rows, `images-00000.npy`, …, plain NumPy.
 
-Nothing but the rows asked for is read, so a set may be larger than the memory. The last `held_out` rows are
-kept back.
+Nothing but the rows asked for is read, so a set may be larger than the memory: small rows through a map of the file, large ones at
+their place in it, since the system takes longer to map pages for the first time than to copy them. The last `held_out` rows
+are kept back.
 """
 
 from __future__ import annotations
 
 import io
+import math
+import os
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -25,6 +30,10 @@ from gan_runtime.fields import Field, Fields
 SHARD_BYTES = (
     512_000_000  # of rows in one file: files of a size that is easy to copy, and few of them open at a time
 )
+
+# A row of so many bytes is read at its place. Frames of 80 × 192 pixels, 61 and 92 KB, in batches of 16, 2 cores, processor time of a
+# batch: 1.7 ms where mapping takes 3.4, and 0.6 where they are mapped already, which takes 0.3. The rows of a digit are 0.8 KB.
+LARGE_ROW_BYTES = 16_384
 
 
 def shard_file(folder: Path, field: str, number: int) -> Path:
@@ -98,10 +107,21 @@ class _Column:
         """(len(indices), …): each row from the file that holds it."""
         rows = np.empty((len(indices), *self.field.shape), self.field.dtype)
         shard_of = np.searchsorted(self._ends, indices, side="right")
+        within = indices - (self._ends - self.shards)[shard_of]
+        if row_bytes(self.field) >= LARGE_ROW_BYTES and hasattr(os, "preadv"):
+            targets = rows.reshape(len(rows), math.prod(self.field.shape)).view(np.uint8)
+            for target, shard, number in zip(targets, shard_of.tolist(), within.tolist(), strict=True):
+                self._read_into(target.data, shard, number)
+            return rows
         for shard in np.unique(shard_of):
             its = shard_of == shard
-            rows[its] = self.maps[shard][indices[its] - (self._ends[shard] - self.shards[shard])]
+            rows[its] = self.maps[shard][within[its]]
         return rows
+
+    def _read_into(self, target: memoryview, shard: int, number: int) -> None:
+        begin = self.maps[shard].offset + number * target.nbytes
+        if os.preadv(self._descriptors[shard], [target], begin) < target.nbytes:
+            raise _unusable(shard_file(self.folder, self.name, shard), "it was cut short meanwhile")
 
     def all_rows(self) -> Array:
         """Everything, read from the disk once."""
@@ -110,19 +130,32 @@ class _Column:
         return rows
 
     @cached_property
-    def maps(self) -> list[Array]:
+    def maps(self) -> list[np.memmap[Any, Any]]:
         """One array for each file, of which the system reads the pages that are asked for."""
         return [self._map(number, rows) for number, rows in enumerate(self.shards)]
+
+    @cached_property
+    def _descriptors(self) -> list[int]:
+        """Of the files that `maps` has looked at; open as long as this column is there."""
+        opened = []
+        for number in range(len(self.maps)):
+            path = shard_file(self.folder, self.name, number)
+            try:
+                opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            except OSError as error:
+                raise _unusable(path, error.strerror or str(error)) from None
+            weakref.finalize(self, os.close, opened[-1])
+        return opened
 
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
         return np.cumsum(self.shards)
 
-    def _map(self, number: int, rows: int) -> Array:
+    def _map(self, number: int, rows: int) -> np.memmap[Any, Any]:
         path = shard_file(self.folder, self.name, number)
         expected = (rows, *self.field.shape)
         try:
-            array: Array = np.load(path, mmap_mode="r")
+            array: np.memmap[Any, Any] = np.load(path, mmap_mode="r")
         except (OSError, ValueError, EOFError) as error:
             raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
         if array.shape != expected or array.dtype != np.dtype(self.field.dtype):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,34 @@ def test_rows_come_from_the_files_that_hold_them(tmp_path: Path) -> None:
     assert rows["energy"][:, 0].tolist() == [7.0, 0.0, 3.0, 3.0]
     assert rows["energy"].dtype == np.float32
     assert rows["labels"].tolist() == [1, 0, 1, 1]
+
+
+def large_rows(folder: Path) -> tuple[ShardedSet, np.ndarray]:
+    """Seven rows of 64 KB, two in a file, and all of them as an array."""
+    field = Field((128, 64, 4), "float16")
+    rows = np.random.RandomState(0).standard_normal((7, *field.shape)).astype(np.float16)
+    with FieldWriter(folder, "images", field, shard_bytes=2 * rows[0].nbytes) as images:
+        images.append(rows)
+    assert images.shards == [2, 2, 2, 1]
+    return ShardedSet("frames", folder, {"images": field}, {"images": tuple(images.shards)}, 0, "test"), rows
+
+
+def test_large_rows_are_read_at_their_places(tmp_path: Path) -> None:
+    data, rows = large_rows(tmp_path)
+    for asked in ([6, 0, 3, 3, 1], [5], [], list(range(7))):
+        indices = np.array(asked, dtype=np.int64)
+        np.testing.assert_array_equal(data.read(indices)["images"], rows[indices])
+
+
+def test_a_file_that_is_cut_short_while_it_is_read_is_named(tmp_path: Path) -> None:
+    data, rows = large_rows(tmp_path)
+    data.read(np.array([0]))
+    path = tmp_path / "images-00001.npy"
+    os.truncate(path, path.stat().st_size - 1)
+    np.testing.assert_array_equal(data.read(np.array([2]))["images"], rows[[2]])
+    assert sentence(data.read, np.array([3])) == (
+        f"{path} of a prepared data set cannot be used (it was cut short meanwhile): remove the data set and prepare it anew."
+    )
 
 
 def test_the_last_rows_are_held_out(tmp_path: Path) -> None:
