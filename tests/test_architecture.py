@@ -137,6 +137,15 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
     assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}
 
 
+def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
+    """They are loaded in a thread, while a browser fetches its own part of the page."""
+    told = "import app, sys; print(*sys.modules)"
+    child = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(child.stdout.split())
+    assert "streamlit" in loaded
+    assert loaded & {"numpy", "pandas", "duckdb", "altair", "gan_runtime.runtime.runtime"} == set()
+
+
 def test_charts_are_drawn_without_streamlit() -> None:
     files = [path for path in python_files("dashboard") if path.stem.endswith("charts")]
     assert len(files) >= 4

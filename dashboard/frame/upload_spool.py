@@ -8,12 +8,13 @@ request that it refuses writes nothing; nor does one of a viewer's session. What
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.frame import access
-from gan_runtime.askers import Asker
+if TYPE_CHECKING:
+    from gan_runtime.askers import Asker
 
 PLACE = "/_stcore/upload_file/"
 UPLOAD = re.compile(r".*/_stcore/upload_file/([^/]+)/([A-Za-z0-9-]{1,100})")
@@ -34,6 +35,10 @@ class UploadSpool:
         if file is None:  # Streamlit would take it, and hold all of it in memory
             await PlainTextResponse("Not here.\n", status_code=404)(scope, receive, send)
             return
+        from dashboard.frame import (
+            access,
+        )  # loads the runtime, which the start of the server does not wait for
+
         asker = access.of_session(file[1])
         if asker.may_change:
             await self._spool(asker, file[2], scope, receive, send)
