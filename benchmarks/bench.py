@@ -79,7 +79,7 @@ ROWS = {
     "iterate": Row(iterate.measure, rounds=24, steps=40, minutes=2),  # steps: frames
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
-    "dashboard": Row(dashboard.measure, rounds=1, steps=1, minutes=1),
+    "dashboard": Row(dashboard.measure, rounds=5, steps=1, minutes=3),  # rounds: visits
     "pages": Row(pages.measure, rounds=1, steps=1, minutes=3),
     "cycles": Row(cycles.measure, rounds=1, steps=1, minutes=40),
     "pair_cycles": Row(pair_cycles.measure, rounds=1, steps=1, minutes=10),

@@ -5,6 +5,7 @@ python -m benchmarks.report        writes the page
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -194,15 +195,20 @@ def dashboard(records: Sequence[Record]) -> str:
     facts = of(records, "dashboard", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    found = facts[0]
-    lines = [
-        ["start of the dashboard until Home is drawn", f"{found['first_page_s']:.1f} s"],
-        ['click on "Start a quick run" until the first point', f"{found['first_point_s']:.1f} s"],
-        ["resident memory of the dashboard's process, every page visited", f"{found['memory_mb']} MB"],
-        ["import of everything the dashboard loads", f"{found['import_s']:.1f} s"],
-        ["frameworks among it", ", ".join(found["frameworks_loaded"]) or "none"],
-    ]
-    return table(["Figure", "Value"], lines)
+    named = {
+        "first_page_s": ("start of the dashboard until Home is drawn", ".1f", " s"),
+        "first_point_s": ('click on "Start a quick run" until the first point', ".1f", " s"),
+        "memory_mb": ("resident memory of the dashboard's process, every page visited", ".0f", " MB"),
+        "import_s": ("import of everything the dashboard loads", ".1f", " s"),
+    }
+    lines = []
+    for name, (words, digits, unit) in named.items():
+        values = sorted(visit[name] for visit in facts)
+        middle, least, most = statistics.median(values), values[0], values[-1]
+        lines.append([words, f"{middle:{digits}}{unit}", f"{least:{digits}} to {most:{digits}}{unit}"])
+    frameworks = sorted({name for visit in facts for name in visit["frameworks_loaded"]})
+    lines.append(["frameworks among it", ", ".join(frameworks) or "none", ""])
+    return table(["Figure", f"Median of {len(facts)}", "Lowest to highest"], lines)
 
 
 def pages(records: Sequence[Record]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from benchmarks.effort import Effort, answer_of
+from benchmarks.ratios import spread
 from benchmarks.results import Report
 
 FIGURES = ("first_page_s", "memory_mb")
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """One visit of a new user, in a child process."""
-    del effort  # a visit is as long as it is
-    facts = answer_of(["-m", "benchmarks.dashboard"])
-    report.add("facts", **facts)
+    """Visits of new users, each in a child process with a home of its own."""
+    visits = [answer_of(["-m", "benchmarks.dashboard"]) for _ in range(effort.rounds)]
+    for facts in visits:
+        report.add("facts", **facts)
     for name in FIGURES:
-        report.add("figure", name=name, value=facts[name], count=1)
+        report.spread("figure", name, spread([facts[name] for facts in visits]))
