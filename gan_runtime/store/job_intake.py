@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
-from gan_runtime.jobs.folder import LIVE, JobDir, JobLook
+from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.patience import Patience
 from gan_runtime.store.rows import Row
 from gan_runtime.store.store import Store
 from gan_runtime.store.watch import SETTLING_SECONDS, Clock
 
-_STATE = 2  # column
+_ENDED_AT = 7  # column
 
 
 class JobIntake:
@@ -35,7 +35,7 @@ class JobIntake:
         looks = [look for job in self._open if (look := job.look()) is not None]
         news = [found for look in looks if (found := row(look)) != self._rows.get(look.job.job_id)]
         self._write(news, gone)
-        self._open = [job for job in self._open if job.path.is_dir() and job.end() is None]
+        self._open = [job for job in self._open if job.path.is_dir() and self._is_open(job)]
         return len(news) + len(gone)
 
     def _may_be_new(self) -> bool:
@@ -44,8 +44,9 @@ class JobIntake:
         return self._patience.seconds("jobs", "", changed_ns) < SETTLING_SECONDS
 
     def _is_open(self, job: JobDir) -> bool:
-        known = self._rows.get(job.job_id)
-        return known is None or known[_STATE] in LIVE
+        """Until the row tells the end that is written: a look at a dead job tells of one before its owner has written it."""
+        known, end = self._rows.get(job.job_id), job.end()
+        return known is None or end is None or known[_ENDED_AT] != end.at
 
     def _write(self, news: list[Row], gone: set[str]) -> None:
         if not news and not gone:

@@ -59,6 +59,19 @@ def test_a_job_has_a_row_from_the_asking_to_its_end(
     assert jobs(ingestor) == []
 
 
+def test_the_end_that_is_written_replaces_the_one_that_was_foreseen(
+    ingestor: Ingestor, new_job: Callable[..., JobDir], at: At
+) -> None:
+    job = new_job("count-0001", 0.0)
+    job.stop_file.touch()
+    [foreseen] = jobs(ingestor)
+    assert foreseen[2] == "cancelled"
+    job.write_end(End(state="cancelled", reason="cancelled before it began.", at=at(9)))
+    new_job("count-0002", 10.0)  # all folders are looked through anew
+    assert jobs(ingestor)[0][2:] == ("cancelled", "a test", None, at(9), "cancelled before it began.")
+    assert ingestor.catch_up_news() == 0
+
+
 def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
     home: Home, new_run: Callable[..., RunDir], new_job: Callable[..., JobDir], at: At
 ) -> None:
