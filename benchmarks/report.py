@@ -32,7 +32,8 @@ speed of a machine drifts, so only neighbouring turns are compared. A figure is 
 the quartiles and the extremes beside it. "Of totals" is the ratio of all steps and all seconds, slow turns included; where it
 is there, it decides whether a target is met. Ours is a whole run: journal, fsync, ingest, supervisor, probes and checkpoints at
 work (benchmarks/trainer_side.py says what is timed). What comes once before the first step is not timed on any side: loading,
-building, tracing (in ours the step and the probe) and compiling. The first point of a run, under "Dashboard", has all of it.
+building, tracing (in ours step, probe and pictures, of which the last two run once then) and compiling. The first point of a run, under
+"Dashboard", has all of it.
 """
 WHAT_IS_COMPARED = """
 Ours, the plain Keras loop (benchmarks/keras_loop.py) and the PyTorch loop (benchmarks/torch_loop.py) train the networks of Table 1
