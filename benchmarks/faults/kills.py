@@ -106,6 +106,8 @@ def kill_owner_at_commit(stage: Stage) -> Harm:
     stage.wait(
         lambda: not stage.has_owner() or stage.state(run) == FINISHED, "the owner is killed, or the run ends"
     )
+    if stage.has_owner():  # the run was quicker; it must not be struck while it ends
+        stage.kill_owner()
     # Killed after its word that a trainer starts and before the start, it leaves a run that nobody trains.
     return Harm(run, (FINISHED, LOST))
 
