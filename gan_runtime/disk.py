@@ -60,13 +60,13 @@ def is_full(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
-    """A path beside `path`, ending in .part, to write to; it takes the place of `path` at the end, or is removed when the writing
-    fails. What a kill leaves, the owner of the home removes.
+def whole_file(path: Path, durable: bool = False, aside: Path | None = None) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes the place of `path` at the end, or is removed when the writing fails.
 
     `durable`: contents first and then the name are on the disk at the end, so that a power loss leaves the old file or the new one.
+    `aside`: that path; by default it ends in .part, and what a kill leaves of it in a home is removed by the owner.
     """
-    aside = path.with_suffix(".part")
+    aside = aside or path.with_suffix(".part")
     try:
         yield aside
         if durable:

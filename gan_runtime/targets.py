@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from gan_runtime import disk
 from gan_runtime.errors import TargetError
 
 _KINDS = {
@@ -45,13 +46,9 @@ def whole_file(path: Path, overwrite: bool) -> Iterator[Path]:
     """
     check([path], overwrite)
     aside = path.with_name(f".{os.getpid()}.{path.name}")  # the same ending: writers may look at it
-    try:
+    with disk.whole_file(path, aside=aside):
         yield aside
         check([path], overwrite)  # writing may have taken minutes
-        aside.replace(path)
-    finally:
-        with contextlib.suppress(OSError):  # a disk that takes no writing refuses the removal as well
-            aside.unlink(missing_ok=True)
 
 
 def _kind(path: Path) -> int | None:

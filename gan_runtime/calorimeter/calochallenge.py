@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime import disk
 from gan_runtime.calorimeter.longitudinal import MEV_PER_GEV
 
 ENERGIES, SHOWERS = "incident_energies", "showers"
@@ -66,15 +67,13 @@ def write_submission(path: Path, parts: Iterable[tuple[NDArray[Any], NDArray[Any
         ValueError: no part, or a grid that is none of the challenge's.
         OSError: the file cannot be written.
     """
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        with h5py.File(aside, "w") as file:
-            count = sum(_append(file, cells_gev, energies_gev) for cells_gev, energies_gev in parts)
-            if not count:
-                raise ValueError("there are no showers to write")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with (
+        disk.whole_file(path, aside=path.with_name(f".{path.name}.part")) as aside,
+        h5py.File(aside, "w") as file,
+    ):
+        count = sum(_append(file, cells_gev, energies_gev) for cells_gev, energies_gev in parts)
+        if not count:
+            raise ValueError("there are no showers to write")
     return count
 
 
