@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from gan_runtime import cluster, processes
 from gan_runtime.cluster import Place
 from gan_runtime.device_locks.held import handed
-from gan_runtime.records import journal
+from gan_runtime.records import journal, start_lock
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
@@ -69,8 +69,8 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_Wo
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
     command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
-    # Handed on, since a worker that outlives this process still has its device.
-    locks = [one.number for one in handed(os.environ)]
+    # Handed on, since a worker that outlives this process still has its device and is of this start.
+    locks = [*(one.number for one in handed(os.environ)), *start_lock.handed(os.environ)]
     return [
         _Worker(
             Place(rank, spec.workers),

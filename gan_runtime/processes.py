@@ -49,6 +49,14 @@ def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
         return None
 
 
+def boot() -> str:
+    """Which start of which machine this is; empty where Linux's /proc is missing."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 def started_for(*words: str) -> list[psutil.Process]:
     """Living processes whose command line has these words one after the other, such as folder, attempt and accelerator of a run."""
     found = []
@@ -95,10 +103,10 @@ def _lives(process: psutil.Process) -> bool:
 def _born(pid: int) -> str:
     """Which start of the machine, and how many ticks after it; empty where Linux's /proc is missing or the process is gone."""
     try:
-        boot = _BOOT.read_text(encoding="ascii").strip()
         after_name = (
             Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
         )
-        return f"{boot}:{after_name.split()[19]}"  # field 22 of proc(5): starttime
     except OSError:
         return ""
+    here = boot()
+    return f"{here}:{after_name.split()[19]}" if here else ""  # field 22 of proc(5): starttime

@@ -37,7 +37,7 @@ from gan_runtime.engines.task import read_by_workload, workload_of
 from gan_runtime.errors import AlarmError, DatasetError, GanRuntimeError, NonFiniteError, SpecError
 from gan_runtime.home import Home
 from gan_runtime.kept_out import keep_scikit_learn_out
-from gan_runtime.records import journal, trained_on
+from gan_runtime.records import journal, start_lock, trained_on
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
@@ -54,6 +54,7 @@ def enter(words: list[str], module: str = processes.TRAINER, train: Trains | Non
     """The life of a trainer process. `words`: its command line after the module's name; `module`: what the launcher of several
     workers starts each one as; `train`: what this process does once it has its place in the run, by default `_train`."""
     keeping.begin(handed(os.environ))
+    start_lock.handed(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         tempfile.tempdir = (
             scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning

@@ -108,8 +108,8 @@ def kill_owner_at_commit(stage: Stage) -> Harm:
     )
     if stage.has_owner():  # the run was quicker; it must not be struck while it ends
         stage.kill_owner()
-    # Killed after its word that a trainer starts and before the start, it leaves a run that nobody trains.
-    return Harm(run, (FINISHED, LOST))
+    # Killed after its word that a trainer starts and before the start, it leaves a run that the next owner queues again.
+    return Harm(run, (FINISHED,))
 
 
 def fail_owner_once(stage: Stage) -> Harm:

@@ -16,13 +16,14 @@ from gan_runtime.device_locks.host_devices import HostDevice
 @dataclass
 class Claim:
     """`devices`: those that were taken; none where `blockers` have too many of them, or where `unknown` says why nobody knows of any.
-    Leaving it lets go of what was not handed over."""
+    `beside`: other open files for the child, by the variable that tells it their number. Leaving it lets go of what was not handed over."""
 
     devices: list[HostDevice] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
     blockers: list[tuple[HostDevice, Holder | None]] = field(default_factory=list)
     holder: Holder = field(default_factory=Holder)
     unknown: str = ""
+    beside: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_taken(self) -> bool:
@@ -32,7 +33,8 @@ class Claim:
     def hand_over(self, environment: MutableMapping[str, str]) -> list[int]:
         """Tells a child by its environment which of its files the locks are; returns what it must inherit (`pass_fds`)."""
         environment[HANDED_VARIABLE] = told(self.held)
-        return [one.number for one in self.held]
+        environment.update({variable: str(number) for variable, number in self.beside.items()})
+        return self._open_files()
 
     def started(self, pid: int) -> None:
         """Says who the trainer is."""
@@ -50,9 +52,12 @@ class Claim:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for one in self.held:
-            os.close(one.number)
-        self.held = []
+        for number in self._open_files():
+            os.close(number)
+        self.held, self.beside = [], {}
+
+    def _open_files(self) -> list[int]:
+        return [*(one.number for one in self.held), *self.beside.values()]
 
 
 def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:

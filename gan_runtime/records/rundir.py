@@ -60,6 +60,11 @@ class RunDir(TaskFolder):
         return self.path / (f".worker-{rank}.lock" if rank else ".worker.lock")
 
     @property
+    def start_lock(self) -> Path:
+        """Held from before the newest start until its last process is gone (records/start_lock.py)."""
+        return self.path / ".start.lock"
+
+    @property
     def samples(self) -> Path:
         """Pictures, one PNG an epoch for each kind."""
         return self.path / "samples"

@@ -14,7 +14,7 @@ from gan_runtime.patience import Patience
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Event, StatusChange
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import run_requests
+from gan_runtime.runtime import again, run_requests
 from gan_runtime.store.store import Store
 from gan_runtime.store.watch import Clock
 
@@ -81,7 +81,11 @@ def resumed(run: RunDir) -> int:
     """How often it went on by itself since a person last asked for it."""
     times = 0
     for record in journal.read_all(run.supervisor_journal):
-        if isinstance(record, StatusChange) and record.status == "queued":
+        if (
+            isinstance(record, StatusChange)
+            and record.status == "queued"
+            and record.asker != again.ASKER.name
+        ):
             times = times + 1 if record.asker == ASKER.name else 0
     return times
 

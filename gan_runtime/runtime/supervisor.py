@@ -18,7 +18,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import ACTIVE, StatusChange
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import leftovers, live_runs
+from gan_runtime.runtime import again, leftovers, live_runs
 from gan_runtime.runtime.awaited import READY, AwaitedData
 from gan_runtime.runtime.awaited_runs import AwaitedRuns
 from gan_runtime.runtime.live_runs import LiveInJournals, LiveRun
@@ -141,7 +141,10 @@ class Supervisor:
         if live.status == "queued":
             return self._act_on_waiting(live, busy)
         if is_gone:
-            self._bury(live)
+            if self._starter.never_began(live.as_attempt) and again.queue(live.run, live.attempt):
+                busy.add(live.accelerator)  # at the next tick it is the first of the queue again
+            else:
+                self._bury(live)
             return True
         if self._starter.is_alone(live.as_attempt):
             busy.add(live.accelerator)

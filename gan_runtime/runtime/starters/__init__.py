@@ -23,7 +23,8 @@ class Starter(Protocol):
     """What the supervisor asks. Everything a starter knows stands in files, but for the children it has itself."""
 
     def claim(self, attempt: Attempt) -> Claim:
-        """Takes the devices of an attempt; to be left once its trainer has been started, which then has them until it is gone.
+        """Takes the devices of an attempt; to be left once its trainer has been started, which then has them until it is gone. Nobody has said
+        yet that it starts: whoever is to start the trainers of this run next must be able to tell whether it came to that.
 
         Raises:
             DeviceLockError: locks cannot be kept on this host.
@@ -37,6 +38,11 @@ class Starter(Protocol):
 
     def alive(self, attempt: Attempt) -> bool:
         """Whether it trains, or may still do so."""
+
+    def never_began(self, attempt: Attempt) -> bool:
+        """Whether it surely has no trainer, will have none, and nothing is there that one has done: somebody was ended between his word that
+        it starts and the start. False where that cannot be known.
+        """
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """Asks it to save and end, and ends it by force when it has been asked for longer than that: whether it came to that. May be

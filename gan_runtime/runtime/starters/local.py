@@ -19,7 +19,7 @@ from gan_runtime.device_locks.claims import Claim
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.patience import Patience
-from gan_runtime.records import journal
+from gan_runtime.records import journal, start_lock
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.starters import Attempt
 
@@ -63,6 +63,12 @@ class LocalStarter:
         )
         claim = claims.claim(devices, count, who)
         claim.unknown = "" if devices else host_devices.why_unknown(attempt.accelerator)
+        if claim.is_taken:
+            with contextlib.ExitStack() as undo:
+                undo.push(claim)
+                number = start_lock.take(run, attempt.number, processes.boot())
+                undo.pop_all()
+            claim.beside = {} if number is None else {start_lock.HANDED_VARIABLE: number}
         return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
@@ -76,6 +82,7 @@ class LocalStarter:
         """See Starter."""
         run = attempt.run
         environment = processes.environment(cluster.without_cluster(dict(os.environ)))
+        environment.pop(start_lock.HANDED_VARIABLE, None)
         if attempt.accelerator == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
         elif chosen := [device.visible for device in claim.devices if device.visible]:
@@ -112,6 +119,8 @@ class LocalStarter:
             return child.process.poll() is None
         identity = _introduced(attempt)
         if identity is None:
+            if self.never_began(attempt):
+                return False
             waited = self._patience.seconds("introduction", run.run_id, attempt.number)
             return waited < INTRODUCTION_SECONDS or bool(_in_process_table(attempt))
         if _is_elsewhere(identity):
@@ -121,6 +130,13 @@ class LocalStarter:
                 return self._patience.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
             return True
         return _process(identity) is not None
+
+    def never_began(self, attempt: Attempt) -> bool:
+        """See Starter. What a cluster has started has no lock of a start, and so cannot be known."""
+        if attempt.run.run_id in self._children:
+            return False
+        is_free = start_lock.is_without_trace(attempt.run, attempt.number, processes.boot())
+        return is_free and not _in_process_table(attempt)
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """See Starter."""
