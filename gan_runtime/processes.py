@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +59,24 @@ def boot() -> str:
 
 def started_for(*words: str) -> list[psutil.Process]:
     """Living processes whose command line has these words one after the other, such as folder, attempt and accelerator of a run."""
-    found = []
+    return [process for process, given in _living() if words in _sequences(given, len(words))]
+
+
+def started_as(module: str, words: int) -> set[tuple[str, ...]]:
+    """Of the living processes that Python has started as a module: what so many words after its name are."""
+    found = {given for _, line in _living() for given in _sequences(line, words + 2)}
+    return {given[2:] for given in found if given[:2] == ("-m", module)}
+
+
+def _living() -> Iterator[tuple[psutil.Process, list[str]]]:
+    """Processes and their command lines."""
     for process in psutil.process_iter(["cmdline", "status"]):
-        given = process.info["cmdline"] or []
-        if process.info["status"] != psutil.STATUS_ZOMBIE and any(
-            tuple(given[begin : begin + len(words)]) == words for begin in range(len(given))
-        ):
-            found.append(process)
-    return found
+        if process.info["status"] != psutil.STATUS_ZOMBIE:
+            yield process, process.info["cmdline"] or []
+
+
+def _sequences(words: list[str], length: int) -> list[tuple[str, ...]]:
+    return [tuple(words[begin : begin + length]) for begin in range(len(words) - length + 1)]
 
 
 def kill(doomed: Iterable[psutil.Process]) -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from benchmarks.faults import toy_trainer
+from gan_runtime import processes
 from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.supervisor import LEAVING_SECONDS
+from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.training import checkpoints
 from tests.toy_owner import GRACE_SECONDS, Owner
@@ -120,3 +128,75 @@ def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
     owner.after(LEAVING_SECONDS + 1.0)
     wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
     assert owner.status(two) == "finished"
+
+
+def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
+    """The one worker that is left of a run that has said its last word, frozen; nobody who knew of it lives."""
+    awaited(wait_until, owner, two, "running")
+    launcher, first, second = processes_of(two)
+    second.send_signal(signal.SIGSTOP)
+    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
+    launcher.kill()
+    first.kill()
+    journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    wait_until(lambda: processes_of(two) == [second], "it alone is left")
+    return second
+
+
+def test_what_outlived_its_run_and_the_owner_that_knew_of_it_is_ended_by_the_next_one(
+    home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
+) -> None:
+    left = outlived(Owner(home), two, wait_until)
+    two.process_file.unlink()
+    waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
+    owner = Owner(home)
+    owner.at(0.0)
+    owner.at(LEAVING_SECONDS - 1.0)
+    assert processes_of(two) == [left], "it has as long to go by itself as with the first owner"
+    assert owner.status(waiting) == "queued", "the device is not free as long as it lives"
+    owner.at(LEAVING_SECONDS + 1.0)
+    assert processes_of(two) == []
+    awaited(wait_until, owner, waiting, "finished")
+
+
+def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    left = outlived(Owner(home), two, wait_until)
+    journal.append(two.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=1.0))
+    owner = Owner(home)
+    owner.at(0.0)
+    owner.at(LEAVING_SECONDS + 1.0)
+    assert left not in processes_of(two)
+    wait_until(lambda: owner.after(0.0) or len(processes_of(two)) == 3, "the next attempt has started")
+    later = Owner(home)
+    later.at(0.0)
+    later.at(LEAVING_SECONDS + 1.0)
+    assert len(processes_of(two)) == 3, "nobody ends that one"
+
+
+def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_left_alone(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    """Of another home whose name begins alike; with the pid that a trainer had; with a run's folder on its command line."""
+    ended, other = new_run("quick-0002"), Home(home.path.with_name(f"{home.path.name}-2")).prepare()
+    journal.append(ended.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    elsewhere = RunDir(Path(shutil.copytree(ended.path, other.runs / ended.run_id)))
+    write_json(elsewhere.spec_path, RunSpec.parse({**TOY, "workers": 1}).model_dump())
+    trainer = [sys.executable, "-m", toy_trainer.MODULE, str(elsewhere.path), "1", "cpu"]
+    reads = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    commands_of = (trainer, reads, [*reads, str(ended.path)], [*reads, str(ended.path), "1", "cpu"])
+    environment = processes.environment(os.environ)
+    strangers = [subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) for words in commands_of]
+    ended.write_process({"pid": strangers[1].pid, "started": 1.0, "born": "boot:1", "attempt": 1})
+    try:
+        wait_until(lambda: processes_of(elsewhere), "it trains")
+        owner = Owner(home)
+        owner.at(0.0)
+        owner.at(LEAVING_SECONDS + 1.0)
+        wait_until(lambda: elsewhere.process() is not None, "the trainer of the other home goes on")
+        assert [stranger.poll() for stranger in strangers] == [None] * len(strangers)
+    finally:
+        for stranger in strangers:
+            stranger.kill()
+            stranger.wait()

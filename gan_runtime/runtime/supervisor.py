@@ -18,7 +18,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import ACTIVE, StatusChange
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import again, leftovers, live_runs
+from gan_runtime.runtime import again, leftovers, live_runs, outlived
 from gan_runtime.runtime.awaited import READY, AwaitedData
 from gan_runtime.runtime.awaited_runs import AwaitedRuns
 from gan_runtime.runtime.live_runs import LiveInJournals, LiveRun
@@ -55,7 +55,8 @@ class Supervisor:
         self._awaited_runs = AwaitedRuns(home, store, self._revival.will_resume)
         self._forced: dict[tuple[str, int], str] = {}  # run and attempt that was ended by force → why
         self._waits_for: dict[tuple[str, int], str] = {}  # waiting run and attempt → what was told of that
-        self._leaving: dict[str, LiveRun] = {}  # runs that have ended, whose processes must go too
+        # Attempts that are over, whose processes must go too. What an earlier owner knew of them died with it.
+        self._leaving = {live.key: live for live in outlived.attempts(home, self._starter)}
         self._patience = Patience(clock)
         self._turns_of_jobs: set[str] = set()
         self._without_store: LiveInJournals | None = None  # while the store cannot be asked
@@ -128,9 +129,9 @@ class Supervisor:
 
     def _now_known(self, known: list[LiveRun]) -> None:
         before, self._known = self._known, known
-        still = {live.run.run_id for live in known}
+        still = {live.key for live in known}
         self._leaving |= {
-            live.run.run_id: live for live in before if live.status in ACTIVE and live.run.run_id not in still
+            live.key: live for live in before if live.status in ACTIVE and live.key not in still
         }
 
     def _waiting(self) -> list[RunDir]:
@@ -213,9 +214,9 @@ class Supervisor:
 
     def _see_off(self) -> None:
         """Processes of a run that has said how it ended go by themselves, or with their launcher. Who is left has lost it."""
-        for run_id, live in list(self._leaving.items()):
-            if self._patience.seconds("leaving", run_id, live.attempt) > LEAVING_SECONDS:
-                del self._leaving[run_id]
+        for key, live in list(self._leaving.items()):
+            if self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key) > LEAVING_SECONDS:
+                del self._leaving[key]
                 self._starter.end(live.as_attempt)
 
     def _held(self) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from gan_runtime.device_locks.claims import Claim
@@ -53,6 +54,9 @@ class Starter(Protocol):
 
     def bury(self, attempt: Attempt) -> str:
         """Ends what a trainer that is gone has left running; what is known of how it ended, such as "killed by signal 9", or ""."""
+
+    def present(self, runs: Path) -> list[Attempt]:
+        """Attempts of runs right below this folder that have processes, whoever has started them, and however the runs are."""
 
     def held(self, live: Iterable[str]) -> set[str]:
         """Accelerators of trainers that have not quite ended; `live`: ids of the runs that wait or train."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -167,6 +168,15 @@ class LocalStarter:
         if not code:
             return ""
         return f"killed by signal {-code}" if code < 0 else _last_words(code, attempt.run)
+
+    def present(self, runs: Path) -> list[Attempt]:
+        """See Starter."""
+        given = processes.started_as(self._module, 3)
+        return [
+            Attempt(RunDir(Path(folder)), int(number), accelerator)
+            for folder, number, accelerator in sorted(given)
+            if Path(folder).parent == runs and number.isdecimal()
+        ]
 
     def held(self, live: Iterable[str]) -> set[str]:
         """See Starter. Ended ones are let go."""
