@@ -123,7 +123,8 @@ class Painter:
         with watch.of(PREPARATION):
             tiles = divided(filled_up(source, self.division.picture), self.division)
             groups = grouped(tiles, self._at_once).reshape(-1, self._at_once, *tiles.shape[1:])
-        painted = np.concatenate([self._program(group, self._rounds) for group in groups])
+        parts = [self._program(group, self._rounds) for group in groups]
+        painted = parts[0] if len(parts) == 1 else np.concatenate(parts)
         with watch.of(MERGE):
             height, width = self._picture
             return self._merging(ungrouped(painted, count))[:height, :width]

@@ -45,6 +45,20 @@ def transposed_as_product(
     return np.asarray(products.transposed(jnp.asarray(values), jnp.asarray(kernel), strides, padding))
 
 
+def convolution_as_product(
+    values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
+) -> tuple[np.ndarray, list[str]]:
+    """See `products.ProductKernels.convolution`; and the names of its operations."""
+
+    def made(values: jax.Array, kernel: jax.Array) -> jax.Array:
+        return products.ProductKernels(None).convolution(values, kernel, strides, padding)
+
+    traced = jax.make_jaxpr(made)(values, kernel)
+    return np.asarray(made(jnp.asarray(values), jnp.asarray(kernel))), [
+        equation.primitive.name for equation in traced.jaxpr.eqns
+    ]
+
+
 def split_product(weight: np.ndarray, bias: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, Any, bool]:
     """values @ (2 weight)ᵀ + bias, in two parts; the shapes of what is kept between them, and whether the first part sees no values."""
 

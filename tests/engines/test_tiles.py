@@ -112,6 +112,68 @@ def test_a_transposed_convolution_is_the_same_as_a_product(
         np.testing.assert_allclose(made, expected, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "taps", "strides", "padding"),
+    [
+        ((2, 2), (4, 4), (2, 2), "same"),
+        ((1, 3), (4, 5), (2, 3), "same"),
+        ((4, 3), (3, 2), (4, 3), "same"),
+        ((4, 3), (4, 2), (1, 2), "valid"),
+    ],
+)
+def test_a_convolution_onto_one_pixel_is_one_product(
+    sizes: tuple[int, int],
+    taps: tuple[int, int],
+    strides: tuple[int, int],
+    padding: str,
+    jax: JaxProcess,
+    cores: int,  # noqa: ARG001
+) -> None:
+    import tensorflow as tf
+    from keras import layers
+
+    from gan_runtime.engines.tf.transposed_products import ProductKernels
+
+    random = np.random.default_rng(7)
+    values = random.standard_normal((2, *sizes, 4)).astype(np.float32)
+    layer = layers.Conv2D(6, taps, strides, padding=padding, use_bias=False)
+    expected = layer(values).numpy()
+    kernel = layer.kernel.numpy()
+    ours = tf.function(lambda given: ProductKernels().convolution(given, kernel, strides, padding))
+    graph = ours.get_concrete_function(tf.constant(values))
+    theirs, operations = jax("convolution_as_product", values, kernel, strides, padding)
+    for name, made in (("tensorflow", ours(values).numpy()), ("jax", theirs)):
+        np.testing.assert_allclose(made, expected, atol=1e-5, err_msg=name)
+    assert not {"Conv2D"} & {operation.type for operation in graph.graph.get_operations()}
+    assert "conv_general_dilated" not in operations
+
+
+@pytest.mark.parametrize(
+    ("taps", "strides", "padding"),
+    [((4, 4), (2, 2), "same"), ((5, 1), (2, 3), "same"), ((3, 2), (2, 4), "valid")],
+)
+def test_a_transposed_convolution_from_one_pixel_is_one_product(
+    taps: tuple[int, int],
+    strides: tuple[int, int],
+    padding: str,
+    jax: JaxProcess,
+    cores: int,  # noqa: ARG001
+) -> None:
+    import tensorflow as tf
+    from keras import layers
+
+    from gan_runtime.engines.tf import transposed_products as products
+
+    values = np.random.default_rng(8).standard_normal((2, 1, 1, 4)).astype(np.float32)
+    layer = layers.Conv2DTranspose(6, taps, strides, padding=padding, use_bias=False)
+    expected = layer(values).numpy()
+    kernel = layer.kernel.numpy()
+    ours = products.transposed(tf.constant(values), tf.constant(kernel), strides, padding)
+    theirs = jax("transposed_as_product", values, kernel, strides, padding)
+    for name, made in (("tensorflow", ours.numpy()), ("jax", theirs)):
+        np.testing.assert_allclose(made, expected, atol=1e-5, err_msg=name)
+
+
 def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: JaxProcess) -> None:
     random = np.random.default_rng(6)
     weight, bias, values = (

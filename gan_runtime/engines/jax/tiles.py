@@ -107,7 +107,9 @@ class TileProgram:
         with self._watch.of(EXECUTE):
             outcome = jax.block_until_ready(self._compiled(self._kept, *sent))
         with self._watch.of(TRANSFER_OUT):
-            return np.asarray(outcome)
+            # Assembled by JAX the shares of six tiles take 0.25 ms instead of 0.07 to 0.09 (an AMD EPYC).
+            shares = [np.asarray(outcome.addressable_data(core)) for core in range(len(rounds))]
+            return shares[0] if len(shares) == 1 else np.concatenate(shares)
 
 
 def _shaped(shape: Shape, dtype: str, mesh: Mesh, spread: PartitionSpec) -> jax.ShapeDtypeStruct:

@@ -1,4 +1,4 @@
-"""The tiles of a picture in the TensorFlow engine: one graph over the replicas of a strategy, which loops over the rounds of each.
+"""The tiles of a picture in the TensorFlow engine: one graph over the cores, each of which loops over its rounds.
 
 XLA compiles it with the weights as constants, so what follows from them alone is computed once; transposed convolutions are products
 (transposed_products.py). Operation by operation a tile of a small network would mostly wait for TensorFlow: 1.2 ms instead of 2.0 for one of 64 pixels
@@ -33,38 +33,44 @@ class TileProgram:
 
     def __init__(self, translator: Translator, cores: int, tiles: Shape, stopwatch: Stopwatch) -> None:
         self._cores, self._watch = cores, stopwatch
-        self._strategy = simulated(cores)
+        self._devices = simulated(cores).extended.worker_devices
         self._most, self._round, *sides = tiles
         with stopwatch.of(TRACE):
             self._painted = painter(translator, (self._round, *sides))
             # Nothing in it depends on a tensor's value: AutoGraph would rewrite its code in vain.
             self._on_core = tf.function(self._loop, autograph=False, jit_compile=True)
-            self._call = tf.function(self._everywhere, autograph=False)
             nothing = np.zeros((cores * self._most * self._round, *sides), np.float32)
-            sent = [self._sent(array) for array in (nothing, np.full(cores, self._most, np.int32))]
-            self._call.get_concrete_function(*sent)
+            sent = self._sent(nothing, np.full(cores, self._most, np.int32))
+            self._call = tf.function(self._everywhere, autograph=False).get_concrete_function(*sent)
         first, second = self._seconds(sent), self._seconds(sent)
         stopwatch.add(COMPILE, max(0.0, first - second))
 
     def __call__(self, tiles: NDArray[np.float32], rounds: Rounds) -> NDArray[np.float32]:
         """(cores · share, …) → (cores · share, …)."""
         with self._watch.of(TRANSFER_IN):
-            sent = [self._sent(array) for array in (tiles, rounds)]
+            sent = self._sent(tiles, rounds)
         with self._watch.of(EXECUTE):
             shares = self._call(*sent)  # on processors it returns when it is done
         with self._watch.of(TRANSFER_OUT):
             return np.concatenate([share.numpy() for share in shares])
 
-    def _sent(self, array: NDArray[Any]) -> Any:
-        """Each core's share, on that core."""
-        shares = np.split(array, self._cores)
-        return self._strategy.experimental_distribute_values_from_function(
-            lambda context: tf.constant(shares[context.replica_id_in_sync_group])
-        )
+    def _sent(self, tiles: NDArray[np.float32], rounds: Rounds) -> list[tf.Tensor]:
+        """Each core's share of both, on that core: first the tiles of all, then the rounds of all."""
+        sent = []
+        for array in (tiles, rounds):
+            for device, share in zip(self._devices, np.split(array, self._cores), strict=True):
+                with tf.device(device):
+                    sent.append(tf.constant(share))
+        return sent
 
-    def _everywhere(self, tiles: Any, rounds: Any) -> tuple[tf.Tensor, ...]:
-        outcome = self._strategy.run(self._on_core, args=(tiles, rounds))
-        return tuple(self._strategy.experimental_local_results(outcome))
+    def _everywhere(self, *sent: tf.Tensor) -> list[tf.Tensor]:
+        """The graph of all cores. As `Strategy.run` builds it a frame takes a tenth longer: it packs and unpacks what each replica has."""
+        tiles, rounds = sent[: self._cores], sent[self._cores :]
+        outcome = []
+        for device, own, count in zip(self._devices, tiles, rounds, strict=True):
+            with tf.device(device):
+                outcome.append(self._on_core(own, count))
+        return outcome
 
     def _loop(self, tiles: tf.Tensor, rounds: tf.Tensor) -> tf.Tensor:
         """The tiles of one core, one round after the other."""
@@ -80,7 +86,7 @@ class TileProgram:
         _, canvas = tf.while_loop(lambda number, _: number < rounds[0], one, begin, parallel_iterations=1)
         return tf.reshape(canvas.stack(), [tiles.shape[0], *outcome.shape[1:]])
 
-    def _seconds(self, sent: list[Any]) -> float:
+    def _seconds(self, sent: list[tf.Tensor]) -> float:
         begin = time.perf_counter()
         self._call(*sent)
         return time.perf_counter() - begin
