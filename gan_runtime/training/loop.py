@@ -1,13 +1,14 @@
 """The training loop: flat, readable from top to bottom. It knows no workload and no framework.
 
-While the device runs one call of `steps_per_loop` steps, the host writes down the numbers of the call before it.
+While the device runs one call of `steps_per_loop` steps, the host writes down the numbers of the call before it, and while it runs the
+first call of an epoch, the pictures and the checkpoint of the epoch before.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -91,10 +92,19 @@ def train(
     compiled = False
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="device") as device:
+        calls: list[Call] = []
+
+        def next_call() -> Future[StepNumbers | ProfiledSteps]:
+            call = calls.pop(0)
+            return device.submit(_run, engine, call, not calls, must_end())
+
+        def next_epoch() -> Future[StepNumbers | ProfiledSteps]:
+            calls[:] = _calls(spec, steps_per_epoch - record.step % steps_per_epoch, record)
+            return next_call()
+
+        pending = next_epoch()
         while record.step < last_step:
             # ---- one epoch: hand the next call to the device, then write down the one before it -------------------
-            calls = _calls(spec, steps_per_epoch - record.step % steps_per_epoch, record)
-            pending = device.submit(_run, engine, calls.pop(0), not calls, must_end())
             try:
                 while True:
                     numbers = pending.result()
@@ -107,30 +117,39 @@ def train(
                         compiled = True
                     more = bool(calls) and not _must_stop(numbers, must_end)
                     if more:
-                        pending = device.submit(_run, engine, calls.pop(0), not calls, must_end())
+                        pending = next_call()
                     record.call(numbers)
                     if not more:
                         break
                 # ---- end of the epoch, or a stop within it --------------------------------------------------------
-                scores = {} if calls else record.epoch_done(engine, run)
+                scores = {} if calls else record.epoch_done(engine)
                 alarm = watch.epoch(scores, record.epochs_done) if scores else None
                 state = watch.state(record.step, record.epochs_done if scores else record.epoch)
             except NonFiniteError as error:
                 wait([pending])
+                record.pictures(run)
                 alarm = watch.not_finite(error)
 
-            # ---- what an alarm asks for, the checkpoint, the stop -------------------------------------------------
+            # ---- what an alarm asks for, or a stop; else the device goes on while pictures and checkpoint are written ------
             if alarm and spec.alarm_action == "roll_back":
+                record.pictures(run)
                 record.go_back(*watch.roll_back(alarm))
+                pending = next_epoch()
                 continue
             room.needed(size_of(state))
-            watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
-            if alarm and spec.alarm_action == "stop":
+            ends = bool(alarm) and spec.alarm_action == "stop"
+            stops = record.step < last_step and _must_stop(numbers, must_end)
+            saved_epoch = record.epochs_done if scores else None
+            if record.step < last_step and not ends and not stops:
+                pending = next_epoch()
+            record.pictures(run)
+            watch.save(state, record.step, record.wall_s, scores, saved_epoch)
+            if alarm and ends:
                 record.summary()
                 return Outcome(
                     "stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}"
                 )
-            if record.step < last_step and _must_stop(numbers, must_end):
+            if stops:
                 record.summary()
                 return Outcome(
                     "stopped",

@@ -15,7 +15,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.album import Album
+from gan_runtime.training.album import Album, Shown
 from gan_runtime.training.calls import WARM_STEPS
 from gan_runtime.training.memory import process_memory
 from gan_runtime.training.stragglers import WorkerLog
@@ -48,6 +48,7 @@ class Recorder:
         self._epoch_begin = (step, wall_s)
         self._untimed_steps = 0  # of this epoch
         self._profiled_step: int | None = None
+        self._shown: tuple[int, int, Shown] | None = None  # epoch, step and arrays of pictures that wait
 
     @property
     def epoch(self) -> int:
@@ -110,11 +111,21 @@ class Recorder:
         """Whole epochs behind the step count."""
         return self.step // self._steps_per_epoch
 
-    def epoch_done(self, engine: Engine, run: RunDir) -> dict[str, float]:
-        """Writes the epoch's time, memory, histograms, scores and pictures; returns the scores."""
+    def epoch_done(self, engine: Engine) -> dict[str, float]:
+        """Writes the epoch's time, memory, histograms and scores; returns the scores. Its pictures wait for `pictures`, which no longer
+        needs the engine."""
         self._epoch_time()
         self._writer.write(_memory(engine, self.epochs_done, self.step))
-        return self._probe(engine, run)
+        return self._probe(engine)
+
+    def pictures(self, run: RunDir) -> None:
+        """Writes the pictures that wait, if any do."""
+        if self._shown is None:
+            return
+        (epoch, step, shown), self._shown = self._shown, None
+        if self._rank == 0:
+            self._album.write(shown, run, epoch)
+        self._writer.write(*self._album.records(shown, run, epoch, step))
 
     def go_back(self, step: int, wall_s: float) -> None:
         """What was measured beyond `step` is void: the training goes on from there."""
@@ -141,7 +152,7 @@ class Recorder:
         self._compile_time()
         self._workers.epoch_done(self.epochs_done)
 
-    def _probe(self, engine: Engine, run: RunDir) -> dict[str, float]:
+    def _probe(self, engine: Engine) -> dict[str, float]:
         begin = time.perf_counter()
         epoch = self.epochs_done
         looked = engine.probe()
@@ -156,22 +167,17 @@ class Recorder:
             )
             for histogram in looked.histograms
         ]
-        samples = self._pictures(engine, run, epoch) if self._has_pictures(epoch) else []
+        if self._has_pictures(epoch):
+            self._shown = epoch, self.step, engine.sample()
         scores = journal.EpochScores(epoch=epoch, step=self.step, wall_s=self.wall_s, values=looked.scores)
         self._writer.write(
-            scores, *histograms, *samples, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
+            scores, *histograms, journal.Phase(phase="probe", seconds=time.perf_counter() - begin)
         )
         return looked.scores
 
     def _has_pictures(self, epoch: int) -> bool:
         every = self._spec.pictures_every
         return epoch % every == 0 or epoch in (1, self._spec.epochs)
-
-    def _pictures(self, engine: Engine, run: RunDir, epoch: int) -> list[journal.Sample]:
-        shown = engine.sample()
-        if self._rank == 0:
-            self._album.write(shown, run, epoch)
-        return self._album.records(shown, run, epoch, self.step)
 
     def summary(self) -> None:
         """Writes how long the attempt's steps took, and the compiling if it ended within its first epoch."""

@@ -115,6 +115,18 @@ def trained(
     return _trained(engine, *calls), engine.state()
 
 
+def state_before_and_after(
+    workload: str, data: Data, steps: int, options: dict[str, Any]
+) -> tuple[Arrays, Arrays, Arrays]:
+    """A state as it was given, the same arrays after so many further steps, and the state then."""
+    engine = _engine(workload, data, "own", **options)
+    _trained(engine, 1)
+    state = engine.state()
+    given = {name: array.copy() for name, array in state.items()}
+    _trained(engine, steps)
+    return given, state, engine.state()
+
+
 def trained_and_probed(
     data: Data, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays, Numbers]:

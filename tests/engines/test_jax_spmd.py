@@ -73,6 +73,15 @@ def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
     assert_equal(resumed, straight)
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, jax: JaxProcess) -> None:
+    """It is saved meanwhile."""
+    options = {**MLP, "replicas": replicas}
+    given, same, later = jax("state_before_and_after", "mlp_gan", random_images(40), 3, options)
+    assert_equal(same, given)
+    assert any(not np.array_equal(later[name], array) for name, array in given.items() if name != "step")
+
+
 @pytest.mark.parametrize("replicas", [2, 8])
 def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxProcess) -> None:
     showers, options = random_showers(32), {**MLP, "batch_size_global": 16}

@@ -28,6 +28,19 @@ def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: M
     assert np.abs(one.sample()["images"] - two.sample()["images"]).max() < 1e-5
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, make: MakeEngine) -> None:
+    """It is saved meanwhile."""
+    engine = make(replicas, TINY_GAN)
+    trained(engine, 1)
+    state = engine.state()
+    given = {name: array.copy() for name, array in state.items()}
+    trained(engine, 3)
+    assert_equal(state, given)
+    later = engine.state()
+    assert any(not np.array_equal(later[name], array) for name, array in given.items() if name != "step")
+
+
 def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) -> None:
     one, four = make(1, TINY_GAN), make(4, TINY_GAN, seed=2)
     trained(one, 1)

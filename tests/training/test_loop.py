@@ -231,6 +231,48 @@ def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDi
         loop.train(SPEC, IMAGES, Overlapping(), run, writer, lambda: False)
 
 
+def test_an_epoch_begins_while_pictures_and_checkpoint_of_the_one_before_are_written(
+    run: RunDir, wait_until: Callable[..., Any]
+) -> None:
+    begun: list[int] = []
+
+    def is_written(step: int) -> bool:
+        pictures = list(run.samples.glob(f"*-{step // 5:05d}.png"))
+        return bool(pictures) and (run.checkpoints / f"step-{step:08d}.safetensors").exists()
+
+    class Waiting(CountingEngine):
+        """The first call of the second and of the third epoch ends when the files of the epoch before are there."""
+
+        def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
+            if self.step in (5, 10):
+                wait_until(lambda: is_written(self.step), "pictures and checkpoint are there")
+                begun.append(self.step)
+            return super().run(steps, stop_wish)
+
+    assert train(run, Waiting()).status == "finished"
+    assert begun == [5, 10]
+    assert steps_recorded(run) == list(range(1, 16))
+
+
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [(COLLAPSED, {"alarm_action": "stop"}), (HEALTHY, {"epochs": 2})],
+    ids=["an alarm that stops", "the last epoch"],
+)
+def test_nothing_is_trained_beyond_what_ends_a_run(
+    ending: dict[str, float], options: dict[str, object], run: RunDir
+) -> None:
+    engine = CountingEngine(scores=(HEALTHY, ending))
+    assert train(run, engine, **options).step == 10
+    assert engine.step == 10
+
+
+def test_a_stop_between_epochs_begins_no_other_one(run: RunDir) -> None:
+    engine = CountingEngine()
+    outcome = train(run, engine, stop=lambda: engine.step >= 5)
+    assert (outcome.status, outcome.step, engine.step) == ("stopped", 5, 5)
+
+
 def test_a_stop_within_an_epoch_saves_and_a_later_attempt_goes_on_from_there(run: RunDir) -> None:
     engine = CountingEngine()
     outcome = train(run, engine, stop=lambda: engine.step >= 7)
