@@ -28,6 +28,7 @@ from gan_runtime.engines.step_plan import check_networks
 from gan_runtime.engines.task import task_of
 from gan_runtime.engines.tf.counts import step_kernels
 from gan_runtime.engines.tf.devices import fullest, make_strategy
+from gan_runtime.engines.tf.freed_memory import keep_freed_memory
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.engines.tf.keras_loop import KerasLoop
 from gan_runtime.engines.tf.loops import Loop, OwnLoop, WholeStep
@@ -47,7 +48,7 @@ class TfEngine:
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
         """`data`: with those fields only that the workload reads."""
-        self._spec, self._data = spec, data
+        self._spec, self._data, self._is_on_cpu = spec, data, accelerator == "cpu"
         self._task = task_of(spec, workload, data.fields, data.rows)
         self._strategy = make_strategy(spec, accelerator)
         self._replicas = self._strategy.num_replicas_in_sync
@@ -199,6 +200,8 @@ class TfEngine:
             self._iterator = distributed_batches(
                 self._strategy, self._spec, self._task.plan, self._data, self._steps_done
             )
+            if self._is_on_cpu:
+                keep_freed_memory()  # once more: such an iterator makes TensorFlow give freed memory back from 128 kB on
         return self._iterator
 
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
