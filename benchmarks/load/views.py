@@ -1,20 +1,21 @@
 """How long the first view of a page takes on a home of many runs, what it weighs, and the start of the process.
 
-A view is a new window of one browser (Chromium, which has seen the dashboard's own script and style before) on the page's address, until the page's script has ended
-and nothing more is to be drawn: charts and pictures of the page are there. Payload: what the WebSocket and the pictures weigh.
+A view is a new window of one browser on the page's address, until the page's script has ended and nothing more is to be drawn: charts and pictures of the page are there.
+The browser is Chromium with a profile on disk, as a person has it: it has seen the dashboard's own script and style before, and keeps them and what it has compiled of them. Payload: what the WebSocket and the pictures weigh.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import BrowserContext, sync_playwright
 
 from benchmarks import dashboard, pages
 from benchmarks.load import client, stage
@@ -33,10 +34,9 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
     """First views, one page after the other in turns, so that what drifts reaches all of them."""
     addresses = {page: pages.visits(scale.runs)[page] for page in PAGES}
     # Playwright's own loop runs in this thread.
-    with chromium() as browser, ThreadPoolExecutor(1) as aside:
+    with chromium() as context, ThreadPoolExecutor(1) as aside:
         begin = time.perf_counter()
         with stage.served(home) as (process, address):
-            context = browser.new_context()
             first = _seconds_of_view(context, address)
             yield Figure("start_s", time.perf_counter() - begin, {"view_s": round(first, 3)})
             stage.wait_until_quiet(process)
@@ -62,17 +62,19 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """The system's browser, or Playwright's own."""
-    found = next(filter(None, map(shutil.which, dashboard.CHROMIUM)), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+def chromium() -> Iterator[BrowserContext]:
+    """The system's browser, or Playwright's own, with a new profile."""
+    path = next(filter(None, map(shutil.which, dashboard.CHROMIUM)), None)
+    with tempfile.TemporaryDirectory() as profile, sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield context
+        context.close()
 
 
-def _seconds_of_view(context: object, where: str) -> float:
-    page = context.new_page()  # type: ignore[attr-defined]
+def _seconds_of_view(context: BrowserContext, where: str) -> float:
+    page = context.new_page()
     begin = time.perf_counter()
     page.goto(where)
     page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
