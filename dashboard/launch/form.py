@@ -78,6 +78,8 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")
         with _expander(group, form, [option.name for option in options if option.name in filled.problems]):
+            if not st.session_state[_group_key(group)]:
+                continue  # what nobody sees is half of the page; it comes when the group is opened
             _group(preset, shown, filled)
             _not_in_use([option for option in options if option not in shown])
             if group == "Optimizer" and filled.spec is not None:
@@ -89,13 +91,17 @@ def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenera
 
     Whether it is open is kept here: a new label makes a new widget, which would close under the hand that typed.
     """
-    key = f"group.{group}"
+    key = _group_key(group)
     st.session_state[key] = bool(st.session_state.get(key)) or bool(wrong)
     line = words.plain(option_words.group_line(group, form))
     if wrong:
         line = f":red[{len(wrong)} value{'s' if len(wrong) > 1 else ''} to correct]"
     title = option_words.group_title(group, form["workload"])
     return st.expander(f"**{title}** · {line}", key=key, on_change="rerun")
+
+
+def _group_key(group: str) -> str:
+    return f"group.{group}"
 
 
 def _group(preset: str, options: list[Option], filled: Filled) -> None:

@@ -47,6 +47,13 @@ def expanders(app: AppTest) -> dict[str, bool]:
     return {item.label: bool(item.proto.expanded) for item in app.expander}
 
 
+def opened(app: AppTest, *groups: str) -> AppTest:
+    """With these groups open, all of them by default, as a click leaves them."""
+    for group in groups or GROUPS:
+        app.session_state[f"group.{group}"] = True
+    return app.run()
+
+
 def field_names(app: AppTest) -> set[str]:
     """The options that have a field on the page."""
     widgets = [*app.selectbox, *app.text_input]
@@ -149,7 +156,7 @@ def test_only_what_a_beginner_needs_is_open(show: Show) -> None:
 
 
 def test_an_option_without_effect_is_named_with_what_it_needs(show: Show) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     assert "momentum" not in field_names(app)
     assert "Only with SGD: Momentum (SGD)" in texts(app)
     app.selectbox(key="spec.optimizer").set_value("sgd").run()
@@ -157,11 +164,26 @@ def test_an_option_without_effect_is_named_with_what_it_needs(show: Show) -> Non
     assert "adam_beta_1" not in field_names(app)
 
 
-def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -> None:
+def test_a_closed_group_has_no_fields_and_keeps_what_was_typed(show: Show) -> None:
     app = show("launch")
+    assert "momentum" not in field_names(app)
+    assert "adam_beta_1" not in field_names(app)
+    opened(app, "Optimizer").text_input(key="spec.adam_beta_1").set_value("0.25").run()
+    app.session_state["group.Optimizer"] = False
+    app.run().run()
+    assert "adam_beta_1" not in field_names(app)
+    assert "--set adam_beta_1=0.25" in app.code[0].value
+    assert "**Optimizer** · Adam · beta 1 = 0.25" in expanders(app)
+    assert opened(app, "Optimizer").text_input(key="spec.adam_beta_1").value == "0.25"
+
+
+def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -> None:
+    app = opened(show("launch"), "Optimizer")
     app.selectbox(key="spec.optimizer").set_value("sgd").run()
     app.text_input(key="spec.momentum").set_value("0.9").run()
-    app.selectbox(key="spec.optimizer").set_value("adam").run()
+    app.session_state["group.Optimizer"] = False
+    app.session_state["spec.optimizer"] = "adam"
+    app.run()
     assert "momentum" in field_names(app)
     assert expanders(app)["**Optimizer** · :red[1 value to correct]"]
     app.text_input(key="spec.momentum").set_value("0").run()
@@ -172,7 +194,7 @@ def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -
 
 
 def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     assert titles(app) == []
     app.selectbox(key="spec.learning_rate_schedule").set_value("cosine_restarts").run()
     assert not app.exception
@@ -180,7 +202,7 @@ def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
 
 
 def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     app.text_input(key="spec.replicas").set_value("2").run()
     assert "Another algorithm" not in texts(app)
     app.text_input(key="spec.sync_every_steps").set_value("5").run()
@@ -213,7 +235,7 @@ def painter(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, painter: str) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     assert {"r1_weight", "label_smoothing"} <= field_names(app)
     assert "strokes" not in field_names(app)
     app.text_input(key="spec.r1_weight").set_value("much").run()
@@ -230,7 +252,7 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, 
 
 
 def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Show, painter: str) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     app.text_input(key="spec.label_smoothing").set_value("0.1").run()
     app.selectbox(key="spec.workload").set_value(painter).run()
     assert app.text_input(key="spec.label_smoothing").value == "0.1"
@@ -242,7 +264,7 @@ def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Sho
 
 
 def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, painter: str) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     app.selectbox(key="spec.workload").set_value(painter).run()
     assert app.text_input(key="spec.label_smoothing").value == "0.2"
     app.selectbox(key="spec.workload").set_value("mlp_gan").run()
@@ -250,7 +272,7 @@ def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, 
 
 
 def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(show: Show) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     app.selectbox(key="spec.workload").set_value("shower_3dgan").run()
     assert app.selectbox(key="spec.optimizer").value == "rmsprop"
     assert "data set digits does not fit workload shower_3dgan: it has no showers" in app.error[0].value
@@ -270,11 +292,11 @@ def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(show: Show
 
 
 def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Show) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     app.text_input(key="spec.label_smoothing").set_value("0.1").run()
     app.switch_page(str(places.RUNS)).run()
     app.switch_page(str(places.LAUNCH)).run()
-    assert app.text_input(key="spec.label_smoothing").value == "0.1"
+    assert opened(app).text_input(key="spec.label_smoothing").value == "0.1"
 
 
 def test_a_data_set_that_does_not_fit_is_said_beside_its_field(
