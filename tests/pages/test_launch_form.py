@@ -18,7 +18,7 @@ from gan_runtime.fields import IMAGES, pictures
 from gan_runtime.home import Home
 from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.spec import RunSpec
-from tests.pages.test_pages import texts, titles
+from tests.pages.test_pages import opened, texts, titles
 
 Show = Callable[..., AppTest]
 
@@ -45,13 +45,6 @@ EFFECTIVE: dict[str, dict[str, Any]] = {
 def expanders(app: AppTest) -> dict[str, bool]:
     """The closed groups by their labels, and whether they are open."""
     return {item.label: bool(item.proto.expanded) for item in app.expander}
-
-
-def opened(app: AppTest, *groups: str) -> AppTest:
-    """With these groups open, all of them by default, as a click leaves them."""
-    for group in groups or GROUPS:
-        app.session_state[f"group.{group}"] = True
-    return app.run()
 
 
 def field_names(app: AppTest) -> set[str]:

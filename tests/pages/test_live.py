@@ -90,8 +90,9 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     next(button for button in app.button if button.label == "Run again with changes").click().run()
     assert not app.exception
     assert app.title[0].value == "Launch a run"
-    assert app.text_input(key="spec.seed").value == "7"
-    assert float(app.text_input(key="spec.learning_rate_generator").value) == 0.00123456789
+    assert "--set seed=7" in app.code[0].value
+    assert app.session_state["spec.seed"] == "7"
+    assert float(app.session_state["spec.learning_rate_generator"]) == 0.00123456789
 
 
 def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(

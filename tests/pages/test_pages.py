@@ -13,6 +13,7 @@ from streamlit.testing.v1.element_tree import Button
 from dashboard.frame import session
 from dashboard.runs import view as runs_view
 from gan_runtime.home import Home, command_line
+from gan_runtime.options import GROUPS
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
@@ -44,6 +45,13 @@ def texts(app: AppTest) -> str:
 def charts(app: AppTest) -> list[dict[str, object]]:
     """The Vega-Lite specs on the page."""
     return [json.loads(item.proto.spec) for item in app.get("vega_lite_chart")]
+
+
+def opened(app: AppTest, *groups: str) -> AppTest:
+    """Launch with these groups open, all of them by default, as a click leaves them."""
+    for group in groups or GROUPS:
+        app.session_state[f"group.{group}"] = True
+    return app.run()
 
 
 def titles(app: AppTest) -> list[str]:
@@ -463,7 +471,7 @@ def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
 
 
 def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
-    app = show("launch")
+    app = opened(show("launch"))
     app.text_input(key="spec.learning_rate_generator").set_value("fast")
     app.text_input(key="spec.name").set_value(" ")
     app.text_input(key="spec.replicas").set_value("3").run()
@@ -510,6 +518,7 @@ def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_t
     assert "showed strokes and no digits" in app.warning[0].value
     next(button for button in app.button if button.label == "Use the repaired setting").click().run()
     assert [warning.value for warning in app.warning] == []
+    opened(app)
     assert app.selectbox(key="spec.learning_rate_scaling").value == "linear"
     assert app.text_input(key="spec.adam_beta_1").value == "0.5"
     assert app.code[0].value.endswith(
