@@ -15,12 +15,12 @@ def attempts(home: Home, starter: Starter) -> list[LiveRun]:
     return [
         LiveRun(attempt.run, "ended", attempt.number, attempt.accelerator)
         for attempt in starter.present(home.runs)
-        if _is_over(attempt)
+        if is_over(attempt)
     ]
 
 
-def _is_over(attempt: Attempt) -> bool:
-    """False where nobody can tell."""
+def is_over(attempt: Attempt) -> bool:
+    """Whether it has ended, or a later one has begun. False where nobody can tell."""
     try:
         attempt.run.path.lstat()
         newest = latest_status(attempt.run)

@@ -217,7 +217,8 @@ class Supervisor:
         for key, live in list(self._leaving.items()):
             if self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key) > LEAVING_SECONDS:
                 del self._leaving[key]
-                self._starter.end(live.as_attempt)
+                if outlived.is_over(live.as_attempt):  # and not only set aside by the store
+                    self._starter.end(live.as_attempt)
 
     def _held(self) -> set[str]:
         """Accelerators of trainers that have not quite ended, also after their final event."""

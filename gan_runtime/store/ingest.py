@@ -18,7 +18,7 @@ from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store import reasons
 from gan_runtime.store.intake import TABLES, Intake, NewestSteps, write_rows
 from gan_runtime.store.job_intake import JobIntake
-from gan_runtime.store.store import Store, is_trouble_of_the_store
+from gan_runtime.store.store import Store, is_trouble_of_the_store, may_be_of_one_run
 from gan_runtime.store.watch import Clock, Watch
 
 BATCH_ROWS = (
@@ -195,7 +195,7 @@ class Ingestor:
         except BaseException as error:
             for intake in waiting:
                 self._drop(intake.run.run_id)
-            if not isinstance(error, Exception) or is_trouble_of_the_store(error):
+            if not isinstance(error, Exception) or self._is_of_all(error):
                 raise
             return self._without_the_bad_one(waiting)
         return sum(self._done(intake) for intake in waiting)
@@ -207,12 +207,19 @@ class Ingestor:
             try:
                 self._write([intake])
             except Exception as error:
-                if is_trouble_of_the_store(error):
+                if self._is_of_all(error):
                     raise
-                news += self._set_aside(intake.run.run_id, reasons.in_words(error), intake.stamps or {})
+                # For want of memory it is tried again with the next round, about once a minute.
+                stamps = {} if may_be_of_one_run(error) else intake.stamps or {}
+                news += self._set_aside(intake.run.run_id, reasons.in_words(error), stamps)
             else:
                 news += self._done(intake)
         return news
+
+    def _is_of_all(self, error: Exception) -> bool:
+        """Whether no run can be stored just now."""
+        is_of_one = may_be_of_one_run(error) and self._store.damage is None
+        return is_trouble_of_the_store(error) and not is_of_one
 
     def _write(self, intakes: list[Intake]) -> None:
         if intakes:

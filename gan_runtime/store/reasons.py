@@ -7,6 +7,7 @@ import os
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir, Stamp
+from gan_runtime.store.store import may_be_of_one_run
 
 
 def unreadable(run: RunDir, stamps: dict[str, Stamp]) -> str | None:
@@ -42,4 +43,6 @@ def in_words(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"it cannot be read ({error.strerror or type(error).__name__})"
     first = (str(error).splitlines() or [""])[0][:200]
+    if may_be_of_one_run(error):
+        return f"it cannot be stored ({type(error).__name__}: {first}): it is tried again each minute, so end what needs memory, or delete it"
     return f"it cannot be stored ({type(error).__name__}: {first})"

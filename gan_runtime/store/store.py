@@ -46,6 +46,11 @@ def is_trouble_of_the_store(error: BaseException) -> bool:
     return isinstance(error, _OF_THE_STORE) or opening.is_unreadable(error) or opening.is_invalidated(error)
 
 
+def may_be_of_one_run(error: BaseException) -> bool:
+    """Whether it may be one run's rows that DuckDB cannot take, such as for their size, though it takes others."""
+    return isinstance(error, duckdb.OutOfMemoryException | duckdb.InternalException | MemoryError)
+
+
 class Store:
     """Opened once per process and handed to whoever asks; safe to use from several threads."""
 

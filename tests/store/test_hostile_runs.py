@@ -212,6 +212,31 @@ def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
     assert ingestor.catch_up() == 0
 
 
+def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
+    home: Home, good: RunDir, new_run: NewRun
+) -> None:
+    """A real database in a file, with little memory: the one run is named, with what to do, and read again once there is more."""
+    store, large = Store(home.database), new_run("quick-0000", seconds=1)
+    store._connection.execute("SET GLOBAL memory_limit = '40MB'")
+    event = journal.Event(level="info", topic="t", message="x" * 2**25)
+    journal.append(large.trainer_journal(), 1, event)
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    assert run_ids(store) == [good.run_id]
+    [(name, reason)] = queries.set_aside(store).items()
+    assert name == large.run_id
+    assert reason.startswith("it cannot be stored (OutOfMemoryException: ")
+    assert reason.endswith("): it is tried again each minute, so end what needs memory, or delete it")
+    later = new_run("quick-0002", seconds=2)
+    ingestor.catch_up()
+    assert sorted(run_ids(store)) == [good.run_id, later.run_id]
+    store._connection.execute("SET GLOBAL memory_limit = '1GB'")
+    ingestor.catch_up()
+    assert sorted(run_ids(store)) == [large.run_id, good.run_id, later.run_id]
+    assert queries.set_aside(store) == {}
+    store.close()
+
+
 def test_the_owner_and_a_rebuild_go_on_beside_bad_runs(home: Home, good: RunDir) -> None:
     journal.append(good.supervisor_journal, 1, StatusChange(status="finished", reason="done"))
     write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(replicas="x"))
