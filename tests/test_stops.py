@@ -20,6 +20,7 @@ from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.supervisor import LEAVING_SECONDS
@@ -47,6 +48,10 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
 
 def awaited(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
     wait_until(lambda: owner.after(0.0) or owner.status(run) == status, f"{run.run_id} is {status}")
+
+
+def set_aside(owner: Owner) -> list[str]:
+    return [run_id for (run_id,) in owner.store.rows("SELECT run_id FROM ingest.set_aside")]
 
 
 def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on(
@@ -141,6 +146,26 @@ def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
     journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
     wait_until(lambda: processes_of(two) == [second], "it alone is left")
     return second
+
+
+def test_a_run_that_is_set_aside_while_it_trains_is_looked_after_and_stops_as_any_other(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    owner = Owner(home)
+    awaited(wait_until, owner, two, "running")
+    text = two.supervisor_journal.read_text(encoding="utf-8")
+    two.supervisor_journal.write_text(text.replace('"created"', '"greeted"', 1), encoding="utf-8")
+    wait_until(lambda: owner.after(0.0) or set_aside(owner) == [two.run_id], "the store has set it aside")
+    owner.after(LEAVING_SECONDS + 1.0)
+    owner.after(LEAVING_SECONDS + 1.0)
+    assert len(processes_of(two)) == 3, "its trainer goes on"
+    for worker in processes_of(two)[1:]:
+        worker.send_signal(signal.SIGSTOP)
+    commands.stop(two, asker=SOMEBODY)
+    owner.after(0.0)
+    owner.after(GRACE_SECONDS + 1.0)
+    wait_until(lambda: owner.after(1.0) or processes_of(two) == [], "nobody is left", 20)
+    wait_until(lambda: owner.after(0.0) or latest_status(two).status == "stopped", "its journal says so", 20)
 
 
 def test_what_outlived_its_run_and_the_owner_that_knew_of_it_is_ended_by_the_next_one(

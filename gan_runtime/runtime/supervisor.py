@@ -128,11 +128,12 @@ class Supervisor:
         self._awaited_runs.look(self._waiting())
 
     def _now_known(self, known: list[LiveRun]) -> None:
-        before, self._known = self._known, known
+        """`known`: as the store says. A run that it has set aside while it trained is looked after all the same."""
         still = {live.key for live in known}
-        self._leaving |= {
-            live.key: live for live in before if live.status in ACTIVE and live.key not in still
-        }
+        gone = [live for live in self._known if live.status in ACTIVE and live.key not in still]
+        aside = [live for live in gone if not outlived.is_over(live.as_attempt)]
+        self._known = [*aside, *known]
+        self._leaving |= {live.key: live for live in gone if live not in aside}
 
     def _waiting(self) -> list[RunDir]:
         return [live.run for live in self._known if live.status == "queued"]
@@ -217,8 +218,7 @@ class Supervisor:
         for key, live in list(self._leaving.items()):
             if self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key) > LEAVING_SECONDS:
                 del self._leaving[key]
-                if outlived.is_over(live.as_attempt):  # and not only set aside by the store
-                    self._starter.end(live.as_attempt)
+                self._starter.end(live.as_attempt)
 
     def _held(self) -> set[str]:
         """Accelerators of trainers that have not quite ended, also after their final event."""

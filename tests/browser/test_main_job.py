@@ -64,7 +64,7 @@ def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set
     """Drags across a chart; returns the steps at the axis that it has come to."""
     box = shown.bounding_box()
     assert box is not None
-    before = ticks(shown)
+    before = wait_until(lambda: ticks(shown), "the axis is drawn")
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.5)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5, steps=4)
