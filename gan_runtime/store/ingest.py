@@ -160,6 +160,8 @@ class Ingestor:
                 if intake.size >= BATCH_ROWS:
                     self._waiting.append(intake)
                     news += self._commit()
+                    if not self._offsets.get(run.run_id):
+                        return news  # it was set aside: what comes now would be stored without what came before
                     intake = self._intake(run)
         intake.stamps = stamps
         self._waiting.append(intake)

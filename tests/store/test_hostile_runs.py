@@ -20,7 +20,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.runtime.rebuild import rebuild
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import memory, queries, rows
+from gan_runtime.store import ingest, memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.small_pictures import png
@@ -234,6 +234,29 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     ingestor.catch_up()
     assert sorted(run_ids(store)) == [large.run_id, good.run_id, later.run_id]
     assert queries.set_aside(store) == {}
+    store.close()
+
+
+def test_a_run_that_is_set_aside_in_the_middle_of_its_journals_is_not_stored_in_part(
+    home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH_ROWS", 2)
+    store, large = Store(home.database), new_run("quick-0000", seconds=1)
+    store._connection.execute("SET GLOBAL memory_limit = '40MB'")
+    for message in ("x" * 2**25, *("later",) * 6):
+        journal.append(large.trainer_journal(), 1, journal.Event(level="info", topic="t", message=message))
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    assert run_ids(store) == [good.run_id]
+    assert list(queries.set_aside(store)) == [large.run_id]
+    store._connection.execute("SET GLOBAL memory_limit = '1GB'")
+    ingestor.catch_up()
+    assert [
+        message[:5] for message in queries.events(store, large.run_id).query("kind == 't'")["message"]
+    ] == [
+        "xxxxx",
+        *["later"] * 6,
+    ]
     store.close()
 
 
