@@ -161,7 +161,7 @@ class Ingestor:
                     self._waiting.append(intake)
                     news += self._commit()
                     if not self._offsets.get(run.run_id):
-                        return news  # it was set aside: what comes now would be stored without what came before
+                        return news  # set aside: what follows would be stored without what was before
                     intake = self._intake(run)
         intake.stamps = stamps
         self._waiting.append(intake)
