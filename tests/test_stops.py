@@ -115,11 +115,8 @@ def test_a_trainer_that_hangs_before_it_says_who_it_is_can_be_stopped(
     assert processes_of(two) == []
 
 
-def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
-    home: Home, two: RunDir, wait_until: Wait
-) -> None:
-    """The launcher, which would have seen to it, is killed at the same moment."""
-    owner = Owner(home)
+def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
+    """A frozen worker of a run that has said its last word; launcher and other worker are killed."""
     awaited(wait_until, owner, two, "running")
     launcher, first, second = processes_of(two)
     second.send_signal(signal.SIGSTOP)
@@ -127,6 +124,15 @@ def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
     launcher.kill()
     first.kill()
     journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    return second
+
+
+def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    """The launcher, which would have seen to it, is killed at the same moment."""
+    owner = Owner(home)
+    second = left_behind(owner, two, wait_until)
     awaited(wait_until, owner, two, "finished")
     left = [process.pid for process in processes_of(two)]
     assert left in ([second.pid], [])
@@ -137,13 +143,7 @@ def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
 
 def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
     """The one worker that is left of a run that has said its last word, frozen; nobody who knew of it lives."""
-    awaited(wait_until, owner, two, "running")
-    launcher, first, second = processes_of(two)
-    second.send_signal(signal.SIGSTOP)
-    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
-    launcher.kill()
-    first.kill()
-    journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    second = left_behind(owner, two, wait_until)
     wait_until(lambda: processes_of(two) == [second], "it alone is left")
     return second
 

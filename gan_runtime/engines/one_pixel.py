@@ -7,16 +7,26 @@ compiler multiplies all, and XLA does so in a plain loop on a CPU. Innermost lay
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from keras import ops
 
+from gan_runtime.engines.enlarged import among_zeros
+from gan_runtime.workloads.step_context import Padding
+
 Sizes = tuple[int, ...]
 
 
-def is_onto_one(sizes: Sizes, taps: Sizes, strides: Sizes, padding: str) -> bool:
-    """Whether the outcome of a convolution of these sizes has one pixel."""
-    return all(_outcome(*along, padding) == 1 for along in zip(sizes, taps, strides, strict=True))
+def convolution(
+    values: Any, kernel: Any, strides: Sizes, padding: Padding, otherwise: Callable[..., Any]
+) -> Any:
+    """See `step_context.Kernels`. `otherwise(values, kernel, strides, padding)`: where the outcome has more pixels than one."""
+    values, kernel, strides, zeros = among_zeros(values, kernel, strides, padding)
+    along = zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
+    if all(_outcome(*axis, zeros) == 1 for axis in along):
+        return onto_one(values, kernel, zeros)
+    return otherwise(values, kernel, strides, zeros)
 
 
 def onto_one(values: Any, kernel: Any, padding: str) -> Any:
@@ -28,9 +38,8 @@ def onto_one(values: Any, kernel: Any, padding: str) -> Any:
     rows, *sizes, _ = values.shape
     pixels, used = [slice(None)], []
     for size, tapped in zip(sizes, taps, strict=True):
-        before = (
-            max(tapped - size, 0) // 2 if padding == "same" else 0
-        )  # taps on zeros before the first pixel
+        # Taps on zeros before the first pixel.
+        before = max(tapped - size, 0) // 2 if padding == "same" else 0
         pixels.append(slice(0, min(size, tapped - before)))
         used.append(slice(before, min(tapped, before + size)))
     met = ops.reshape(values[tuple(pixels)], (rows, -1))

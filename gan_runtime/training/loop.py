@@ -137,17 +137,16 @@ def train(
                 pending = next_epoch()
                 continue
             room.needed(size_of(state))
-            ends = bool(alarm) and spec.alarm_action == "stop"
+            ending = alarm if spec.alarm_action == "stop" else None
             stops = record.step < last_step and _must_stop(numbers, must_end)
-            saved_epoch = record.epochs_done if scores else None
-            if record.step < last_step and not ends and not stops:
+            if record.step < last_step and not ending and not stops:
                 pending = next_epoch()
             record.pictures(run)
-            watch.save(state, record.step, record.wall_s, scores, saved_epoch)
-            if alarm and ends:
+            watch.save(state, record.step, record.wall_s, scores, record.epochs_done if scores else None)
+            if ending:
                 record.summary()
                 return Outcome(
-                    "stopped", record.step, f"stopped by an alarm and saved, can be resumed. {alarm.message}"
+                    "stopped", record.step, f"stopped by an alarm and saved, can be resumed. {ending.message}"
                 )
             if stops:
                 record.summary()

@@ -13,9 +13,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from gan_runtime.engines.enlarged import among_zeros
-from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution
-from gan_runtime.engines.one_pixel import from_one, is_onto_one, onto_one
+from gan_runtime.engines import one_pixel
+from gan_runtime.engines.jax.kernels import JaxKernels, Sizes
 from gan_runtime.workloads.step_context import Padding
 
 
@@ -26,10 +25,7 @@ class ProductKernels(JaxKernels):
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding
     ) -> jax.Array:
         """See `step_context.Kernels`."""
-        values, kernel, strides, zeros = among_zeros(values, kernel, strides, padding)
-        if is_onto_one(values.shape[1:-1], kernel.shape[:-2], strides, zeros):
-            return onto_one(values, kernel, zeros)
-        return convolution(values, kernel, strides, zeros)
+        return one_pixel.convolution(values, kernel, strides, padding, super().convolution)
 
     def transposed_convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str
@@ -42,7 +38,7 @@ def transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: st
     """(B, …, channels in) → (B, …, channels out). `kernel`: (…, channels out, channels in)."""
     rows, *sizes, channels = values.shape
     if set(sizes) == {1}:
-        return from_one(values, kernel, strides, padding)
+        return one_pixel.from_one(values, kernel, strides, padding)
     *taps, outer, inner = kernel.shape
     by_input = jnp.moveaxis(jnp.asarray(kernel), -1, 0).reshape(inner, -1)
     left = (values.reshape(-1, channels) @ by_input).reshape(rows, *sizes, *taps, outer)

@@ -6,8 +6,7 @@ import math
 
 import tensorflow as tf
 
-from gan_runtime.engines.enlarged import among_zeros
-from gan_runtime.engines.one_pixel import from_one, is_onto_one, onto_one
+from gan_runtime.engines import one_pixel
 from gan_runtime.engines.tf.kernels import PlainKernels, Sizes
 from gan_runtime.workloads.step_context import Padding
 
@@ -19,10 +18,7 @@ class ProductKernels(PlainKernels):
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: Padding
     ) -> tf.Tensor:
         """See `step_context.Kernels`."""
-        values, kernel, strides, zeros = among_zeros(values, kernel, strides, padding)
-        if is_onto_one(values.shape[1:-1], kernel.shape[:-2], strides, zeros):
-            return onto_one(values, kernel, zeros)
-        return super().convolution(values, kernel, strides, zeros)
+        return one_pixel.convolution(values, kernel, strides, padding, super().convolution)
 
     def transposed_convolution(
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str
@@ -35,7 +31,7 @@ def transposed(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: st
     """(B, …, channels in) → (B, …, channels out). `kernel`: (…, channels out, channels in)."""
     rows, *sizes, channels = values.shape
     if set(sizes) == {1}:
-        return from_one(values, kernel, strides, padding)
+        return one_pixel.from_one(values, kernel, strides, padding)
     *taps, outer, inner = kernel.shape
     last = len(kernel.shape) - 1
     by_input = tf.reshape(tf.transpose(kernel, [last, *range(last)]), [inner, -1])
