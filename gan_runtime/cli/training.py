@@ -10,7 +10,7 @@ from typing import Any
 from gan_runtime import hosts
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import ASKER
-from gan_runtime.cli.follow import Snapshot, follow
+from gan_runtime.cli.follow import Snapshot, follow, look
 from gan_runtime.cli.reports import Report
 from gan_runtime.cli.stop_wish import StopWish
 from gan_runtime.errors import HomeError, HomeInUseError, RunStateError
@@ -59,7 +59,7 @@ class Supervision:
 def queue(home: Home, spec: RunSpec, preset: str, after: After | None = None) -> Snapshot:
     """Queues the run and leaves it to whoever owns the home, now or later. Raises as `commands.submit`."""
     run = commands.submit(home, spec, hosts.probe(), preset, after, asker=ASKER)
-    return next(follow(home, run))
+    return look(home, run)
 
 
 def train(home: Home, spec: RunSpec, preset: str, report: Report, after: After | None = None) -> Snapshot:
@@ -79,7 +79,7 @@ def train(home: Home, spec: RunSpec, preset: str, report: Report, after: After |
 def queue_study(home: Home, design: StudyDesign) -> list[Snapshot]:
     """Queues all runs of a study and leaves them to whoever owns the home, now or later. Raises as `commands.submit_study`."""
     runs = commands.submit_study(home, design, hosts.probe(), asker=ASKER)
-    return [next(follow(home, run)) for run in runs]
+    return [look(home, run) for run in runs]
 
 
 def train_study(home: Home, design: StudyDesign, report: Report) -> list[Snapshot]:

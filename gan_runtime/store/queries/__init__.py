@@ -46,7 +46,16 @@ from gan_runtime.store.queries.physics import (
     shower_of,
 )
 from gan_runtime.store.queries.probes import histogram, score_histograms
-from gan_runtime.store.queries.run_rows import RunRow, queue, queue_items, run, run_table, runs, set_aside
+from gan_runtime.store.queries.run_rows import (
+    RunRow,
+    queue,
+    queue_items,
+    run,
+    run_table,
+    runs,
+    set_aside,
+    states,
+)
 from gan_runtime.store.queries.samples import (
     SampleGrid,
     same_inputs,
@@ -157,6 +166,7 @@ __all__ = [
     "set_aside",
     "shower_of",
     "stands_still",
+    "states",
     "studies",
     "study_progress",
     "study_results",

@@ -10,6 +10,7 @@ import pandas as pd
 
 from gan_runtime.errors import UnknownRunError, quoted
 from gan_runtime.records.journal import ACTIVE
+from gan_runtime.records.states import Status
 from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
 
@@ -24,7 +25,7 @@ class RunRow:
 
     run_id: str
     name: str
-    status: str
+    status: Status
     workload: str
     dataset: str
     accelerator: str
@@ -63,6 +64,15 @@ class RunRow:
     def engine(self) -> str:
         """tensorflow or jax."""
         return str(json.loads(self.spec).get("engine", "tensorflow"))
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A state that a run came to; `note`: why, in words."""
+
+    attempt: int
+    status: Status
+    note: str
 
 
 _RUN_COLUMNS = ", ".join(RunRow.__dataclass_fields__)
@@ -105,6 +115,18 @@ def run(store: Store, run_id: str) -> RunRow:
         known = ", ".join(row.run_id for row in runs(store)[:8]) or "none yet"
         raise UnknownRunError(f"run {quoted(run_id)} is not stored here: the newest runs are {known}.")
     return RunRow(*rows[0])
+
+
+def states(store: Store, run_id: str) -> list[RunState]:
+    """Every state that a stored run came to, in order; the last is the one it is in."""
+    rows = store.rows(
+        """
+        SELECT attempt, arg_max(status, (source, place)), arg_max(reason, (source, place))
+        FROM ingest.statuses WHERE run_id = ? GROUP BY attempt, stage ORDER BY attempt, stage
+        """,
+        [run_id],
+    )
+    return [RunState(*row) for row in rows]
 
 
 def set_aside(store: Store) -> dict[str, str]:
