@@ -14,6 +14,7 @@ import contextlib
 import json
 import random
 import re
+import statistics
 import sys
 import time
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
+
+from benchmarks.load.figures import p95
 
 STREAM = "/_stcore/stream"
 SHORT = (
@@ -169,12 +172,12 @@ async def crowd(address: str, page: str, query: str, sessions: int) -> dict[str,
 
 def summary(visits: list[Visit]) -> dict[str, Any]:
     """Of all refreshes."""
-    seconds = sorted(visit.seconds for visit in visits) or [0.0]
+    seconds = [visit.seconds for visit in visits] or [0.0]
     count = max(1, len(visits))
     return {
         "refreshes": len(visits),
-        "refresh_p50_s": round(seconds[len(seconds) // 2], 3),
-        "refresh_p95_s": round(seconds[int(len(seconds) * 0.95)], 3),
+        "refresh_p50_s": round(statistics.median_high(seconds), 3),
+        "refresh_p95_s": round(p95(seconds), 3),
         "bytes_per_refresh": sum(visit.payload for visit in visits) // count,
         "messages_per_refresh": round(sum(visit.messages for visit in visits) / count, 1),
     }

@@ -76,5 +76,5 @@ class Figure:
 
 
 def p95(values: list[float]) -> float:
-    """The value that nineteen of twenty do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+    """The smallest value that nineteen of twenty do not exceed (nearest rank): of 20 values the second largest."""
+    return sorted(values)[-(-95 * len(values) // 100) - 1]

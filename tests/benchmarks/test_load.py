@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks import load_tables
 from benchmarks.load import __main__ as load
-from benchmarks.load import pixels
-from benchmarks.load.figures import BY_NAME, PAGES, Figure
+from benchmarks.load import client, pixels
+from benchmarks.load.figures import BY_NAME, PAGES, Figure, p95
 from benchmarks.load.scale import SMALL
 from dashboard.frame import access
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
@@ -104,6 +104,26 @@ def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it(
     written = [(10, 1.0), (20, 2.0), (30, 3.0), (40, 4.0)]
     assert pixels.delays(written, [(10, 1.5), (30, 3.25)]) == [1.25, 0.25]
     assert pixels.delays(written, []) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"), [(1, 1.0), (6, 6.0), (19, 19.0), (20, 19.0), (21, 20.0), (100, 95.0), (101, 96.0)]
+)
+def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(count: int, wanted: float) -> None:
+    values = [float(value) for value in range(count, 0, -1)]
+    assert p95(values) == wanted
+    summary = client.summary([client.Visit(seconds=value) for value in values])
+    assert summary["refresh_p95_s"] == wanted
+
+
+def test_windows_that_were_never_refreshed_are_told_as_none() -> None:
+    assert client.summary([]) == {
+        "refreshes": 0,
+        "refresh_p50_s": 0.0,
+        "refresh_p95_s": 0.0,
+        "bytes_per_refresh": 0,
+        "messages_per_refresh": 0.0,
+    }
 
 
 def test_a_figure_says_its_target_and_whether_it_is_met(
