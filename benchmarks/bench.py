@@ -75,7 +75,7 @@ ROWS = {
     "streaming": Row(streaming.measure, rounds=24, steps=10, minutes=4, batch=64, images=20_480),
     "preprocessing": Row(preprocessing.measure, rounds=12, steps=4, minutes=6, batch=64, images=1_024),
     "showers": Row(showers.measure, rounds=6, steps=4, minutes=8, batch=32, images=1_280),
-    "pix2pix": Row(pix2pix.measure, rounds=24, steps=10, minutes=5, batch=16, images=3_840),
+    "pix2pix": Row(pix2pix.measure, rounds=72, steps=10, minutes=5, batch=16, images=3_840),  # three epochs
     "iterate": Row(iterate.measure, rounds=24, steps=40, minutes=2),  # steps: frames
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),

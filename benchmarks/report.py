@@ -52,7 +52,8 @@ converted once, both out of the system's cache; then it trains the small network
 Keras (benchmarks/keras_showers.py; a test compares their losses).
 
 "Pix2Pix, small" is `pix2pix` with size=small on tiles of 64 pixels out of frames of 80 × 192, batch 16, streamed, against the same networks and
-step in plain Keras (benchmarks/keras_pix2pix.py; a test compares their losses).
+step in plain Keras (benchmarks/keras_pix2pix.py; a test compares their losses). Three epochs are compared. The first one, in which ours
+reads its frames from the disk, has a line of its own too.
 
 "Map-reduce" feeds that generator with its own frames: tiles on two simulated cores against the whole frame at once, which may use every
 thread (benchmarks/rows/iterate.py).

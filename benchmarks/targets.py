@@ -136,8 +136,22 @@ TARGETS = (
     ),
     Target(
         "pix2pix",
+        "over_keras_mixed_bfloat16_first_epoch",
+        "the same in the first epoch, frames from the disk",
+        "at_least",
+        1.2,
+    ),
+    Target(
+        "pix2pix",
         "over_keras_float32",
         "Pix2Pix, small, times the plain Keras model, float32",
+        "at_least",
+        1.2,
+    ),
+    Target(
+        "pix2pix",
+        "over_keras_float32_first_epoch",
+        "the same in the first epoch, frames from the disk",
         "at_least",
         1.2,
     ),

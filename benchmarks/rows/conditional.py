@@ -30,9 +30,9 @@ def measure(report: Report, effort: Effort) -> None:
     compare(report, turns)
 
 
-def compare(report: Report, turns: dict[str, list[Turn]]) -> None:
-    """The figures that have targets."""
+def compare(report: Report, turns: dict[str, list[Turn]], ending: str = "") -> None:
+    """The figures that have targets; `ending` of their names."""
     for precision in PRECISIONS:
         ours, keras = turns[f"ours {precision}"], turns[f"keras {precision}"]
         ratios, of_totals = speed_ratios(ours, keras), speed_ratio_of_totals(ours, keras)
-        report.spread("figure", f"over_keras_{precision}", spread(ratios), of_totals=of_totals)
+        report.spread("figure", f"over_keras_{precision}{ending}", spread(ratios), of_totals=of_totals)
