@@ -1,4 +1,4 @@
-"""A run in short, for lists."""
+"""A run in short, for lists and legends."""
 
 from __future__ import annotations
 
@@ -13,3 +13,11 @@ def settings(row: RunRow) -> str:
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
     algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
     return f"{row.dataset} · {where} · {option_words.choice(row.precision)} · batch {row.batch_size_global}{algorithm}"
+
+
+def unique_names(rows: list[RunRow]) -> dict[str, str]:
+    """run_id → name for legends; the id is added where two runs share a name."""
+    names = [row.name for row in rows]
+    return {
+        row.run_id: row.name if names.count(row.name) == 1 else f"{row.name} ({row.run_id})" for row in rows
+    }

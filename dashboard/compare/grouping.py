@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard import option_words, palette
+from dashboard import option_words, palette, run_words
 from gan_runtime.options import GROUPS, Option
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
@@ -26,14 +26,6 @@ class Series:
     color: str
 
 
-def unique_names(rows: list[RunRow]) -> dict[str, str]:
-    """run_id → name for legends; the id is added where two runs share a name."""
-    names = [row.name for row in rows]
-    return {
-        row.run_id: row.name if names.count(row.name) == 1 else f"{row.name} ({row.run_id})" for row in rows
-    }
-
-
 def colors(rows: list[RunRow]) -> dict[str, str]:
     """run_id → color: the run's own, or another where one of the runs before it has that."""
     return dict(zip((row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True))
@@ -41,7 +33,7 @@ def colors(rows: list[RunRow]) -> dict[str, str]:
 
 def each_run(rows: list[RunRow]) -> list[Series]:
     """Every run by itself, each in another color."""
-    names, own = unique_names(rows), colors(rows)
+    names, own = run_words.unique_names(rows), colors(rows)
     return [Series(names[row.run_id], (row.run_id,), own[row.run_id]) for row in rows]
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, widgets, words, zoom
+from dashboard import palette, run_words, widgets, words, zoom
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look, Smoothing, YScale
@@ -219,7 +219,7 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
         st.caption("Click a curve, a point or a line to see which run it is and to open it.")
         return
     known = {row.run_id: row for row in rows}
-    names = grouping.unique_names(rows)
+    names = run_words.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
             f":color[■]{{foreground='{clicked.color}'}} **{words.plain(clicked.name)}**", width="content"

@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import widgets, words
+from dashboard import run_words, widgets, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import words as flow_words
 from gan_runtime.catalog import flow_published
@@ -50,11 +50,11 @@ def published() -> list[list[str]]:
 def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
     """A row for each run: the median of its epochs' times."""
     times = queries.epoch_times(store, [row.run_id for row in rows])
-    medians = times.groupby("run_id")["seconds"].median()
+    medians, names = times.groupby("run_id")["seconds"].median(), run_words.unique_names(rows)
     return [
         [
             flow_words.HERE,
-            f"{widgets.title(row)}, an epoch",
+            f"{names[row.run_id]}, an epoch",
             _device(row),
             str(row.batch_size_global),
             words.seconds(float(medians[row.run_id])),
@@ -75,7 +75,7 @@ def _device(row: RunRow) -> str:
 
 def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
     """A row for each run and TPU whose compiler has been asked: an epoch by its cycles. Runs whose batch no TPU can share have none."""
-    found = []
+    found, names = [], run_words.unique_names(rows)
     for row in rows:
         for name in TOPOLOGY_NAMES:
             with contextlib.suppress(GanRuntimeError):
@@ -85,6 +85,6 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
                     seconds = answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop)
                     chip = TOPOLOGIES[name].chip.title
                     batch = str(answer.point.batch_size_global)
-                    what = f"{widgets.title(row)}, an epoch"
+                    what = f"{names[row.run_id]}, an epoch"
                     found.append([flow_words.ESTIMATED, what, chip, batch, words.seconds(seconds)])
     return found

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, widgets, words
+from dashboard import palette, run_words, widgets, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
@@ -97,8 +97,8 @@ def choose(rows: list[RunRow], stored: list[FlowRow]) -> Shown:
     if not picked:
         st.info("Pick an iteration above: its film and its numbers appear here.")
         st.stop()
-    chosen = [known[key] for key in picked]
-    names = flow_words.series([(widgets.title(runs_by_id[row.run_id]), row) for row in chosen])
+    chosen, run_names = [known[key] for key in picked], run_words.unique_names(rows)
+    names = flow_words.series([(run_names[row.run_id], row) for row in chosen])
     return Shown(dict(zip(names, chosen, strict=True)), runs_by_id)
 
 
@@ -211,7 +211,8 @@ def times(store: Store, found: Shown, stored: list[FlowRow]) -> None:
     st.header("Where does the time go?", anchor=False)
     alike = [row for row in stored if _is_alike(row, found.first)]
     rows = list({row.key: row for row in [*found.rows.values(), *alike]}.values())
-    names = flow_words.bars([(widgets.title(found.runs[row.run_id]), row) for row in rows])
+    run_names = run_words.unique_names(list(found.runs.values()))
+    names = flow_words.bars([(run_names[row.run_id], row) for row in rows])
     stages = {name: queries.flow_stages(store, row) for name, row in zip(names, rows, strict=True)}
     solver = queries.flow_scores(store, found.first).get("ms_frame", (None, None))[1]
     whole, each = flow_frames.whole_times(stages), flow_frames.frame_times(stages)

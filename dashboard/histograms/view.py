@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import widgets, words
+from dashboard import run_words, widgets, words
 from dashboard.compare import grouping
 from dashboard.histograms import charts as histogram_charts
 from dashboard.histograms.words import Choice, Panel, choices
@@ -89,7 +89,7 @@ def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) ->
 
 
 def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> None:
-    names = grouping.unique_names(rows)
+    names = run_words.unique_names(rows)
     colors = {names[run_id]: color for run_id, color in grouping.colors(rows).items()}
     columns = st.columns(len(choice.panels), gap="medium")
     frames = [_overlay(store, list(names), panel, epoch) for panel in choice.panels]

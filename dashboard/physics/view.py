@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import widgets, words
+from dashboard import run_words, widgets, words
 from dashboard.frame import places
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import maps as physics_maps
@@ -74,7 +74,8 @@ def _of_showers(runtime: Runtime, measured_ids: list[str]) -> list[RunRow]:
 
 def measured(rows: list[RunRow], measured_ids: list[str]) -> dict[str, RunRow]:
     """Those of the picked runs that have been measured, by name."""
-    return {widgets.title(row): row for row in rows if row.run_id in measured_ids}
+    names = run_words.unique_names(rows)
+    return {names[row.run_id]: row for row in rows if row.run_id in measured_ids}
 
 
 def choose(store: Store, rows: dict[str, RunRow]) -> Shown:

@@ -1,6 +1,6 @@
 """Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for the README.
 
-make screenshots            trains two short runs, one on pictures with labels, one on simulated showers, one on simulated flows, and one that is photographed while it trains;
+make screenshots            trains three short runs, one on pictures with labels, one on simulated showers, and one that is photographed while it trains;
                             loads the example runs
 docs/screenshots/<page>-<light|dark>[-narrow].png
 """
@@ -18,11 +18,10 @@ from gan_runtime import bundles
 from gan_runtime.askers import operator
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.hosts import Host, probe
-from gan_runtime.jobs import flow_wanted, physics_wanted
+from gan_runtime.jobs import physics_wanted
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
-from gan_runtime.tiling.ways import WAYS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
 from tests.own_pictures import zipped
 
@@ -40,7 +39,6 @@ OWN_PICTURES = {
 }
 TAKING_IN_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
 SHOWERS = {"epochs": 12, "weight_snapshots": "yes"}
-FLOWS = {"epochs": 8}
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 
 
@@ -61,12 +59,10 @@ def main() -> None:
         prepare_pictures(home, Path(folder))
         labelled = queued(**OWN_PICTURES)
         simulated = showers(home, host)
-        flowing = flows(home, host)
         dashboard = Dashboard(home.path, Path(folder) / "dashboard.log")
         try:
             finished(browser, dashboard, labelled)
             measured(browser, dashboard, home, simulated)
-            iterated(browser, dashboard, home, flowing)
             third = queued()
             page = open_page(browser, f"{dashboard.address}/live?run={third}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(timeout=120_000)
@@ -79,7 +75,6 @@ def main() -> None:
             photograph(
                 browser, dashboard, "physics", f"physics?runs={simulated}", ("light", "dark"), height=TALLER
             )
-            photograph(browser, dashboard, "flow", f"flow?runs={flowing}", ("light", "dark"), height=LONG)
             photograph(browser, dashboard, "data", "data", ("light", "dark"))
             photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
             photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
@@ -118,22 +113,6 @@ def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) ->
     page.close()
 
 
-def flows(home: Home, host: Host) -> str:
-    """Asks for simulated flows in half the size, and for a run that learns from them; it waits for its data."""
-    commands.prepare_data(home, "karman_small", asker=ASKER)
-    spec = RunSpec.parse({**PRESETS["karman"].values, **FLOWS})
-    return commands.submit(home, spec, host, "karman", asker=ASKER).run_id
-
-
-def iterated(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
-    """Waits for the end of a run, has its model fed with its own frames in every way, and waits for that."""
-    finished(browser, dashboard, run_id)
-    commands.iterate(home, flow_wanted.Wanted(run_id, "best", steps=75, ways=WAYS, cores=2), asker=ASKER)
-    page = open_page(browser, f"{dashboard.address}/flow?runs={run_id}")
-    expect(page.get_by_text("Where does the time go?")).to_be_visible(timeout=TRAINING_MS)
-    page.close()
-
-
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
     """Waits for the end of a run on its Live page."""
     page = open_page(browser, f"{dashboard.address}/live?run={run_id}")
@@ -154,6 +133,8 @@ def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
     photograph(browser, dashboard, "compare-examples", f"compare?runs={','.join(runs[:4])}", both)
     photograph(browser, dashboard, "studies", "studies", both)
     photograph(browser, dashboard, "paper", "paper", both, height=TALL)
+    flowing = next(run for run in runs if "-karman-" in run)
+    photograph(browser, dashboard, "flow", f"flow?runs={flowing}", both, height=LONG)
     photograph(browser, dashboard, "xla", f"xla?run={compiled}", both)
     photograph(browser, dashboard, "precision", f"precision?run={precise}", both)
 

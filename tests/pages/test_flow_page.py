@@ -154,9 +154,7 @@ def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_
         file.write_bytes(b"torn")
     app = show("flow", runs="quick-0001,quick-0002")
     assert not app.exception
-    spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
-    domain = spec["layer"][-1]["encoding"]["color"]["scale"]["domain"]
-    assert sorted(domain) == sorted(["quick-0001", "quick-0002", flow_charts.COPIED])
+    assert sorted(legend(app, 0)) == sorted(["quick-0001", "quick-0002", flow_charts.COPIED])
     assert flow_words.NO_FRAMES in texts(app)
     assert flow_words.NOT_ESTIMATED in texts(app), "no compiler was asked"
     assert not app.get("bidi_component")
@@ -164,6 +162,25 @@ def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_
     app.run()
     assert not app.exception
     assert flow_words.NO_FRAMES in texts(app), "a film of another grid than the record's"
+
+
+def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_the_same(
+    show: Show, trained: Make
+) -> None:
+    for run_id, name in (("quick-0001", "seed 1"), ("quick-0002", "seed 2"), ("quick-0003", "seed 2")):
+        iterated(trained(run_id, name=name))
+    two = show("flow", runs="quick-0001,quick-0002")
+    assert not two.exception
+    assert {"seed 1", "seed 2"} < set(legend(two, 0))
+    assert {"seed 1, an epoch", "seed 2, an epoch"} < set(two.dataframe[-1].value["What"])
+    three = show("flow", runs="quick-0001,quick-0002,quick-0003")
+    assert {"seed 1", "seed 2 (quick-0002)", "seed 2 (quick-0003)"} < set(legend(three, 0))
+
+
+def legend(app: AppTest, number: int) -> list[str]:
+    """What the curves of a chart are called."""
+    spec = json.loads(app.get("vega_lite_chart")[number].proto.spec)
+    return list(spec["layer"][-1]["encoding"]["color"]["scale"]["domain"])
 
 
 def test_a_run_whose_folder_was_deleted_by_hand_leaves_the_page_to_the_others(
