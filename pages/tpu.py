@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dashboard import command_box
 from dashboard.frame import session
 from dashboard.tpu import form as tpu_form
 from dashboard.tpu import view as tpu_view
@@ -38,5 +39,4 @@ def panel() -> None:
 panel()
 tpu_view.how_good(runtime.store, plan)
 st.caption(tpu_words.sources(plan))
-st.caption("The same from the command line:")
-st.code(asked.command(), language="bash", wrap_lines=True)
+command_box.show(asked.command())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, widgets, words
+from dashboard import actions, change_buttons, command_box, widgets, words
 from dashboard.launch import fields
 from gan_runtime import estimate
 from gan_runtime.data import loading
@@ -30,8 +30,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host, preset: str) -> N
             f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share this host's {host.cores} physical cores: good for trying out the distribution, not faster."
         )
     widgets.local_sgd(spec.sync_every_steps)
-    st.caption("The same from the command line:")
-    st.code(fields.command(preset, spec), language="bash", wrap_lines=True)
+    command_box.show(fields.command(preset, spec))
 
 
 def what_is_wrong(problems: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, words
+from dashboard import actions, change_buttons, command_box, words
 from dashboard.frame import host_view, places
 from dashboard.studies import study_repeats
 from dashboard.studies import time as study_time
@@ -80,8 +80,7 @@ def show(runtime: Runtime) -> None:
             "Start study", type="primary", icon=":material/play_arrow:", width="stretch"
         ):
             _start(runtime, checked.design)
-        st.caption("The same from the command line:")
-        st.code(asked.command(), language="bash", wrap_lines=True)
+        command_box.show(asked.command())
 
 
 def check(asked: Asked) -> Checked:

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, palette, step_charts, widgets, words, zoom
+from dashboard import command_box, option_words, palette, step_charts, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
@@ -79,10 +79,10 @@ def how_to_start(runtime: Runtime, option: str) -> None:
         other = next(
             value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option]
         )
-        st.caption(f"A partner for {words.plain(ended[0].name)}, from the command line:")
         spec = runtime.home.run_dir(ended[0].run_id).spec_path
-        st.code(
-            f"{command_line()} train --spec {spec} --set {option}={other}", language="bash", wrap_lines=True
+        command_box.show(
+            f"{command_line()} train --spec {spec} --set {option}={other}",
+            f"A partner for {words.plain(ended[0].name)}, from the command line",
         )
 
 

@@ -18,7 +18,7 @@ from gan_runtime.fields import IMAGES, pictures
 from gan_runtime.home import Home
 from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.spec import RunSpec
-from tests.pages.test_pages import opened, texts, titles
+from tests.pages.test_pages import opened, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 
@@ -165,7 +165,7 @@ def test_a_closed_group_has_no_fields_and_keeps_what_was_typed(show: Show) -> No
     app.session_state["group.Optimizer"] = False
     app.run().run()
     assert "adam_beta_1" not in field_names(app)
-    assert "--set adam_beta_1=0.25" in app.code[0].value
+    assert "--set adam_beta_1=0.25" in shown_commands(app)[0]
     assert "**Optimizer** · Adam · beta 1 = 0.25" in expanders(app)
     assert opened(app, "Optimizer").text_input(key="spec.adam_beta_1").value == "0.25"
 
@@ -239,7 +239,7 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, 
     assert "r1_weight" not in field_names(app)
     assert not app.error, "what is wrong with an option that is gone is gone too"
     assert any(label.startswith("**A painter** · rates 5e-4 / 5e-4") for label in expanders(app))
-    assert "--set workload=painter" in app.code[0].value
+    assert "--set workload=painter" in shown_commands(app)[0]
     app.text_input(key="spec.strokes").set_value("10").run()
     assert app.error[0].value == "strokes is 10, but allowed is a whole number from 1 to 9: use 7."
 
@@ -251,7 +251,7 @@ def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Sho
     assert app.text_input(key="spec.label_smoothing").value == "0.1"
     assert app.selectbox(key="spec.updates").value == "shyly", "it has no such choice"
     assert app.text_input(key="spec.strokes").value == "7"
-    assert "--set painter.label_smoothing=0.1" in app.code[0].value
+    assert "--set painter.label_smoothing=0.1" in shown_commands(app)[0]
     app.selectbox(key="spec.workload").set_value("dcgan_mnist").run()
     assert app.selectbox(key="spec.updates").value == "together"
 
@@ -303,3 +303,20 @@ def test_a_data_set_that_does_not_fit_is_said_beside_its_field(
         "data set digits does not fit workload dcgan_mnist: its images are 64 × 64 × 3" in app.error[0].value
     )
     assert next(button for button in app.button if button.label == "Start run").disabled
+
+
+def test_the_command_is_plain_text_whatever_was_typed_and_loads_no_highlighter(show: Show) -> None:
+    app = show("launch")
+    assert (len(app.code), len(shown_commands(app))) == (0, 1)
+
+    def hostile() -> None:
+        from dashboard import command_box
+
+        command_box.show("train --set name='</pre><img src=http://127.0.0.1:9/x.png>' && echo \"$HOME\"")
+
+    drawn = AppTest.from_function(hostile).run()
+    (body,) = [item.proto.body for item in drawn.get("html")]
+    assert body.count("<") == 2, "the box alone"
+    assert shown_commands(drawn) == [
+        "train --set name='</pre><img src=http://127.0.0.1:9/x.png>' && echo \"$HOME\""
+    ]

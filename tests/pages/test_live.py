@@ -20,7 +20,7 @@ from dashboard.samples import sample_images
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import stillness
-from tests.pages.test_pages import charts, texts, titles
+from tests.pages.test_pages import charts, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -90,7 +90,7 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     next(button for button in app.button if button.label == "Run again with changes").click().run()
     assert not app.exception
     assert app.title[0].value == "Launch a run"
-    assert "--set seed=7" in app.code[0].value
+    assert "--set seed=7" in shown_commands(app)[0]
     assert app.session_state["spec.seed"] == "7"
     assert float(app.session_state["spec.learning_rate_generator"]) == 0.00123456789
 

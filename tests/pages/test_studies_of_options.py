@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import charts, texts, titles
+from tests.pages.test_pages import charts, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -55,7 +55,7 @@ def test_a_run_without_a_partner_is_told_how_to_get_one(show: Show, measured: Ma
     run = measured("quick-0001", compile=1.0, steady=0.1)
     app = show("xla")
     assert not app.exception
-    assert app.code[0].value.endswith(f"train --spec {run.spec_path} --set xla=jit")
+    assert shown_commands(app)[0].endswith(f"train --spec {run.spec_path} --set xla=jit")
 
 
 def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> None:

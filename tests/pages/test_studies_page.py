@@ -22,7 +22,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference
-from tests.pages.test_pages import charts, texts
+from tests.pages.test_pages import charts, shown_commands, texts
 from tests.studies.hand_written import At, from_now, train
 
 Show = Callable[..., AppTest]
@@ -66,7 +66,7 @@ def test_an_empty_page_offers_the_form(show: Show) -> None:
     ]  # 4 batch sizes, 3 repeats
     assert (
         "study batch_size --values 64,128,256,512 --repeats 3 --preset quick --set epochs=15"
-        in app.code[0].value
+        in shown_commands(app)[0]
     )
     assert charts(app) == []
 

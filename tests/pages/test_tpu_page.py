@@ -15,7 +15,7 @@ from gan_runtime.studies import estimates
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan
-from tests.pages.test_pages import texts, titles
+from tests.pages.test_pages import shown_commands, texts, titles
 from tests.tpu.examples import estimate, keep_all
 
 Show = Callable[..., AppTest]
@@ -181,7 +181,7 @@ def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
 
 
 def test_the_command_line_of_the_same_check_is_shown(show: Show) -> None:
-    (command,) = [one.value for one in show("tpu").code]
+    (command,) = shown_commands(show("tpu"))
     assert command.endswith(
         "-m gan_runtime tpu-check --topology v3:2x2 --preset paper --set workload=dcgan_mnist --set precision=mixed_bfloat16 "
         "--set batch_size_global=512"
