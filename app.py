@@ -11,6 +11,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from dashboard.frame.front_page import FrontPage
 from dashboard.frame.upload_spool import UploadSpool
 from dashboard.frame.web_guard import WebGuard
 
@@ -39,5 +40,5 @@ def _open() -> None:
 app = st.App(
     Path(__file__).parent / "dashboard" / "frame" / "navigation.py",
     lifespan=lifespan,
-    middleware=[Middleware(WebGuard), Middleware(UploadSpool)],
+    middleware=[Middleware(WebGuard), Middleware(FrontPage), Middleware(UploadSpool)],
 )

@@ -20,3 +20,20 @@ PRECISION = _PAGES / "precision.py"
 TPU = _PAGES / "tpu.py"
 PHYSICS = _PAGES / "physics.py"
 FLOW = _PAGES / "flow.py"
+PAGES = (
+    HOME,
+    LAUNCH,
+    DATA,
+    LIVE,
+    RUNS,
+    COMPARE,
+    SAMPLES,
+    HISTOGRAMS,
+    STUDIES,
+    PAPER,
+    XLA,
+    PRECISION,
+    TPU,
+    PHYSICS,
+    FLOW,
+)
