@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import widgets, zoom
+from dashboard import first_screen, widgets, zoom
 from dashboard.compare import results_view
 from dashboard.compare import tables as compare_tables
 from dashboard.compare import view as compare_view
@@ -25,6 +25,10 @@ zoom.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
 known = compare_view.numbers(store, rows)
 compare_view.curve_charts(store, drawn, chosen, compare_view.losses(known))
 compare_view.picked_line(rows, drawn, compare_view.CURVES)
+if first_screen.stands_alone("compare"):
+    first_screen.rest_follows("Numbers, results and samples")
+    st.stop()
+
 compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(known))
 
 compare_tables.numbers(store, rows)

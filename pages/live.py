@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import widgets
+from dashboard import first_screen, widgets
 from dashboard.frame import places, session
 from dashboard.live import pace
 from dashboard.live import view as live_view
@@ -17,6 +17,7 @@ if row is None:
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
     st.stop()
 run_id, was_live, every = row.run_id, row.is_live, pace.interval()
+alone = first_screen.stands_alone("live")
 st.set_page_config(page_title=f"{row.name} – Live")
 
 
@@ -29,7 +30,9 @@ def panel() -> None:
         return
     if was_live and not (now.is_live and pace.is_kept(every, pace.interval())):
         st.rerun()
-    live_view.show(runtime, now)
+    live_view.show(runtime, now, alone)
 
 
 panel()
+if alone:
+    first_screen.rest_follows("Scores, health, log and options")

@@ -27,7 +27,11 @@ class Wanted:
 PAGES = ("home", "live", "runs", "compare", "launch")
 WANTED = (
     *(
-        Wanted(f"first_view_{page}_s", f"first view of {page.capitalize()}, one browser, p95", 1.0)
+        Wanted(
+            f"first_view_{page}_s",
+            f"first view of {page.capitalize()}: its first screen, one browser, p95",
+            1.0,
+        )
         for page in PAGES
     ),
     *(Wanted(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB") for page in PAGES),

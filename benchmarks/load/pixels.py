@@ -65,7 +65,7 @@ def _seen(where: str, seconds: float) -> list[tuple[int, float]]:
     with chromium() as browser:
         page = browser.new_page()
         page.goto(where)
-        page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
+        page.wait_for_function(DRAWN, arg=True, timeout=PATIENCE_MS)
         page.wait_for_function("() => document.body.innerText.includes('step ')", timeout=PATIENCE_MS)
         page.evaluate(WATCH)
         time.sleep(seconds)

@@ -46,6 +46,7 @@ GROUP_HELP = (
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
 Name = TypeVar("Name", bound=str)
+ACROSS = 2  # charts beside each other, which share the points that one over the whole width may have
 CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
 
@@ -153,8 +154,10 @@ def more_metrics(known: dict[str, Metric]) -> list[Metric]:
 
 def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric]) -> None:
     """Two charts beside each other for each metric."""
-    for begin in range(0, len(metrics), 2):
-        for column, metric in zip(st.columns(2, gap="medium"), metrics[begin : begin + 2], strict=False):
+    for begin in range(0, len(metrics), ACROSS):
+        for column, metric in zip(
+            st.columns(ACROSS, gap="medium"), metrics[begin : begin + ACROSS], strict=False
+        ):
             with column:
                 _curves(store, drawn, chosen, metric)
 
@@ -195,11 +198,11 @@ def zoom_key(chosen: Choices) -> str:
 
 
 def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> pd.DataFrame:
-    points, window = queries.points_each(len(drawn)), zoom.window(zoom_key(chosen))
+    points, window = queries.points_each(ACROSS * len(drawn)), zoom.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
         curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)
-        return curves.assign(run=curves["run_id"].map(names))
+        return curves.assign(run=curves["run_id"].map(names)).drop(columns=["run_id", "metric"])
     groups = {line.name: list(line.run_ids) for line in drawn}
     return queries.group_curves(store, groups, metric, chosen.x, min(200, points), window)
 

@@ -46,8 +46,8 @@ def gone(run_id: str) -> None:
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
-def show(runtime: Runtime, row: RunRow) -> None:
-    """One run in plain words, curves, histograms, samples, log."""
+def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> None:
+    """One run in plain words, curves, samples; and, below the first screen, what is measured of it and the log."""
     store = runtime.store
     progress = store.once(queries.progress, row.run_id)
     _status_line(runtime, row, progress)
@@ -62,6 +62,8 @@ def show(runtime: Runtime, row: RunRow) -> None:
         widgets.follow_button(f"live.{row.run_id}", row.is_live)
     with curves:
         _losses(store, row)
+    if first_screen_alone:
+        return
     _small_charts(store, row, epoch)
     if row.workers > 1:
         _workers(store, row)

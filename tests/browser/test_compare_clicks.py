@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from dashboard import first_screen
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
@@ -55,3 +56,28 @@ def click_highest_curve(page: Page, chart: Locator) -> None:
             page.mouse.click(*place)
             return
     raise AssertionError("no curve was found in the chart")
+
+
+def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
+    new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard
+) -> None:
+    for number in (1, 2):
+        stored(new_run(f"quick-000{number}", seconds=number), float(number))
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.removeprefix(dashboard.address)))
+    page.add_init_script(
+        f"""new MutationObserver(() => {{ if (document.querySelector('.st-key-{first_screen.MARK}'))
+            window.before ??= document.querySelectorAll('h2').length; }}).observe(document, {{subtree: true, childList: true}})"""
+    )
+    page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0002")
+    losses = page.get_by_test_id("stVegaLiteChart").first
+    expect(losses.locator("canvas")).to_be_visible()
+    top = losses.bounding_box()
+    expect(page.get_by_role("heading", name="Samples and scores at the same epoch")).to_be_attached()
+    expect(page.locator(f".st-key-{first_screen.MARK}")).to_have_count(0)
+    assert page.evaluate("window.before") == 0, "no part below the first screen had come"
+    assert losses.bounding_box() == top, "nothing moves"
+    assert "/_stcore/health" in asked
+    assert [path for path in asked if path.startswith("/compare/_stcore")] == []
+    page.close()

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from dashboard import widgets
+from dashboard import first_screen, widgets
 from dashboard.frame import places, session
 from gan_runtime import processes
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
@@ -80,7 +80,8 @@ def charts_are_checked() -> Iterator[None]:
 
 @pytest.fixture
 def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one.
+    """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one. The page is
+    whole, as a moment after it was opened; not with `whole=False`.
 
     Waiting runs keep waiting: a trainer would live on after the test and slow down all others.
     """
@@ -93,8 +94,10 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     st.cache_resource.clear()
     st.cache_data.clear()  # charts of an earlier test with equal rows
 
-    def draw(page: str, **query: str) -> AppTest:
+    def draw(page: str, whole: bool = True, **query: str) -> AppTest:
         app = AppTest.from_file(str(SCRIPT), default_timeout=30)
+        if whole:
+            app.session_state[first_screen.SEEN] = frozenset(first_screen.PAGES)
         for name, value in query.items():
             app.query_params[name] = value
         app.switch_page(str(getattr(places, page.upper())))

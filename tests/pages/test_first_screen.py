@@ -1,0 +1,55 @@
+"""The first screen of Live and Compare comes alone once in each window, and then the page as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import first_screen
+from dashboard.frame import places
+from gan_runtime.records.rundir import RunDir
+from tests.pages.test_pages import texts, titles
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+QUERIES = {"live": {"run": "quick-0001"}, "compare": {"runs": "quick-0001,quick-0002"}}
+FIRST = {
+    "live": ["Generator and discriminator loss"],
+    "compare": ["Generator loss", "Discriminator loss"],
+}
+
+
+@pytest.mark.parametrize("page", first_screen.PAGES)
+def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
+    show: Show, trained: Make, page: str
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show(page, whole=False, **QUERIES[page])
+    assert not app.exception
+    assert titles(app) == FIRST[page]
+    assert "follow in a moment." in texts(app)
+    assert (len(app.dataframe), len(app.expander)) == (0, 0)
+    app.run()
+    assert titles(app)[: len(FIRST[page])] == FIRST[page]
+    assert titles(app) == titles(show(page, **QUERIES[page]))
+    assert len(titles(app)) > len(FIRST[page])
+    assert "follow in a moment." not in texts(app)
+
+
+def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("live", whole=False, run="quick-0001")
+    assert titles(app) == FIRST["live"]
+    app.switch_page(str(places.HOME)).run()
+    app.switch_page(str(places.LIVE)).run()
+    assert len(titles(app)) > len(FIRST["live"])
+
+
+def test_a_page_with_nothing_to_draw_says_so_at_once(show: Show) -> None:
+    app = show("live", whole=False)
+    assert "No run is stored yet" in texts(app)
+    assert "follow in a moment." not in texts(app)
