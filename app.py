@@ -3,6 +3,7 @@
 The pages are framed by dashboard/frame/navigation.py.
 """
 
+import gc
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,9 +33,14 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 def _open() -> None:
-    from dashboard.frame import session
+    """Nothing that is loaded here is garbage: to look for some while it is took a quarter of the time."""
+    gc.disable()
+    try:
+        from dashboard.frame import session
 
-    session.open_early()
+        session.open_early()
+    finally:
+        gc.enable()
 
 
 app = st.App(

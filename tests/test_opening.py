@@ -1,0 +1,30 @@
+"""What app.py does while it opens the dashboard."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import nullcontext
+
+import pytest
+
+import app
+from dashboard.frame import session
+from gan_runtime.errors import GanRuntimeError
+
+
+@pytest.mark.parametrize("error", [None, GanRuntimeError("the home is in use")])
+def test_python_looks_for_no_garbage_while_libraries_load_and_does_so_again_afterwards(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    looked: list[bool] = []
+
+    def open_early() -> None:
+        looked.append(gc.isenabled())
+        if error:
+            raise error
+
+    monkeypatch.setattr(session, "open_early", open_early)
+    with pytest.raises(GanRuntimeError) if error else nullcontext():
+        app._open()
+    assert looked == [False]
+    assert gc.isenabled()
