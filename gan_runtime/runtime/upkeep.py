@@ -99,6 +99,7 @@ class Owning:
             self._supervisor.tick(self._mend())
             self.store.gate.open_to_all()
             self._healing.read(self.store)
+        self.store.rest()
 
     def _mend(self) -> Exception | None:
         """Why the store cannot be asked, if so. Its runs need their supervisor all the same."""
@@ -141,3 +142,4 @@ class Viewing:
 
     def _tick(self) -> None:
         self._ingestor.catch_up_news()
+        self.store.rest()

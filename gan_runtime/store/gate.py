@@ -22,6 +22,9 @@ class Gate:
         self._within, self._is_shut = 0, False
         self._owners_until = 0.0
         self._owner = threading.local()
+        self._asked_s: float | None = (
+            None  # when a question ended; None: nobody has asked since the last rest
+        )
 
     @contextmanager
     def passed(self) -> Iterator[None]:
@@ -36,7 +39,20 @@ class Gate:
         finally:
             with self._changed:
                 self._within -= 1
+                if not self._is_owner:
+                    self._asked_s = time.monotonic()
                 self._changed.notify_all()
+
+    @contextmanager
+    def rest(self, seconds: float) -> Iterator[bool]:
+        """Whether somebody has asked since the last rest, and nobody for so many seconds; nobody comes in meanwhile. The owner's own
+        statements do not count, as there is always one."""
+        with self._changed:
+            asked_s = self._asked_s
+            is_at_rest = asked_s is not None and time.monotonic() - asked_s >= seconds
+            if is_at_rest := is_at_rest and self._within == 0 and not self._is_shut:
+                self._asked_s = None
+            yield is_at_rest
 
     @contextmanager
     def shut(self) -> Iterator[None]:

@@ -27,6 +27,8 @@ MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
     2_000,
     200_000,
 )  # of an answer that others may ask for as well; bytes: of its pictures
+REST_SECONDS, BYTES_KEPT = 5.0, 64_000_000  # see `Store.rest`
+LEAST_LIMIT = "32MB"  # DuckDB goes as far below its limit as what is in use allows
 RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew
 Found = TypeVar("Found")
 
@@ -108,6 +110,29 @@ class Store:
     def once(self, make: Callable[..., Made], *what: Hashable) -> Made:
         """`make(store, *what)`, made once for all who ask before a table changes that it reads. Whoever gets it leaves it as it is."""
         return self._memo.once((make, what), lambda: make(self, *what))
+
+    def rest(self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT) -> bool:
+        """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it did. It is called again and again.
+
+        DuckDB keeps all that it has read, up to four fifths of the machine's memory, and gives it back only where its limit falls below.
+        `kept`: so many bytes are not worth reading them anew.
+        """
+        if self.path is None:
+            return False
+        with self.gate.rest(seconds) as is_at_rest, suppress(duckdb.Error):
+            return is_at_rest and self._give_back(kept)
+        return False
+
+    def _give_back(self, kept: int) -> bool:
+        with self._connection.cursor() as cursor:
+            ((held,),) = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+            if held <= kept:
+                return False
+            try:
+                cursor.execute(f"SET memory_limit = '{LEAST_LIMIT}'")
+            finally:
+                cursor.execute("RESET memory_limit")
+        return True
 
     def forget_answers(self) -> None:
         """The next questions are asked anew, for whoever measures how long that takes."""

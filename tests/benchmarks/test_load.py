@@ -87,7 +87,7 @@ def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
 
 def test_windows_refresh_while_memory_is_followed(home: Home) -> None:
     found = printed("memory", home)
-    assert set(found) == {"memory_mb", "memory_growth_mb"}
+    assert set(found) == {"memory_visited_mb", "memory_mb", "memory_growth_mb"}
     assert 50 < found["memory_mb"]["value"] < 2_000
 
 

@@ -359,3 +359,38 @@ def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> No
     cursor = SlowToClose()
     found = person.answer(cursor, "SELECT 7 AS number", person.Limits())  # type: ignore[arg-type]
     assert (found.rows, cursor.closed) == ([(7,)], True)
+
+
+HELD = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'BASE_TABLE'"
+NUMBERS = "INSERT INTO ingest.scalars SELECT 'quick-0001', 1, i, 1, 'loss', random(), random() FROM range(4_000_000) numbers(i)"
+HIGHEST = "SELECT max(value), max(wall_s) FROM scalars"
+
+
+def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) -> None:
+    store = Store(path)
+    assert not store.rest(seconds=0.0, kept=0), "nobody has asked for anything"
+    with store.transaction() as writer:
+        writer.execute(NUMBERS)
+    before, limit = store.rows(HIGHEST), store.rows("SELECT current_setting('memory_limit')")
+    assert not store.rest(seconds=60.0, kept=0), "a page has just asked"
+    assert not store.rest(seconds=0.0, kept=10**12), "little is not worth reading it anew"
+    ((held,),) = store.rows(HELD)
+    assert held > 50e6
+    with store.gate.passed():
+        assert not store.rest(seconds=0.0, kept=0), "a statement is under way"
+    assert store.rest(seconds=0.0, kept=0)
+    with store.gate.by_owner():
+        store.forget_answers()
+        ((left,),) = store.rows(HELD)
+    assert left <= 33e6
+    assert not store.rest(seconds=0.0, kept=0), "only its owner has asked since"
+    store.forget_answers()
+    assert store.rows(HIGHEST) == before
+    assert store.rows("SELECT current_setting('memory_limit')") == limit
+    store.close()
+
+
+def test_a_store_in_memory_keeps_all_that_it_has() -> None:
+    store = Store()
+    store.rows("SELECT 1")
+    assert not store.rest(seconds=0.0, kept=0)
