@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -51,9 +54,67 @@ def test_every_page_says_where_its_server_is_before_streamlits_script_begins(nam
     assert status == 200
     assert html.index("window.__streamlit = ") < html.index('<script type="module"')
     own = (STATIC / "index.html").read_text(encoding="utf-8")
-    assert html.replace(front_page.SERVER, "") == own, "all else is Streamlit's"
+    others = re.sub(r'<script type="module">\n.*\n</script>', "", html.replace(front_page.SERVER, ""))
+    assert others == own, "all else is Streamlit's"
     assert headers["cache-control"] == "no-cache"
     assert headers["content-security-policy"].startswith("default-src 'self'")
+
+
+def named(name: str) -> list[str]:
+    """The files that a page names once Streamlit's script is there."""
+    html = ask(f"/{name}")[2]
+    (listed,) = re.findall(r"for \(const href of (\[.*?\])\)", html)
+    assert html.index("for (const href of") > html.index('<script type="module" crossorigin src=')
+    return [str(file) for file in json.loads(listed)]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("", {"ImageList"}),
+        ("live", {"ArrowVegaLiteChart", "embed", "Slider", "Metric"}),
+        ("runs", {"DataFrame", "arrowFormatUtils", "TextInput"}),
+        ("compare", {"Multiselect", "ArrowVegaLiteChart", "embed"}),
+        ("launch", {"Selectbox", "TextInput", "Metric"}),
+    ],
+)
+def test_a_page_names_what_its_first_screen_is_drawn_with_and_nothing_heavy_beside_it(
+    name: str, wanted: set[str]
+) -> None:
+    own = (STATIC / "index.html").read_text(encoding="utf-8")
+    files = [file.removeprefix("./") for file in named(name)]
+    assert all((STATIC / file).is_file() and file not in own for file in files)
+    parts = {Path(file).name.split(".")[0] for file in files}
+    assert wanted <= parts
+    heavy = {"DataFrame", "embed", "StreamlitSyntaxHighlighter", "PlotlyChart", "katex"}
+    assert parts & heavy <= wanted
+
+
+def test_every_part_that_is_named_is_one_of_this_streamlit() -> None:
+    chunks = json.loads((STATIC / "manifest.json").read_text(encoding="utf-8"))
+    known = {chunk.get("name") for chunk in chunks.values()}
+    assert {part for parts in front_page.PARTS.values() for part in parts} | set(front_page.ALWAYS) <= known
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        "[]",
+        "no JSON",
+        '{"a": {"name": "Html"}}',
+        '{"a": {"name": "Html", "file": "a.js", "imports": ["b"]}}',
+        None,
+    ],
+)
+def test_parts_that_are_listed_otherwise_or_are_not_there_are_not_named(
+    tmp_path: Path, chunks: str | None
+) -> None:
+    shutil.copy(STATIC / "index.html", tmp_path)
+    if chunks is not None:
+        (tmp_path / "manifest.json").write_text(chunks, encoding="utf-8")
+    assert front_page.files(tmp_path, front_page.ALWAYS) == []
+    html = front_page.page(tmp_path, "live")
+    assert html.replace(front_page.SERVER, "") == (STATIC / "index.html").read_text(encoding="utf-8")
 
 
 def test_every_page_is_known_by_its_name() -> None:
@@ -78,4 +139,4 @@ def test_only_a_page_that_is_opened_is_answered() -> None:
 def test_a_streamlit_that_is_built_otherwise_answers_by_itself(tmp_path: Path, html: bytes | None) -> None:
     if html is not None:
         (tmp_path / "index.html").write_bytes(html)
-    assert front_page.page(tmp_path) == ""
+    assert front_page.page(tmp_path, "live") == ""

@@ -1,13 +1,16 @@
-"""The HTML of a page: Streamlit's own, and in it where the server is.
+"""The HTML of a page: Streamlit's own, and in it what its script would find out by asking, one answer after the other.
 
-On a page's address, such as /live, Streamlit's script looks for the server one level too deep first, is refused, and pauses before it
-looks where the server is. The reasons stand in docs/decisions/0063-first-views.md.
+Where the server is: on a page's address, such as /live, the script looks one level too deep first, is refused, and pauses. Which parts
+of itself the page is drawn with: else it asks for each when the page's elements have come, and for what that imports after it. They are
+named once the script itself is there, while the server makes the page. The reasons stand in docs/decisions/0063-first-views.md.
 """
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse
@@ -16,10 +19,22 @@ from streamlit import file_util
 
 from dashboard.frame import places
 
+# Streamlit's own names of the parts that the first screen of a page is drawn with.
+ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",), ("DataFrame",)
+PARTS = {
+    "": ("ImageList",),
+    "live": ("Selectbox", "Progress", "Metric", "Slider", "ImageList", *CHARTS),
+    "runs": ("TextInput", "ButtonGroup", *TABLES),
+    "compare": ("Multiselect", "Selectbox", *CHARTS),
+    "launch": ("ButtonGroup", "Selectbox", "TextInput", "Metric"),
+}
 NAMES = {"", *(path.stem for path in places.PAGES)}
 # As far below the server's address as this page: as the relative addresses of Streamlit's own HTML are meant.
 SERVER = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
-BEFORE = '<script type="module"'
+NAMING = """<script type="module">
+for (const href of %s) document.head.append(Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
+</script>"""
+BEFORE, AFTER = '<script type="module"', "</head>"
 
 
 class FrontPage:
@@ -30,7 +45,8 @@ class FrontPage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A browser keeps the answer no longer than Streamlit's own: it asks each time."""
-        html = page(Path(file_util.get_static_dir())) if _is_opened(scope) else ""
+        static = Path(file_util.get_static_dir())
+        html = page(static, scope["path"].removeprefix("/")) if _is_opened(scope) else ""
         answer = HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app
         await answer(scope, receive, send)
 
@@ -42,10 +58,31 @@ def _is_opened(scope: Scope) -> bool:
 
 
 @cache
-def page(static: Path) -> str:
+def page(static: Path, name: str) -> str:
     """Of the Streamlit whose files these are; empty where its HTML is built otherwise, so that it answers by itself."""
     try:
         html = (static / "index.html").read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
-    return html.replace(BEFORE, SERVER + BEFORE) if html.count(BEFORE) == 1 else ""
+    if html.count(BEFORE) != 1 or html.count(AFTER) != 1:
+        return ""
+    named = [f"./{file}" for file in files(static, (*ALWAYS, *PARTS.get(name, ()))) if file not in html]
+    naming = NAMING % json.dumps(named) if named else ""
+    return html.replace(BEFORE, SERVER + BEFORE).replace(AFTER, naming + AFTER)
+
+
+def files(static: Path, parts: tuple[str, ...]) -> list[str]:
+    """The scripts of these parts and of all that they import, from the list that Streamlit's build keeps of itself; none where that list is
+    another."""
+    try:
+        chunks: dict[str, Any] = json.loads((static / "manifest.json").read_text(encoding="utf-8"))
+        waiting = [key for key, chunk in chunks.items() if chunk.get("name") in parts]
+        found: dict[str, str] = {}
+        while waiting:
+            key = waiting.pop(0)
+            if key not in found:
+                found[key] = str(chunks[key]["file"])
+                waiting += chunks[key].get("imports", ())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return []
+    return [file for file in found.values() if file.endswith(".js") and (static / file).is_file()]
