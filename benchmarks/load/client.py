@@ -94,6 +94,10 @@ class Session:
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._script_hash = message.new_session.page_script_hash
+        elif kind == "navigation":  # the page that stands behind the address
+            self._script_hash = message.navigation.page_script_hash
+        elif kind == "page_config_changed":  # only of a page that is drawn as a whole, before its fragments
+            self._stop_timers()
         elif kind == "auto_rerun":
             timer = message.auto_rerun
             self._stop_timers(timer.fragment_id)

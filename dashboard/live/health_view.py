@@ -24,7 +24,8 @@ HELP = (
 
 def show(store: Store, row: RunRow) -> None:
     """What is measured once an epoch, then what changes over the steps; numbers without a panel of their own come last."""
-    health = store.once(rows.health, row.run_id, row.workload, row.spec)
+    asked = store.lately if row.is_live else store.once
+    health = asked(rows.health, row.run_id, row.workload, row.spec)
     if health.has_panels:
         st.header("Health", help=HELP)
         if health.per_epoch and not any(group.per_epoch for group, _ in health.drawn):

@@ -78,7 +78,7 @@ def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
             row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·")
         )
         widgets.local_sgd(row.sync_every_steps)
-        if stillness := queries.stands_still(runtime.store, row.run_id):
+        if stillness := runtime.store.lately(queries.stands_still, row.run_id):
             st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
         elif words.is_silent(row.status, progress.written_at):
             st.warning(
@@ -122,7 +122,8 @@ def _losses(store: Store, row: RunRow) -> None:
 
 def _broken(store: Store, row: RunRow) -> None:
     """Where the numbers have ended, if one of them became none."""
-    broken = queries.not_finite(store, row.run_id)
+    asked = store.lately if row.is_live else store.once
+    broken = asked(queries.not_finite, row.run_id)
     if not broken.empty:
         first = broken.iloc[0]
         title = declared.of(row.workload).table([first["metric"]])[first["metric"]].title

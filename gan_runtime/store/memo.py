@@ -1,13 +1,14 @@
 """Answers that several readers want at the same time: each is made once, and forgotten as soon as a table that it was read from changes.
 
 Thirty browsers that look at one run ask the same questions within one second, and most of what they ask changes once an epoch.
-Nothing is older here than what they would be told.
+Nothing is older here than what they would be told, but where whoever asks says that it may be.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -23,13 +24,17 @@ class _Slot:
         self.lock = threading.Lock()
         self.tables: frozenset[str] = frozenset()
         self.version = -1  # of these tables when it was made; -1: not made
+        self.made_s = 0.0
         self.answer: Any = None
 
 
 class Memo:
     """Of one store. `views`: name → definition; they are read as what they are made of. Every method may be called from any thread."""
 
-    def __init__(self, tables: Iterable[str], views: Mapping[str, str]) -> None:
+    def __init__(
+        self, tables: Iterable[str], views: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._slots: dict[Hashable, _Slot] = {}
         self._versions = dict.fromkeys(tables, 0)
@@ -49,15 +54,17 @@ class Memo:
         make: Callable[[], Made],
         sql: str = "",
         is_kept: Callable[[Any], bool] = lambda _: True,
+        age_s: float = 0.0,
     ) -> Made:
         """What `make` gives, made by the first who asks. The answer is shared: whoever gets it leaves it as it is.
 
         It depends on the tables that `sql` names, and on those of all answers asked for while it is made. `is_kept`: False for an
-        answer that is too large to stay in memory.
+        answer that is too large to stay in memory. `age_s`: how old the answer may be though a table has changed.
         """
         slot = self._slot(key)
         with slot.lock:
-            if slot.version < 0 or slot.version != self._version(slot.tables):
+            is_of_now = slot.version == self._version(slot.tables)
+            if slot.version < 0 or not (is_of_now or self._clock() - slot.made_s < age_s):
                 slot.version = -1
                 return self._made(slot, make, sql, is_kept)
             self._note(slot.tables)
@@ -66,6 +73,7 @@ class Memo:
 
     def _made(self, slot: _Slot, make: Callable[[], Made], sql: str, is_kept: Callable[[Any], bool]) -> Made:
         asking: list[set[str]] = self._asking.__dict__.setdefault("stack", [])
+        asked_s = self._clock()
         before = dict(self._versions)  # what changes meanwhile may be in the answer, or not
         asking.append(set(self._tables(sql)))
         try:
@@ -75,7 +83,7 @@ class Memo:
         self._note(tables)
         names_none = bool(sql) and not tables  # of what it is read nobody would tell a change
         if is_kept(made) and not names_none:
-            slot.tables, slot.answer = frozenset(tables), made
+            slot.tables, slot.answer, slot.made_s = frozenset(tables), made, asked_s
             slot.version = sum(before[table] for table in tables)
         return made
 

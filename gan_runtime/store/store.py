@@ -28,6 +28,7 @@ MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
     200_000,
 )  # of an answer that others may ask for as well; bytes: of its pictures
 REST_SECONDS, BYTES_KEPT = 5.0, 64_000_000  # see `Store.rest`
+LATELY_SECONDS = 3.0
 LEAST_LIMIT = "32MB"  # DuckDB goes as far below its limit as what is in use allows
 RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew
 Found = TypeVar("Found")
@@ -110,6 +111,10 @@ class Store:
     def once(self, make: Callable[..., Made], *what: Hashable) -> Made:
         """`make(store, *what)`, made once for all who ask before a table changes that it reads. Whoever gets it leaves it as it is."""
         return self._memo.once((make, what), lambda: make(self, *what))
+
+    def lately(self, make: Callable[..., Made], *what: Hashable) -> Made:
+        """As `once`, but for LATELY_SECONDS though a table has changed: for what is asked with each refresh of a page and changes seldom."""
+        return self._memo.once((make, what), lambda: make(self, *what), age_s=LATELY_SECONDS)
 
     def rest(self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT) -> bool:
         """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it did. It is called again and again.

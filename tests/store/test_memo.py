@@ -138,3 +138,29 @@ def test_an_answer_that_failed_is_asked_again_and_few_are_kept() -> None:
         counted(memo, str(number), "", made)
     counted(memo, "0", "", made)
     assert made.count("0") == 2, "the oldest is let go"
+
+
+def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_anew_after_its_time() -> None:
+    now, made = [100.0], iter(range(10))
+    memo = Memo(["phases"], {}, clock=lambda: now[0])
+
+    def ask() -> int:
+        return memo.once("seconds", lambda: next(made), "FROM phases", age_s=3.0)
+
+    assert ask() == 0
+    memo.changed(["phases"])
+    now[0] += 2.9
+    assert ask() == 0
+    now[0] += 0.2
+    assert ask() == 1
+    now[0] += 60.0
+    assert ask() == 1, "nothing has changed"
+
+
+def test_whoever_asks_for_what_is_true_now_gets_it_also_beside_one_who_does_not(store: Store) -> None:
+    assert store.lately(seconds_of_phases, "one") == 1.0
+    with store.transaction() as writer:
+        writer.append("phases", [("one", 1, "trace", 2.0)])
+    assert store.lately(seconds_of_phases, "one") == 1.0
+    assert store.once(seconds_of_phases, "one") == 3.0
+    assert store.lately(seconds_of_phases, "one") == 3.0
