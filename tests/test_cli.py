@@ -350,6 +350,7 @@ def test_rebuild_gives_the_same_rows(command: Callable[..., Result], trained: Pa
 def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
     command: Callable[..., Result], trained: Path
 ) -> None:
+    _take_in_jobs_without_an_owner(trained)
     file = trained / "results.duckdb"
     before = _table_contents(trained)
     file.unlink()
@@ -362,6 +363,7 @@ def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
 
 
 def test_rebuild_keeps_a_damaged_file_aside(command: Callable[..., Result], trained: Path) -> None:
+    _take_in_jobs_without_an_owner(trained)
     before = _table_contents(trained)
     (trained / "results.duckdb").write_bytes(b"not a database" * 1000)
     (trained / "results.duckdb.wal").write_bytes(b"its log")
