@@ -60,23 +60,28 @@ def ticks(shown: Locator) -> set[str]:
     return {text for text in shown.locator(".role-axis-label text").all_text_contents() if "." not in text}
 
 
+def drawn_ticks(shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
+    """The same of a chart that may be drawing its axis at this moment, and have none."""
+    return set(wait_until(lambda: ticks(shown), "the axis is drawn"))
+
+
 def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
     """Drags across a chart; returns the steps at the axis that it has come to."""
     box = shown.bounding_box()
     assert box is not None
-    before = wait_until(lambda: ticks(shown), "the axis is drawn")
+    before = drawn_ticks(shown, wait_until)
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.5)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5, steps=4)
     page.mouse.up()
     expect(page.get_by_role("button", name="Show everything")).to_be_visible()
 
-    def is_a_part() -> bool:
+    def part() -> set[str]:
         """The axis of a run that trains grows by itself: only a zoom lets it end earlier than before."""
-        return bool(ticks(shown)) and max(map(int, ticks(shown))) < max(map(int, before))
+        now = drawn_ticks(shown, wait_until)
+        return now if max(map(int, now)) < max(map(int, before)) else set()
 
-    wait_until(is_a_part, "the axis shows the part that was dragged across", 20)
-    return ticks(shown)
+    return set(wait_until(part, "the axis shows the part that was dragged across", 20))
 
 
 def scrolled(page: Page) -> float:
@@ -113,11 +118,11 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     zoomed = zoomed_in(page, losses, wait_until)
     before = step(page)
     wait_until(lambda: step(page) > before + 8, "the step moves on under the zoom")
-    assert ticks(losses) == zoomed
+    assert drawn_ticks(losses, wait_until) == zoomed
     bars = chart(page, "How long does an epoch take?").locator(".mark-rect path")
     expect(bars).to_have_count(1)
     expect(page.get_by_text(f"After epoch 1, step {STEPS_PER_EPOCH}")).to_be_visible()
-    assert ticks(losses) == zoomed, "the zoom is lost at the end of an epoch"
+    assert drawn_ticks(losses, wait_until) == zoomed, "the zoom is lost at the end of an epoch"
     losses.locator("svg").first.dblclick()
     expect(page.get_by_text("Drag across a chart to zoom in.")).to_be_visible()
     place = wait_until(

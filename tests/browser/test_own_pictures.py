@@ -15,7 +15,7 @@ from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import uploads
 from gan_runtime.records import journal
-from gan_runtime.records.journal import AttemptStart, EpochScores
+from gan_runtime.records.journal import AttemptStart, Sample
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec, nesting
@@ -92,12 +92,16 @@ def launched(page: Page) -> str:
 
 
 def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
-    """The trainer, which stands still once the first epochs are done: a fast machine would be at the end before the kill."""
+    """The trainer, which stands still once the first epochs are done: a fast machine would be at the end before the kill.
 
-    def epochs() -> int:
-        return sum(isinstance(record, EpochScores) for record in journal.read_all(run.trainer_journal()))
+    An epoch's pictures are the last that it writes, some steps after its scores.
+    """
 
-    wait_until(lambda: epochs() >= WATCHED, "the first epochs are done", SLOW_MS / 1_000)
+    def drawn() -> int:
+        records = journal.read_all(run.trainer_journal())
+        return max((record.epoch for record in records if isinstance(record, Sample)), default=0)
+
+    wait_until(lambda: drawn() >= WATCHED, "the first epochs and their pictures are done", SLOW_MS / 1_000)
     identity = run.process()
     assert identity is not None
     trainer = psutil.Process(identity["pid"])
