@@ -23,6 +23,7 @@ from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("dashboard/frame/navigation.py", default_timeout=120)
 app.switch_page(str(Path("pages/live.py").resolve()))
 app.query_params["run"] = sys.argv[1]
+app.run()  # its first screen
 app.run()
 assert not app.exception, app.exception
 print([chart.proto.spec for chart in app.get("vega_lite_chart")])

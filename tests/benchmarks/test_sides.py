@@ -156,5 +156,4 @@ def test_the_turns_of_a_peer_see_the_end_of_an_epoch_and_those_of_streaming_do_n
 
 
 def test_every_page_of_the_dashboard_is_timed() -> None:
-    names = {name.lower() for name in vars(places) if name.isupper() and not name.startswith("_")}
-    assert set(pages.visits(runs=8)) == names
+    assert set(pages.visits(runs=8)) == {path.stem for path in places.PAGES}

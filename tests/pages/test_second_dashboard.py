@@ -110,7 +110,7 @@ def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
 
 
 def test_every_page_can_be_looked_at(show: Show, live: RunDir, holder: subprocess.Popen[str]) -> None:
-    for page in (name.lower() for name in vars(places) if name.isupper() and not name.startswith("_")):
+    for page in (path.stem for path in places.PAGES):
         app = show(page)
         assert not app.exception, page
         assert f"process {holder.pid} on host" in shown(app), page
