@@ -97,6 +97,7 @@ def serve(home: Home) -> tuple[subprocess.Popen[bytes], str]:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     environment = {**os.environ, HOME_VARIABLE: str(home.path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as people start it: compiled once
     server = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=sys.stderr)
     address = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + START_SECONDS

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries.metrics import StepRange, step_ranges
 from gan_runtime.store.queries.run_rows import run
 from gan_runtime.store.store import Store
 
@@ -33,6 +35,7 @@ class UsualSeconds:
     longest_probe: float
 
 
+RECENT_STEPS = 50  # over which the pace is told
 STANDS_STILL = "alarm_stands_still"  # the kind of an event (runtime/stillness.py)
 
 
@@ -72,15 +75,12 @@ def progress(store: Store, run_id: str) -> Progress:
         [run_id],
     )
     steps_per_epoch, epochs = plan[0] if plan else (0, 0)
-    newest = store.rows(
-        """
-        SELECT metric, value, step, epoch, wall_s FROM scalars
-        WHERE run_id = ? AND step = (SELECT max(step) FROM scalars WHERE run_id = ?)
-        """,
-        [run_id, run_id],
-    )
-    step, epoch = (newest[0][2], newest[0][3]) if newest else (0, 0)
-    rate = _recent_seconds_per_step(store, run_id)
+    ranges = step_ranges(store, run_id)
+    step = max((steps.last for steps in ranges), default=0)
+    recent = _recent(store, run_id, ranges[0]) if ranges else []
+    newest = {number.metric: number for number in recent if number.step == step}
+    epoch = next((number.epoch for number in newest.values()), 0)
+    rate = _seconds_per_step(recent, ranges[0]) if ranges else None
     run(store, run_id)  # raises where there is none
     images_per_step = store.rows("SELECT images_per_step FROM ingest.created WHERE run_id = ?", [run_id])[0][
         0
@@ -98,30 +98,41 @@ def progress(store: Store, run_id: str) -> Progress:
         seconds_per_step=rate,
         seconds_left=left * rate + epochs_left * overhead if rate else None,
         written_at=written,
-        newest={metric: value for metric, value, *_ in newest},
+        newest={metric: number.value for metric, number in newest.items()},
     )
 
 
-def _recent_seconds_per_step(store: Store, run_id: str) -> float | None:
-    """Mean over the last 50 steps of the newest attempt, without its first step, which holds the compiling.
+class _Number(NamedTuple):
+    """What a step has measured, in the run's training seconds; those are None where the clock was not read."""
+
+    step: int
+    metric: str
+    value: float
+    epoch: int
+    attempt: int
+    wall_s: float | None
+
+
+def _recent(store: Store, run_id: str, newest: StepRange) -> list[_Number]:
+    """All numbers of the last steps."""
+    rows = store.rows(
+        "SELECT step, metric, value, epoch, attempt, wall_s FROM ingest.scalars WHERE run_id = ? AND step >= ?",
+        [run_id, newest.last - RECENT_STEPS],
+    )
+    return [_Number(*row) for row in rows]
+
+
+def _seconds_per_step(recent: list[_Number], newest: StepRange) -> float | None:
+    """Mean over the last steps of the newest attempt, without its first step, which holds the compiling.
 
     A step is what any number was measured in. The clock stands still while steps are profiled: steps that share a time with the one before them are not counted.
     """
-    rows = store.rows(
-        """
-        WITH newest AS (
-            SELECT attempt, min(step) AS first, max(step) AS last FROM scalars WHERE run_id = $run
-            GROUP BY attempt ORDER BY attempt DESC LIMIT 1
-        ), recent AS (
-            SELECT step, min(s.wall_s) AS wall_s FROM scalars s JOIN newest USING (attempt)
-            WHERE s.run_id = $run AND step >= greatest(first + 1, last - 50) GROUP BY step
-        )
-        SELECT count(DISTINCT wall_s) - 1, max(wall_s) - min(wall_s) FROM recent
-        """,
-        {"run": run_id},
-    )
-    steps, seconds = rows[0]
-    return seconds / steps if steps > 0 else None
+    times: dict[int, float] = {}
+    for number in recent:
+        if number.attempt == newest.attempt and number.step > newest.first and number.wall_s is not None:
+            times[number.step] = min(number.wall_s, times.get(number.step, number.wall_s))
+    steps = len(set(times.values())) - 1
+    return (max(times.values()) - min(times.values())) / steps if steps > 0 else None
 
 
 def _overhead_per_epoch(store: Store, run_id: str) -> float:
