@@ -1,4 +1,4 @@
-"""Live: one run while it trains, or as it ended. Redraws itself each second, less often before many viewers; the address keeps the run."""
+"""Live: one run while it trains, or as it ended. Redraws itself each second, less often where that would cost the training; the address keeps the run."""
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ if row is None:
     st.info("No run is stored yet. Start one on the Launch page, and its curves appear here.")
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
     st.stop()
-run_id, was_live, every = row.run_id, row.is_live, pace.interval()
+run_id, was_live, every = row.run_id, row.is_live, pace.interval(row.accelerator)
 alone = first_screen.stands_alone("live")
 st.set_page_config(page_title=f"{row.name} – Live")
 
@@ -28,7 +28,7 @@ def panel() -> None:
     if now is None:
         live_view.gone(run_id)
         return
-    if was_live and not (now.is_live and pace.is_kept(every, pace.interval())):
+    if was_live and not (now.is_live and pace.is_kept(every, pace.interval(now.accelerator))):
         st.rerun()
     live_view.show(runtime, now, alone)
 

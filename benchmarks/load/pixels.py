@@ -54,9 +54,8 @@ def measured(name: str, scale: Scale, others: int) -> Figure:
         "median_s": round(sorted(waited)[len(waited) // 2], 3),
         "other_windows": others,
     }
-    often = (
-        f"each of {others + 1} pages is redrawn every {pace.interval_of(others + 1):g} s" if others else ""
-    )
+    every = pace.interval_of(others + 1, run.spec().accelerator)
+    often = f"each of {others + 1} pages is redrawn every {every:g} s" if others else ""
     return Figure(name, p95(waited), told, often)
 
 

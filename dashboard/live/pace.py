@@ -1,11 +1,13 @@
-"""How often a Live page is redrawn: each second, but where many look on, they share what the dashboard may take from the training.
+"""How often a Live page is redrawn: each second, but not so often that it takes from a training on the same few cores.
 
-A refresh takes about 20 ms of a core beyond what is made once for all. Ten of them a second are a tenth of two cores.
+A refresh takes 20 to 50 ms of a core beside what is made once for all. On two cores a page that is redrawn each second takes 2 % of both, and
+more from a training, whose cores wait for each other.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +15,8 @@ from collections.abc import Callable
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 USUAL_SECONDS = 1.0
-TOGETHER_PER_S = 10.0  # refreshes of all viewers
+BESIDE_SECONDS, FEW_CORES = 1.5, 4  # of a run that trains on the CPU, where that has at most so many cores
+PER_CORE_S, MOST_PER_S = 4.0, 20.0  # refreshes of all viewers; one process draws no more than that
 SEEN_SECONDS = 15.0  # after its last refresh a viewer is taken for gone
 SLACK = 2.0  # an interval is kept as long as the right one is within this factor: to change it a page is drawn as a whole
 
@@ -21,8 +24,8 @@ SLACK = 2.0  # an interval is kept as long as the right one is within this facto
 class Audience:
     """Who looks at live pages of this process. Every method may be called from any thread."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, threading.Lock()
+    def __init__(self, clock: Callable[[], float] = time.monotonic, cores: int = os.cpu_count() or 1) -> None:
+        self._clock, self._cores, self._lock = clock, cores, threading.Lock()
         self._seen: dict[str, float] = {}
 
     def note(self, viewer: str) -> None:
@@ -32,15 +35,16 @@ class Audience:
             self._seen[viewer] = now
             self._seen = {name: at for name, at in self._seen.items() if now - at <= SEEN_SECONDS}
 
-    @property
-    def interval(self) -> float:
-        """Seconds between two refreshes of one page."""
-        return interval_of(len(self._seen))
+    def interval(self, accelerator: str) -> float:
+        """Seconds between two refreshes of one page, of a run on this accelerator."""
+        return interval_of(len(self._seen), accelerator, self._cores)
 
 
-def interval_of(viewers: int) -> float:
+def interval_of(viewers: int, accelerator: str, cores: int = os.cpu_count() or 1) -> float:
     """Seconds between two refreshes of one page where so many look on, in halves."""
-    return max(USUAL_SECONDS, math.ceil(2 * viewers / TOGETHER_PER_S) / 2)
+    is_beside = accelerator == "cpu" and cores <= FEW_CORES
+    least = BESIDE_SECONDS if is_beside else USUAL_SECONDS
+    return max(least, math.ceil(2 * viewers / min(MOST_PER_S, PER_CORE_S * cores)) / 2)
 
 
 def is_kept(interval: float, right: float) -> bool:
@@ -51,8 +55,8 @@ def is_kept(interval: float, right: float) -> bool:
 _audience = Audience()
 
 
-def interval() -> float:
-    """Seconds between two refreshes of the page that is being drawn now."""
+def interval(accelerator: str) -> float:
+    """Seconds between two refreshes of the page that is being drawn now, of a run on this accelerator."""
     context = get_script_run_ctx()
     _audience.note(context.session_id if context else "")
-    return _audience.interval
+    return _audience.interval(accelerator)

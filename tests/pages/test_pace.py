@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.live.pace import SEEN_SECONDS, Audience, is_kept
+from dashboard.live.pace import SEEN_SECONDS, Audience, interval_of, is_kept
 
 
-@pytest.mark.parametrize(("viewers", "seconds"), [(1, 1.0), (10, 1.0), (11, 1.5), (30, 3.0)])
-def test_viewers_are_drawn_about_ten_times_a_second_together_and_nobody_more_than_once(
-    viewers: int, seconds: float
+@pytest.mark.parametrize(
+    ("viewers", "cores", "seconds"),
+    [(1, 2, 1.0), (8, 2, 1.0), (9, 2, 1.5), (30, 2, 4.0), (30, 4, 2.0), (20, 64, 1.0), (30, 64, 1.5)],
+)
+def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_more_than_once_a_second(
+    viewers: int, cores: int, seconds: float
 ) -> None:
-    audience = Audience(clock=lambda: 0.0)
+    audience = Audience(clock=lambda: 0.0, cores=cores)
     for viewer in range(viewers):
         audience.note(str(viewer))
         audience.note(str(viewer))
-    assert audience.interval == seconds
+    assert audience.interval("gpu") == seconds
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "cores", "seconds"),
+    [("cpu", 2, 1.5), ("cpu", 4, 1.5), ("cpu", 8, 1.0), ("gpu", 2, 1.0), ("tpu", 2, 1.0)],
+)
+def test_a_page_beside_a_training_on_the_same_few_cores_is_drawn_less_often(
+    accelerator: str, cores: int, seconds: float
+) -> None:
+    assert interval_of(1, accelerator, cores) == seconds
+    assert interval_of(100, accelerator, cores) == interval_of(100, "gpu", cores)
 
 
 def test_whoever_has_left_counts_no_more() -> None:
     now = [0.0]
-    audience = Audience(clock=lambda: now[0])
+    audience = Audience(clock=lambda: now[0], cores=2)
     for viewer in range(30):
         audience.note(str(viewer))
     now[0] = SEEN_SECONDS + 0.1
     audience.note("the last one")
-    assert audience.interval == 1.0
+    assert audience.interval("gpu") == 1.0
 
 
 def test_one_more_viewer_does_not_change_the_pace_of_all_others() -> None:
