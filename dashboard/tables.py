@@ -7,6 +7,12 @@ from dataclasses import dataclass
 import pandas as pd
 from streamlit import dataframe_util
 
+SENT_AS = {
+    **dict.fromkeys(["run_id", "metric", "series"], "category"),
+    **dict.fromkeys(["low", "mean", "high"], "float32"),
+    "epoch": "int32",
+}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -24,3 +30,9 @@ class Table:
 def of(frame: pd.DataFrame) -> Table:
     """The frame, and what is sent of it."""
     return Table(frame, b"" if frame.empty else dataframe_util.convert_anything_to_arrow_bytes(frame))
+
+
+def of_curves(frame: pd.DataFrame) -> Table:
+    """As `of`, in half the bytes: a name of many rows is sent once, values in single precision, which is finer than a pixel."""
+    kinds = {column: kind for column, kind in SENT_AS.items() if column in frame}
+    return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)

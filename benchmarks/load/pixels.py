@@ -54,7 +54,7 @@ def measured(name: str, scale: Scale, others: int) -> Figure:
         "median_s": round(sorted(waited)[len(waited) // 2], 3),
         "other_windows": others,
     }
-    every = pace.interval_of(others + 1, run.spec().accelerator)
+    every = pace.interval_of(others + 1, replay.ACCELERATOR)
     often = f"each of {others + 1} pages is redrawn every {every:g} s" if others else ""
     return Figure(name, p95(waited), told, often)
 

@@ -29,6 +29,7 @@ from gan_runtime.spec import RunSpec
 
 SECONDS_BETWEEN_CALLS = 0.25
 EPOCHS = 10_000
+ACCELERATOR = "cpu"
 
 
 def submitted(home: Home, name: str) -> RunDir:
@@ -39,7 +40,7 @@ def submitted(home: Home, name: str) -> RunDir:
     journal.append(
         aside.supervisor_journal,
         1,
-        journal.Created(spec=spec, accelerator="cpu", color=0),
+        journal.Created(spec=spec, accelerator=ACCELERATOR, color=0),
         StatusChange(status="queued", reason="waiting", queue_rank=1.0),
         StatusChange(status="starting", reason="starting a replay"),
     )

@@ -37,10 +37,8 @@ def curves(
 ) -> list[Drawn]:
     """Each group with the curves of its numbers within the window."""
     names = tuple(name for group in groups for name in group.names)
-    frame = queries.curves(store, [run_id], names, max_points=max_points, window=window).drop(
-        columns="run_id"
-    )
-    return [(group, tables.of(frame[frame["metric"].isin(group.names)])) for group in groups]
+    frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
+    return [(group, tables.of_curves(frame[frame["metric"].isin(group.names)])) for group in groups]
 
 
 def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> Table:
@@ -87,15 +85,13 @@ def _drawn(store: Store, run_id: str, groups: list[Group], still: set[str]) -> l
     frames = [
         *([queries.epoch_scores(store, run_id, per_epoch)] if per_epoch else []),
         *([queries.changing_curves(store, run_id, adjusted)] if adjusted else []),
-        *(
-            [queries.curves(store, [run_id], returned, max_points=200).drop(columns="run_id")]
-            if returned
-            else []
-        ),
+        *([queries.curves(store, [run_id], returned, max_points=200)] if returned else []),
     ]
     found = [(group, frame[frame["metric"].isin(group.names)]) for group in groups for frame in frames]
     return [
-        (group, tables.of(health_charts.rows_of(frame, group))) for group, frame in found if not frame.empty
+        (group, tables.of_curves(health_charts.rows_of(frame, group)))
+        for group, frame in found
+        if not frame.empty
     ]
 
 
