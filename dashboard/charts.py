@@ -16,7 +16,6 @@ from dashboard import palette
 from dashboard.panels import Group
 from gan_runtime.metrics import Panel
 
-SMOOTHED_BUCKETS = 9
 SOLID, DASHED = [1, 0], [5, 3]
 ZOOM, WHOLE = (
     "zoom",
@@ -28,7 +27,7 @@ Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under wh
 def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     """Numbers of one run over its steps: raw faint, smoothed bold, one color each; dashed where a line before has that color.
 
-    `rows` as `queries.curves` gives them.
+    `rows` as `queries.curves` gives them, with a column `smoothed` (smoothing.py).
     """
     has_dashes, panel = bool(palette.repeated(group.colors)), group.panel
     above = legend(has_dashes=has_dashes)
@@ -47,9 +46,6 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     def of(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", title=group.axis, scale=_values(group))
 
-    smooth = base.transform_window(
-        smoothed="mean(mean)", frame=[-SMOOTHED_BUCKETS + 1, 0], groupby=["series"], sort=[alt.SortField("x")]
-    )
     tooltip = [
         alt.Tooltip("series:N", title=panel.series),
         alt.Tooltip("step:Q", title="Step", format=",d"),
@@ -58,7 +54,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     ]
     band = base.mark_area(opacity=0.12, line=False).encode(y=of("low"), y2=alt.Y2("high:Q"))
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
-    bold = smooth.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
+    bold = base.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
     layers = (ground(), band, raw, bold, reader.add_params(drag()))
     what = (

@@ -1,7 +1,8 @@
 """The first screen of a page before what lies below it, once in each browser window.
 
 A chart costs a browser 70 ms and more, whether or not it can be seen. So the first pass over a page draws what stands on its first screen
-and says what is to come; the browser draws that, asks again by itself, and gets the page as a whole. What stands above does not move.
+with fewer points of its curves, and says what is to come; the browser draws that, asks again by itself, and gets the page as a whole. What stands
+above does not move.
 The reasons stand in docs/decisions/0063-first-views.md.
 """
 
@@ -12,6 +13,7 @@ from itertools import count
 import streamlit as st
 
 PAGES = ("live", "compare")  # what lies below the first screen of the others costs little
+POINTS = 80  # of a curve: what a browser takes for each point is half of what it draws a chart in
 REST_SECONDS = 0.6  # the browser draws the first screen meanwhile
 MARK = "rest_follows"  # on the page, until the rest is there
 SEEN = "first_screen.seen"  # in the session, which is the window's

@@ -9,7 +9,7 @@ from streamlit import dataframe_util
 
 SENT_AS = {
     **dict.fromkeys(["run_id", "metric", "series"], "category"),
-    **dict.fromkeys(["low", "mean", "high"], "float32"),
+    **dict.fromkeys(["low", "mean", "high", "smoothed"], "float32"),
     "epoch": "int32",
 }
 

@@ -23,9 +23,11 @@ drawn = compare_view.series(rows, chosen.by)
 compare_view.legend(drawn, chosen.by)
 zoom.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
 known = compare_view.numbers(store, rows)
-compare_view.curve_charts(store, drawn, chosen, compare_view.losses(known))
+alone = first_screen.stands_alone("compare")
+most = first_screen.POINTS if alone else compare_view.MOST_POINTS
+compare_view.curve_charts(store, drawn, chosen, compare_view.losses(known), most)
 compare_view.picked_line(rows, drawn, compare_view.CURVES)
-if first_screen.stands_alone("compare"):
+if alone:
     first_screen.rest_follows("Numbers, results and samples")
     st.stop()
 

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import palette
+from dashboard import palette, widgets
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look
@@ -28,10 +28,15 @@ def curve(*values: float) -> pd.DataFrame:
     return pd.concat([one.assign(run="first"), one.assign(run="second")])
 
 
-def windows(chart: alt.LayerChart) -> list[list[int]]:
-    """Over which points each layer takes a mean."""
-    layers = chart.to_dict()["layer"]
-    return [step["frame"] for layer in layers for step in layer.get("transform", []) if "window" in step]
+def smoothed(chart: alt.LayerChart) -> list[float]:
+    """What the bold line of the first run goes through."""
+    rows = chart.data[chart.data["run"] == "first"]
+    return [round(value, 6) for value in rows["smoothed"]]
+
+
+def _without_rows(chart: alt.LayerChart) -> alt.LayerChart:
+    chart.data = alt.NamedData("rows")
+    return chart
 
 
 def y_axes(chart: alt.LayerChart) -> set[tuple[str, str]]:
@@ -44,13 +49,24 @@ def y_axes(chart: alt.LayerChart) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(("smoothing", "points"), [("none", 1), ("light", 2), ("strong", 10)])
 def test_smoothing_is_a_mean_over_a_share_of_the_points(smoothing: Any, points: int) -> None:
-    chart = compare_charts.run_curves(curve(*[0.5] * 100), COLORS, "step", LOSS, Look(smoothing))
-    assert windows(chart) == [[-points + 1, 0]]
+    values = [0.0] * 50 + [1.0] * 50
+    chart = compare_charts.run_curves(curve(*values), COLORS, "step", LOSS, Look(smoothing))
+    rise = [round(step / points, 6) for step in range(1, points + 1)]
+    assert smoothed(chart) == [0.0] * 50 + rise + [1.0] * (50 - points)
 
 
 def test_what_is_measured_once_an_epoch_is_not_smoothed() -> None:
-    chart = compare_charts.run_curves(curve(*[0.5] * 100), COLORS, "epoch", NORM, Look("strong"))
-    assert windows(chart) == [[0, 0]]
+    values = [1.0] * 50 + [2.0] * 50
+    chart = compare_charts.run_curves(curve(*values), COLORS, "epoch", NORM, Look("strong"))
+    assert smoothed(chart) == values
+
+
+def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> None:
+    few, many = (
+        compare_charts.run_curves(curve(*[0.5] * points), COLORS, "step", LOSS, Look("strong"))
+        for points in (4, 100)
+    )
+    assert widgets.specification(_without_rows(few)) == widgets.specification(_without_rows(many))
 
 
 def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from dashboard import charts
+from dashboard import charts, smoothing
 from dashboard.panels import Group
 from gan_runtime.metrics import Metric
 
@@ -143,22 +143,19 @@ def _overlaid(
     def seen(full: float) -> alt.OpacityValue:
         return unless_picked(pick, full, full * FADED)
 
-    window = 1 if metric.per_epoch else _window(frame, look.smoothing)
-    smooth = base.transform_window(
-        smoothed="mean(mean)", frame=[-window + 1, 0], groupby=["run"], sort=[alt.SortField("x")]
-    )
+    share = 0.0 if metric.per_epoch else SMOOTHED_SHARES[look.smoothing]
     band = base.mark_area(line=False).encode(y=y("low"), y2=alt.Y2("high:Q"), opacity=seen(0.14))
-    raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=seen(0.35 if window > 1 else 0.0))
-    bold = smooth.mark_line(strokeWidth=2.5).encode(
+    raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=seen(0.35 if share else 0.0))
+    bold = base.mark_line(strokeWidth=2.5).encode(
         y=y("smoothed"), opacity=seen(1.0), strokeDash=charts.dash_of("run", colors)
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
     what = f"{metric.title} of several runs as lines along {X_TITLES[x]}."
     layers = (charts.ground(), band, raw, bold, reader)
-    return finished(
-        drawable(frame, metric, look.y), *layers, title=metric.title, description=what, height=height
-    )
+    shown = drawable(frame, metric, look.y)
+    rows = smoothing.with_smoothed(shown, smoothing.points_of(share, _longest(shown)), "run")
+    return finished(rows, *layers, title=metric.title, description=what, height=height)
 
 
 def _y_title(title: str, log: bool) -> str:
@@ -183,10 +180,9 @@ def _x_axis(x: str) -> alt.Axis:
     )
 
 
-def _window(frame: pd.DataFrame, smoothing: Smoothing) -> int:
-    """How many points a smoothed value is the mean of."""
-    longest = int(frame.groupby("run").size().max())
-    return max(1, round(SMOOTHED_SHARES[smoothing] * longest))
+def _longest(frame: pd.DataFrame) -> int:
+    """How many points the curve with the most has; 0 without any."""
+    return int(frame.groupby("run").size().max()) if len(frame) else 0
 
 
 def unless_picked(pick: alt.Parameter, full: float, faded: float) -> alt.OpacityValue:

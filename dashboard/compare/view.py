@@ -46,6 +46,7 @@ GROUP_HELP = (
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
 Name = TypeVar("Name", bound=str)
+MOST_POINTS = 400  # of a curve, or fewer where a chart has many
 ACROSS = 2  # charts beside each other, which share the points that one over the whole width may have
 CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
@@ -152,18 +153,20 @@ def more_metrics(known: dict[str, Metric]) -> list[Metric]:
     return [known[name] for name in picked]
 
 
-def curve_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric]) -> None:
-    """Two charts beside each other for each metric."""
+def curve_charts(
+    store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int = MOST_POINTS
+) -> None:
+    """Two charts beside each other for each metric, of at most so many points a curve."""
     for begin in range(0, len(metrics), ACROSS):
         for column, metric in zip(
             st.columns(ACROSS, gap="medium"), metrics[begin : begin + ACROSS], strict=False
         ):
             with column:
-                _curves(store, drawn, chosen, metric)
+                _curves(store, drawn, chosen, metric, most)
 
 
-def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric) -> None:
-    frame = _frame(store, drawn, chosen, metric.name)
+def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, most: int) -> None:
+    frame = _frame(store, drawn, chosen, metric.name, most)
     if frame.empty:
         none = "None of these runs has finished a step yet."
         st.info(
@@ -197,8 +200,8 @@ def zoom_key(chosen: Choices) -> str:
     return f"compare.{chosen.x}"
 
 
-def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str) -> pd.DataFrame:
-    points, window = queries.points_each(ACROSS * len(drawn)), zoom.window(zoom_key(chosen))
+def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, most: int) -> pd.DataFrame:
+    points, window = min(most, queries.points_each(ACROSS * len(drawn))), zoom.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
         curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)

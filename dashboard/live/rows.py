@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard import health_charts, panels, tables
+from dashboard import health_charts, panels, smoothing, tables
 from dashboard.panels import Group
 from dashboard.tables import Table
 from gan_runtime.catalog import declared
@@ -35,10 +35,11 @@ class Health:
 def curves(
     store: Store, run_id: str, groups: tuple[Group, ...], max_points: int, window: Window
 ) -> list[Drawn]:
-    """Each group with the curves of its numbers within the window."""
+    """Each group with the curves of its numbers within the window, and smoothed."""
     names = tuple(name for group in groups for name in group.names)
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
-    return [(group, tables.of_curves(frame[frame["metric"].isin(group.names)])) for group in groups]
+    rows = smoothing.with_smoothed(frame, smoothing.points_of(smoothing.LIVE_SHARE, max_points), "metric")
+    return [(group, tables.of_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
 
 
 def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> Table:

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import charts, panels, widgets, words, zoom
+from dashboard import charts, first_screen, panels, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.live import details as live_details
 from dashboard.live import health_view, next_steps, resume_view, rows, stop_view
@@ -61,7 +61,7 @@ def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> Non
         sample_images.show(store, row, epoch, kind)
         widgets.follow_button(f"live.{row.run_id}", row.is_live)
     with curves:
-        _losses(store, row)
+        _losses(store, row, first_screen.POINTS if first_screen_alone else LOSS_POINTS)
     if first_screen_alone:
         return
     _small_charts(store, row, epoch)
@@ -104,10 +104,10 @@ def _in_words(row: RunRow, progress: Progress) -> str:
     return words.capitalized(row.note)
 
 
-def _losses(store: Store, row: RunRow) -> None:
+def _losses(store: Store, row: RunRow, points: int) -> None:
     zoomed = f"live.{row.run_id}"
     groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
-    drawn = store.once(rows.curves, row.run_id, groups, LOSS_POINTS, zoom.window(zoomed))
+    drawn = store.once(rows.curves, row.run_id, groups, points, zoom.window(zoomed))
     zoom.line(zoomed)
     if not groups:
         st.caption(NO_LOSSES)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import first_screen
+from dashboard import first_screen, widgets
 from dashboard.frame import places
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import texts, titles
+from tests.pages.test_pages import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -37,6 +38,32 @@ def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
     assert titles(app) == titles(show(page, **QUERIES[page]))
     assert len(titles(app)) > len(FIRST[page])
     assert "follow in a moment." not in texts(app)
+
+
+@pytest.mark.parametrize("page", first_screen.PAGES)
+def test_the_first_pass_has_fewer_points_and_the_next_one_only_gives_the_same_charts_more_rows(
+    show: Show, trained: Make, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    monkeypatch.setattr(first_screen, "POINTS", 5)
+    app = show(page, whole=False, **QUERIES[page])
+    first, few = charts(app), points(app)
+    app.run()
+    assert charts(app)[: len(first)] == first
+    assert few == [5] * len(first)
+    assert points(app)[: len(first)] == [20] * len(first)
+
+
+def points(app: AppTest) -> list[int]:
+    """How many each curve of a chart has, chart by chart: two curves are in each of these."""
+    tables = [
+        dataset.data.data
+        for item in app.get("vega_lite_chart")
+        for dataset in item.proto.datasets
+        if dataset.name == widgets.ROWS
+    ]
+    return [len(pa.ipc.open_stream(table).read_all()) // 2 for table in tables]
 
 
 def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(show: Show, trained: Make) -> None:
