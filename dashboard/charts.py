@@ -21,6 +21,7 @@ ZOOM, WHOLE = (
     "zoom",
     "whole",
 )  # parameters of a chart that can be zoomed: a drag across it, and a double-click
+GROUND = "ground"  # the one row of the rectangle behind everything; its values stand nowhere
 Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
 
 
@@ -91,7 +92,7 @@ def ground() -> alt.Chart:
     kinds: dict[str, Any] = {"x": alt.XValue, "x2": alt.X2Value, "y": alt.YValue, "y2": alt.Y2Value}
     ends = {"x": 0, "x2": "width", "y": 0, "y2": "height"}
     corners = {name: kinds[name](end) for name, end in ends.items()}
-    rectangle = alt.Chart(alt.InlineData(values=[{"x": 0}])).mark_rect(opacity=0).encode(**corners)
+    rectangle = alt.Chart(alt.NamedData(name=GROUND)).mark_rect(opacity=0).encode(**corners)
     return rectangle.add_params(alt.selection_point(name=WHOLE, fields=["x"], on="dblclick", clear=False))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Hashable, Mapping
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import altair as alt
@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from dashboard import chart_style, listed, words
+from dashboard import chart_style, charts, listed, tables, words
 from dashboard.frame import places
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
@@ -55,7 +55,15 @@ def chart(drawn: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None
 def specification(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
     """Of a chart whose tables have names. Nothing compares it with the schema of Vega-Lite, which takes as long as all the rest: tests do."""
     made: dict[str, Any] = json.loads(json.dumps(drawn.to_dict(validate=False)))
-    return {**made, "config": chart_style.CONFIG}
+    has_ground = any(layer.get("data", {}).get("name") == charts.GROUND for layer in made.get("layer", ()))
+    datasets = {"datasets": {charts.GROUND: _ground_row()}} if has_ground else {}
+    return {**made, **datasets, "config": chart_style.CONFIG}
+
+
+@cache
+def _ground_row() -> bytes:
+    """Written once: Streamlit would write down anew, in each refresh, what stands in a specification."""
+    return tables.of(pd.DataFrame({"x": [0]})).arrow
 
 
 def with_rows(made: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:

@@ -18,6 +18,7 @@ USUAL_SECONDS = 1.0
 BESIDE_SECONDS, FEW_CORES = 1.5, 4  # of a run that trains on the CPU, where that has at most so many cores
 PER_CORE_S, MOST_PER_S = 4.0, 20.0  # refreshes of all viewers; one process draws no more than that
 SEEN_SECONDS = 15.0  # after its last refresh a viewer is taken for gone
+OLD = 0.25  # of the interval: so old may be what is drawn, so that viewers who come within it share what was made for the first of them
 SLACK = 2.0  # an interval is kept as long as the right one is within this factor: to change it a page is drawn as a whole
 
 
@@ -53,6 +54,11 @@ def is_kept(interval: float, right: float) -> bool:
 
 
 _audience = Audience()
+
+
+def age_s(accelerator: str) -> float:
+    """How old an answer may be that is drawn on such a page, while tables change several times a second."""
+    return OLD * _audience.interval(accelerator)
 
 
 def interval(accelerator: str) -> float:

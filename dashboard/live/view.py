@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
+from typing import TypeVar
 
 import streamlit as st
 
 from dashboard import charts, first_screen, panels, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.live import details as live_details
-from dashboard.live import health_view, next_steps, resume_view, rows, stop_view
+from dashboard.live import health_view, next_steps, pace, resume_view, rows, stop_view
 from dashboard.panels import Group
 from dashboard.samples import kinds, sample_images
 from gan_runtime.catalog import declared
@@ -26,6 +27,7 @@ from gan_runtime.store.store import Store
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as in charts.py
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
+Made = TypeVar("Made")
 NEVER_BEGAN = "This run ended before its first step."
 NO_LOSSES = (
     "This version does not know which numbers of this run are losses: all that it has recorded stands below."
@@ -49,7 +51,7 @@ def gone(run_id: str) -> None:
 def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> None:
     """One run in plain words, curves, samples; and, below the first screen, what is measured of it and the log."""
     store = runtime.store
-    progress = store.once(queries.progress, row.run_id)
+    progress = _shared(store, row, queries.progress, row.run_id)
     _status_line(runtime, row, progress)
     widgets.progress_bar(progress)
     widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
@@ -69,6 +71,11 @@ def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> Non
         _workers(store, row)
     health_view.show(store, row)
     live_details.show(runtime, row, epoch)
+
+
+def _shared(store: Store, row: RunRow, make: Callable[..., Made], *what: Hashable) -> Made:
+    """What grows with each step, made once for all who look at this run within a part of their pace."""
+    return store.lately(make, *what, age_s=pace.age_s(row.accelerator))
 
 
 def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
@@ -107,7 +114,7 @@ def _in_words(row: RunRow, progress: Progress) -> str:
 def _losses(store: Store, row: RunRow, points: int) -> None:
     zoomed = f"live.{row.run_id}"
     groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
-    drawn = store.once(rows.curves, row.run_id, groups, points, zoom.window(zoomed))
+    drawn = _shared(store, row, rows.curves, row.run_id, groups, points, zoom.window(zoomed))
     zoom.line(zoomed)
     if not groups:
         st.caption(NO_LOSSES)
@@ -162,7 +169,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = f"live.{row.run_id}"
-    _, scores = store.once(rows.curves, row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))[0]
+    _, scores = _shared(store, row, rows.curves, row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:

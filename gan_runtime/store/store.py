@@ -112,9 +112,9 @@ class Store:
         """`make(store, *what)`, made once for all who ask before a table changes that it reads. Whoever gets it leaves it as it is."""
         return self._memo.once((make, what), lambda: make(self, *what))
 
-    def lately(self, make: Callable[..., Made], *what: Hashable) -> Made:
-        """As `once`, but for LATELY_SECONDS though a table has changed: for what is asked with each refresh of a page and changes seldom."""
-        return self._memo.once((make, what), lambda: make(self, *what), age_s=LATELY_SECONDS)
+    def lately(self, make: Callable[..., Made], *what: Hashable, age_s: float = LATELY_SECONDS) -> Made:
+        """As `once`, but the answer may be `age_s` old though a table has changed: for what changes seldom, or is asked by many."""
+        return self._memo.once((make, what), lambda: make(self, *what), age_s=age_s)
 
     def rest(self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT) -> bool:
         """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it did. It is called again and again.
