@@ -23,13 +23,21 @@ MNIST_IMAGES = 60_000
 @contextmanager
 def trial_home() -> Iterator[Home]:
     """An empty home in a temporary folder, removed afterwards, with all processes that were started meanwhile."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gan-bench-", ignore_cleanup_errors=True) as folder,
+        no_process_left(),
+    ):
+        yield Home(Path(folder)).prepare()
+
+
+@contextmanager
+def no_process_left() -> Iterator[None]:
+    """Ends what was started meanwhile: trainers outlive a dashboard on purpose, and after a failed measurement one would spoil the next."""
     before = set(psutil.Process().children(recursive=True))
-    with tempfile.TemporaryDirectory(prefix="gan-bench-", ignore_cleanup_errors=True) as folder:
-        try:
-            yield Home(Path(folder)).prepare()
-        finally:
-            # Trainers outlive a dashboard on purpose; after a failed measurement one would train on and spoil the next.
-            _kill([child for child in psutil.Process().children(recursive=True) if child not in before])
+    try:
+        yield
+    finally:
+        _kill([child for child in psutil.Process().children(recursive=True) if child not in before])
 
 
 @contextmanager

@@ -142,12 +142,14 @@ class Home:
         Raises:
             UnknownRunError: no such run; the message lists the newest runs that exist.
         """
-        names = [run.run_id for run in self.run_dirs()]
-        if run_id not in names and is_run_name(run_id) and (self.bin / run_id).is_dir():
+        if is_run_name(run_id) and (self.runs / run_id).is_dir():
+            return RunDir(
+                self.runs / run_id
+            )  # a page asks for it in each refresh: no look at a thousand others
+        if is_run_name(run_id) and (self.bin / run_id).is_dir():
             raise UnknownRunError(
                 f"run {run_id} is in the bin: bring it back on the Runs page, or with `{command_line()} restore {run_id}{self.flag}`."
             )
-        if run_id not in names:
-            known = f"there are {', '.join(names[-8:])}" if names else "there are no runs yet"
-            raise UnknownRunError(f"run {quoted(run_id)} is not stored in {self.path}: {known}.")
-        return RunDir(self.runs / run_id)
+        names = [run.run_id for run in self.run_dirs()]
+        known = f"there are {', '.join(names[-8:])}" if names else "there are no runs yet"
+        raise UnknownRunError(f"run {quoted(run_id)} is not stored in {self.path}: {known}.")

@@ -160,6 +160,13 @@ def test_only_what_is_in_the_bin_is_restored_or_removed(run: RunDir, home: Home,
     assert [one.key for one in bin.listed(home)] == ["quick-0001"]
 
 
+def test_one_run_is_found_without_a_look_at_all_others(
+    run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Home, "run_dirs", lambda _: pytest.fail("looked at every run"))
+    assert home.run_dir(run.run_id) == run
+
+
 def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
     commands.delete(run, asker=ASKER)
     with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back on the Runs page"):

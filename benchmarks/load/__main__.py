@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import large_home, report, results
+from benchmarks import large_home, measured_flows, measured_showers, pages, report, results
 from benchmarks.load import memory, pixels, taking_in, training, views
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import FULL, SMALL, Scale
@@ -30,12 +30,10 @@ STORED: dict[str, Callable[[Home, Scale], Iterator[Figure]]] = {  # on the home 
     "views": views.measure,
     "queries": taking_in.queries,
     "memory": memory.measure,
-}
-ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {
-    "ingest": taking_in.measure,
     "pixels": pixels.measure,
     "training": training.measure,
 }
+ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {"ingest": taking_in.measure}
 
 
 def main() -> int:
@@ -60,12 +58,21 @@ def ask(question: str, home: Home, scale: Scale) -> Iterator[Figure]:
     if question in ALONE:
         yield from ALONE[question](scale)
         return
-    if not home.database.exists():
-        large_home.folder(home.path, scale.runs, scale.rows, scale.epochs)
-        store = Store(home.database)
-        Ingestor(home, store).catch_up()
-        store.close()
+    make(home, scale)
     yield from STORED[question](home, scale)
+
+
+def make(home: Home, scale: Scale) -> None:
+    """The home of many runs, unless it is there: with showers and flows of some, so that no page is empty."""
+    if home.database.exists():
+        return
+    large_home.folder(home.path, scale.runs, scale.rows, scale.epochs)
+    some = pages.compared(scale.runs)
+    measured_showers.write(home, some)
+    measured_flows.write(home, some[:1])
+    store = Store(home.database)
+    Ingestor(home, store).catch_up()
+    store.close()
 
 
 def keep(

@@ -36,8 +36,8 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
         time.sleep(REST_SECONDS + TICKS)
         stage.wait_until_quiet(process)
         yield Figure("memory_mb", process.memory_info().rss / 1e6, told)
-        name = f"quick-{1 + len(list(home.runs.iterdir())):04d}"
-        run, seconds = replay.submitted(home, name), scale.replayed_s
+        name, seconds = replay.free_name(home), scale.replayed_s
+        run = replay.submitted(home, name)
         words = ("--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds))
         faster = ("--epoch-steps", str(EPOCH_STEPS), "--faster", str(scale.faster))
         with replay.replaying(run, *words, *faster) as writer:

@@ -15,12 +15,12 @@ from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
-from benchmarks import trial
 from benchmarks.load import replay, stage
 from benchmarks.load.figures import Figure, p95
 from benchmarks.load.scale import Scale
 from benchmarks.load.views import DRAWN, PATIENCE_MS, chromium
 from dashboard.live import pace
+from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
 
 STEPS_PER_S = 100.0
@@ -31,15 +31,16 @@ WATCH = r"""() => { window.seen = []; let last = -1;
     new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true}); look(); }"""
 
 
-def measure(scale: Scale) -> Iterator[Figure]:
+def measure(home: Home, scale: Scale) -> Iterator[Figure]:
     """One window alone, then beside all the others."""
-    yield measured("pixel_p95_s", scale, others=0)
-    yield measured("pixel_p95_s_thirty", scale, others=scale.sessions)
+    yield measured("pixel_p95_s", home, scale, others=0)
+    yield measured("pixel_p95_s_thirty", home, scale, others=scale.sessions)
 
 
-def measured(name: str, scale: Scale, others: int) -> Figure:
-    with trial.trial_home() as home, stage.served(home) as (_, address):
-        run = replay.submitted(home, "quick-0001")
+def measured(name: str, home: Home, scale: Scale, others: int) -> Figure:
+    """`others`: further windows on the same run."""
+    with stage.served(home) as (_, address):
+        run = replay.submitted(home, replay.free_name(home))
         seconds = 60 + 3 * scale.seconds + 4.0 * others
         with (
             replay.replaying(run, "--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds)),

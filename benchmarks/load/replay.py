@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import large_home
 from gan_runtime import processes
-from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.home import REPOSITORY, Home, run_number
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter, StatusChange
 from gan_runtime.records.rundir import RunDir, write_json
@@ -30,6 +30,11 @@ from gan_runtime.spec import RunSpec
 SECONDS_BETWEEN_CALLS = 0.25
 EPOCHS = 10_000
 ACCELERATOR = "cpu"
+
+
+def free_name(home: Home) -> str:
+    """Of a run that the home does not have yet."""
+    return f"quick-{1 + max((run_number(run.run_id) or 0 for run in home.run_dirs()), default=0):04d}"
 
 
 def submitted(home: Home, name: str) -> RunDir:

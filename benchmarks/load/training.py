@@ -23,6 +23,7 @@ from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
 from gan_runtime import hosts
 from gan_runtime.askers import operator
+from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
@@ -36,9 +37,9 @@ STARTING_SECONDS, SETTLING_SECONDS = 180.0, 3.0
 LINE_BYTES = 200_000
 
 
-def measure(scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
-    """Turns beside one training. `options`: of its run."""
-    with trial.trial_home() as home, trial.random_mnist(IMAGES):
+def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
+    """Turns beside one training in the home of many runs. `options`: of its run."""
+    with trial.no_process_left(), trial.random_mnist(IMAGES):
         spec = RunSpec.parse({"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})})
         run = commands.submit(home, spec, hosts.probe(), asker=operator("a benchmark"))
         with stage.served(home) as (process, address):

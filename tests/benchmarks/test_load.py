@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import load_tables
 from benchmarks.load import __main__ as load
-from benchmarks.load import client, pixels
+from benchmarks.load import client, pixels, training
 from benchmarks.load.figures import BY_NAME, PAGES, Figure, p95
 from benchmarks.load.scale import SMALL
 from dashboard.frame import access
@@ -98,6 +98,17 @@ def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
         assert figure["value"] is not None, figure["reason"]
         assert figure["value"] > 0
         assert figure["steps_seen"] >= 2
+
+
+def test_a_training_is_timed_with_and_without_windows_beside_it(home: Home) -> None:
+    load.make(home, SMALL)
+    found = {figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})}
+    assert set(found) == {"one_page_slows", "thirty_pages_slow"}
+    for figure in found.values():
+        assert figure.value is not None
+        assert -2 < figure.value < 1
+        assert figure.further["refreshes"] > 0
+        assert figure.further["dashboard_cores"] > 0
 
 
 def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it() -> None:
