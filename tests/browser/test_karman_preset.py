@@ -1,0 +1,39 @@
+"""KIT's Pix2Pix in a real browser, cut to one epoch: pick the preset, let its flow be simulated, watch it train, and feed it with its own frames."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.test_main_job import chart, fill
+
+SLOW_MS = 240_000  # a simulation, a trainer that starts, and a job that compiles, beside others
+
+
+@pytest.mark.timeout(600)
+def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_alone(
+    browser: Browser, dashboard: Dashboard
+) -> None:
+    page = open_page(browser, f"{dashboard.address}/launch")
+    page.get_by_role("radio", name=re.compile("^Kármán street")).click()
+    settled(page)
+    fill(page, "textbox", "Epochs (passes over the data)", "1")
+    expect(page.get_by_text("--set epochs=1")).to_be_visible()
+    page.get_by_role("button", name="Start run").click()
+    expect(page).to_have_url(re.compile(r"/live\?run=karman-\d{4}"))
+    run_id = page.url.rpartition("run=")[2]
+    expect(page.get_by_text("Waits for data set karman_small")).to_be_visible()
+    expect(page.get_by_text("Its one epoch is done")).to_be_visible(timeout=SLOW_MS)
+    expect(chart(page, "Generator and discriminator loss")).to_be_visible()
+
+    page.goto(f"{dashboard.address}/flow?runs={run_id}")
+    settled(page)
+    page.get_by_role("button", name="Iterate").click()
+    expect(page.locator(".player canvas")).to_have_count(3, timeout=SLOW_MS)
+    slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
+    slider.press("End")
+    expect(told).to_have_text(re.compile(r"^step 100"))
+    expect(chart(page, "Spectrum at the probe")).to_be_visible()
