@@ -29,7 +29,9 @@ def picker(store: Store) -> StudyRow | None:
     if not rows:
         return None
     if asked and asked not in rows:
-        st.warning(f"Study {words.plain(asked)} is not stored here; showing the newest instead.")
+        st.warning(
+            f"Study {words.plain(asked[: widgets.MOST_LETTERS])} is not stored here; showing the newest instead."
+        )
     chosen = asked if asked in rows else next(iter(rows))
     picked = st.selectbox(
         "Study",
