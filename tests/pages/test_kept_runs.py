@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -268,7 +269,13 @@ def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, train
 # ---- space --------------------------------------------------------------------------------------------------------------
 
 
-def test_runs_shows_the_space_of_each_run_and_of_all_else(show: Show, trained: Make) -> None:
+def test_runs_shows_the_space_of_each_run_and_of_all_else(
+    show: Show, trained: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    cache = tmp_path / "keras" / "datasets"
+    cache.mkdir(parents=True)
+    (cache / "mnist.npz").write_bytes(b"x" * 1_200_000)
     run = trained("quick-0001")
     (run.path / "log.txt").write_bytes(b"x" * 2_000_000)
     show("runs")
@@ -277,6 +284,7 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(show: Show, trained: M
     assert app.dataframe[0].value["space"][0] > 2_000_000
     line = next(caption.value for caption in app.caption if caption.value.startswith("Space: "))
     assert line.startswith("Space: runs 2 MB · ")
+    assert " · Keras' cache 1 MB · " in line
     assert line.endswith(" free on the disk")
 
 
@@ -291,3 +299,15 @@ def test_every_page_warns_of_a_disk_that_is_low(
     assert (
         "has 42 MB left. A run that trains saves and stops before it is full." in show(page).warning[0].value
     )
+
+
+def test_every_page_warns_of_the_disk_of_runs_where_that_is_another(
+    show: Show, trained: Make, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained("quick-0001")
+    show("home")
+    monkeypatch.setattr(disk, "is_other", lambda *_: True)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 42_000_000 if folder == home.runs else 10**12)
+    session.runtime().keeping.housekeeping.look()
+    [warning] = show("home").warning
+    assert "/runs has 42 MB left." in warning.value.replace("\\", "").replace("\u2060", "")
