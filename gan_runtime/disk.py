@@ -29,6 +29,13 @@ def low_bytes(folder: Path) -> int:
     return min(max(shutil.disk_usage(folder).total // 20, least), most)
 
 
+def is_other(folder: Path, than: Path) -> bool:
+    """Whether two folders lie on different disks; not where one of them is missing."""
+    with contextlib.suppress(OSError):
+        return folder.stat().st_dev != than.stat().st_dev
+    return False
+
+
 def used_bytes(folder: Path) -> int:
     """The bytes of all files in a folder and below it; links are not followed, and what vanishes meanwhile has none."""
     total, waiting = 0, [folder]

@@ -16,9 +16,7 @@ with head[1]:
 with st.expander("Ask a new question", expanded=study is None, icon=":material/science:"):
     study_form.show(runtime)
 if study is None:
-    st.info(
-        "No study is stored yet. A study starts several runs that differ in one thing, and says what that thing does."
-    )
+    st.info(study_view.why_none(runtime.store))
     examples.offer(runtime, "studies")
     st.stop()
 study_id, was_live = study.study_id, study.is_live

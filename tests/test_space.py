@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from dashboard.runs import space_view
 from gan_runtime import disk
 from gan_runtime.askers import operator
 from gan_runtime.cli.app import app
@@ -17,6 +19,8 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.housekeeping import Housekeeping
 from gan_runtime.runtime.space import Measure
+from gan_runtime.store import opening
+from gan_runtime.store.store import Store
 
 ASKER = operator("a test")
 NewRun = Callable[..., RunDir]
@@ -30,8 +34,8 @@ def filled(run: RunDir, size: int) -> RunDir:
 
 
 @pytest.fixture
-def full(new_run: NewRun, home: Home) -> Home:
-    """Two runs, one of them in the bin, a data set, a job, an upload and a database."""
+def full(new_run: NewRun, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Two runs, one of them in the bin, a data set, a job, an upload and a database; Keras has downloaded nothing."""
     filled(new_run("quick-0001"), 70_000)
     commands.delete(filled(new_run("quick-0002"), 50_000), asker=ASKER)
     for name, size in (
@@ -43,6 +47,7 @@ def full(new_run: NewRun, home: Home) -> Home:
         path.parent.mkdir(parents=True)
         path.write_bytes(b"x" * size)
     home.database.write_bytes(b"x" * 11_000)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     return home
 
 
@@ -55,6 +60,48 @@ def test_all_that_a_home_holds_is_counted_once(full: Home) -> None:
     everything = space.all_runs + space.data + space.jobs + space.database + space.bin
     small = sum(path.stat().st_size for path in full.runs.glob(".*") if path.is_file())
     assert everything == pytest.approx(disk.used_bytes(full.path), abs=small)
+
+
+def test_caches_are_counted_by_what_is_in_them(full: Home, tmp_path: Path) -> None:
+    empty = Measure(full).space()
+    assert (empty.spill, empty.keras_cache) == (0, 0), "neither folder is there"
+    for path, size in (
+        (full.path / "results.duckdb.tmp" / "duckdb_temp_storage-0.tmp", 8_000),
+        (full.path / "results.duckdb.wal", 500),
+        (tmp_path / "keras" / "datasets" / "mnist.npz", 11_000),
+        (tmp_path / "keras" / "datasets" / "fashion-mnist" / "train-images-idx3-ubyte.gz", 2_000),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+    space = Measure(full).space()
+    assert (space.spill, space.keras_cache, space.database) == (8_000, 13_000, 11_500)
+
+
+def test_duckdb_spills_where_its_space_is_counted(home: Home) -> None:
+    store = Store(home.database)
+    try:
+        [(folder,)] = store.rows("SELECT current_setting('temp_directory')")
+    finally:
+        store.close()
+    assert Path(folder) == opening.spill_folder(home.database) == home.path / "results.duckdb.tmp"
+
+
+def test_a_disk_of_its_own_for_runs_is_looked_at_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Measure(home).space().runs_disk is None, "there is one disk"
+    monkeypatch.setattr(disk, "is_other", lambda folder, than: (folder, than) == (home.runs, home.path))
+    left = {home.runs: 42_000_000, home.path: 900_000_000_000}
+    monkeypatch.setattr(disk, "free_bytes", left.__getitem__)
+    space = Measure(home).space()
+    assert not space.is_low
+    assert space.runs_disk is not None
+    assert space.runs_disk.is_low
+    assert "42 MB free on the disk of runs" in space_view.in_words(space)
+
+
+def test_a_disk_is_another_one_by_its_device(tmp_path: Path) -> None:
+    assert not disk.is_other(tmp_path, tmp_path.parent)
+    assert not disk.is_other(tmp_path / "missing", tmp_path)
+    assert disk.is_other(Path("/proc"), tmp_path)
 
 
 def test_only_what_has_changed_is_walked_through_again(full: Home) -> None:
@@ -110,7 +157,10 @@ def test_space_is_told_on_the_command_line(full: Home) -> None:
     told = json.loads(call("space", "--json"))
     assert told["data"] == 30_000
     assert told["runs"].keys() == {"quick-0001"}
+    assert told["keras_cache"] == told["spill"] == 0
+    assert told["runs_disk"] is None
     assert "run quick-0001" in call("space")
+    assert "Keras' cache" in call("space")
     [row] = json.loads(call("runs", "--json"))
     assert row["bytes"] == told["runs"]["quick-0001"]
     assert " 0.1 " in call("runs")

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from benchmarks import conditions
 from benchmarks.faults.kinds import KINDS, kind_of
 from benchmarks.faults.scenario import Result, play
 from gan_runtime import hosts
@@ -65,7 +66,8 @@ def _keep(results: list[Result], given: argparse.Namespace, seconds: float) -> N
         "by_kind": dict(Counter(result.kind for result in results)),
         "seconds": round(seconds),
         "load": round(os.getloadavg()[0], 2),
-        **{name: facts[name] for name in ("cpu_model", "cores")},
+        **{name: facts[name] for name in ("cpu_model", "cores", "commit")},
+        "uncommitted_changes": conditions.changed_since_commit(),
     }
     records = [machine, *({**asdict(result), "seconds": round(result.seconds, 1)} for result in results)]
     RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

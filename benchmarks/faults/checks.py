@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import json
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +15,6 @@ import psutil
 
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.home import Home
-from gan_runtime.records import journal
-from gan_runtime.records.journal import AttemptStart, Scalars
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import rebuild
@@ -37,14 +39,45 @@ _HALF_MADE = (
 def journalled(run: RunDir) -> dict[tuple[str, int], float]:
     """(metric, step) → value as the trainer's journal has them: a later attempt voids what lies beyond where it began."""
     found: dict[tuple[str, int], float] = {}
-    for record in journal.read_all(run.trainer_journal()):
-        if isinstance(record, AttemptStart):
-            found = {key: value for key, value in found.items() if key[1] <= record.resume_step}
-        elif isinstance(record, Scalars):
-            for metric, values in record.values.items():
+    for line in _lines(run.trainer_journal()):
+        if line["kind"] == "attempt":
+            found = {key: value for key, value in found.items() if key[1] <= line["resume_step"]}
+        else:
+            for metric, values in line["values"].items():
                 for offset, value in enumerate(values):
-                    found.setdefault((metric, record.first_step + offset), value)
+                    found.setdefault((metric, line["first_step"] + offset), value)
     return found
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole records of attempts and numbers. The product's reader is not asked: a good line that it drops must be missed."""
+    data = path.read_bytes() if path.exists() else b""
+    for text in data[: data.rfind(b"\n") + 1].splitlines():
+        with contextlib.suppress(ValueError):  # torn, or no text
+            line = json.loads(text.decode())
+            if isinstance(line, dict) and _is_good(line):
+                yield line
+
+
+def _is_good(line: dict[str, Any]) -> bool:
+    """Whether it is one of the two kinds with all that these have; raises ValueError for a time that is none."""
+    datetime.fromisoformat(str(line.get("at", "2026-01-01")))
+    if not _counts(line.get("attempt", 1)) or line.get("attempt", 1) < 1:
+        return False
+    if line.get("kind") == "attempt":
+        return _counts(line.get("resume_step"))
+    values, wall_s = line.get("values"), line.get("wall_s")
+    return (
+        line.get("kind") == "scalars"
+        and _counts(line.get("epoch"), line.get("first_step"))
+        and isinstance(values, dict)
+        and isinstance(wall_s, list)
+        and all(isinstance(numbers, list) and len(numbers) == len(wall_s) for numbers in values.values())
+    )
+
+
+def _counts(*numbers: object) -> bool:
+    return all(isinstance(number, int) and number >= 0 for number in numbers)
 
 
 def steps_once(run: RunDir, rows: Rows) -> list[str]:

@@ -69,19 +69,24 @@ class Result:
 
 
 def play(seed: int, kind: str) -> Result:
-    """Sets up, harms, recovers, checks. Never raises for what the program did wrong: that is a problem of the result."""
+    """Sets up, harms, recovers, checks. Never raises for what goes wrong in it: that is a problem of the result."""
     begin, is_real = time.monotonic(), kind in WITH_TENSORFLOW
     known = reference(is_real)
-    with _stage(seed, is_real, known) as stage:
-        ends: list[str] = []
-        try:
+    told: list[str] = []
+    ends: list[str] = []
+    problems: list[str] = []
+    try:
+        with _stage(seed, is_real, known) as stage:
+            told = stage.told
             harm = KINDS[kind](stage)
             ends = stage.recover(harm.run)
             stage.close()
-            problems = _problems(stage, harm, ends, known)
-        except (UntrueError, GanRuntimeError) as error:
-            problems = [str(error)]
-    return Result(seed, kind, ", ".join(stage.told), tuple(ends), tuple(problems), time.monotonic() - begin)
+            problems += _problems(stage, harm, ends, known)
+    except (UntrueError, GanRuntimeError) as error:
+        problems.append(str(error))
+    except Exception as error:  # the other scenarios are still to be played
+        problems.append(f"{type(error).__name__}: {error}")
+    return Result(seed, kind, ", ".join(told), tuple(ends), tuple(problems), time.monotonic() - begin)
 
 
 def _problems(stage: Stage, harm: Harm, ends: list[str], known: Reference) -> list[str]:

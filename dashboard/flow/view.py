@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, run_words, widgets, words
+from dashboard import listed, palette, run_words, widgets, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
@@ -33,14 +33,14 @@ FIGURES = ("rmse_period", "ssim_period", "strouhal_error", "ms_frame")  # beside
 def runs(runtime: Runtime) -> list[RunRow]:
     """Those that are picked, out of the runs that make frames or were iterated; ends the page where there are none."""
     iterated = queries.runs_with_flow(runtime.store)
-    known = {row.run_id: row for row in _of_frames(runtime, iterated)}
+    named = [run_id for run_id in dict.fromkeys(st.query_params.get("runs", "").split(",")) if run_id]
+    known = {row.run_id: row for row in listed.offered(_of_frames(runtime, iterated), named)}
     if not known:
         st.info(flow_words.NO_RUN)
         st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
         st.stop()
-    named = st.query_params.get("runs", "").split(",")
-    asked = [run_id for run_id in dict.fromkeys(named) if run_id in known][:MOST_RUNS]
-    usual = asked or iterated[:1] or [next(iter(known))]
+    asked = [run_id for run_id in named if run_id in known][:MOST_RUNS]
+    usual = asked or [run_id for run_id in iterated if run_id in known][:1] or [next(iter(known))]
     picked = st.multiselect(
         "Runs",
         list(known),

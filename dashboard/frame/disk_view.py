@@ -1,14 +1,17 @@
-"""Above every page: the disk of the home is low, and what to do."""
+"""Above every page: a disk of the home is low, and what to do."""
 
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import streamlit as st
 
 from dashboard import words
 from dashboard.frame import session
 from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home
+from gan_runtime.runtime.space import Space
 
 
 def show() -> None:
@@ -16,10 +19,19 @@ def show() -> None:
     with contextlib.suppress(GanRuntimeError):
         runtime = session.opened()
         space = runtime.keeping.space
-        if space is not None and space.is_low:
-            folder = words.plain(str(runtime.home.path))
+        if space is None:
+            return
+        for folder, free in _low(space, runtime.home):
             st.warning(
-                f"The disk of {folder} has {words.size(space.free)} left. A run that trains saves and stops before it is full. "
-                f"The bin holds {words.size(space.bin)}: empty it on the Runs page, or delete runs there.",
+                f"The disk of {words.plain(str(folder))} has {words.size(free)} left. A run that trains saves and stops before it is "
+                f"full. The bin holds {words.size(space.bin)}: empty it on the Runs page, or delete runs there.",
                 icon=":material/hard_drive:",
             )
+
+
+def _low(space: Space, home: Home) -> list[tuple[Path, int]]:
+    """The folders whose disks are low, with what is left on each."""
+    low = [(home.path, space.free)] if space.is_low else []
+    if space.runs_disk is not None and space.runs_disk.is_low:
+        low.append((home.runs, space.runs_disk.free))
+    return low

@@ -6,13 +6,12 @@ import json
 
 import streamlit as st
 
-from dashboard import actions
+from dashboard import actions, listed
 from dashboard.frame import places
 from dashboard.launch import fields
 from dashboard.queue import after_view
 from gan_runtime import catalog
 from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 
 
@@ -27,7 +26,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
         waited_for = actions.attempt(lambda: runtime.waited_for(row.run_id))
         after_view.fill(runtime, after_view.LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)
-    earlier = previous(queries.runs(runtime.store), row)
+    earlier = previous(listed.runs(runtime.store), row)
     if earlier is not None:
         st.page_link(
             places.COMPARE,

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, job_bar, panels, widgets, words
+from dashboard import actions, change_buttons, job_bar, listed, panels, widgets, words
 from dashboard.job_bar import EndButton
 from dashboard.paper import descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
@@ -23,13 +23,14 @@ STOP = EndButton("paper.11.stop", "Stop", "stopping …")
 
 def descent(runtime: Runtime) -> None:
     """The surfaces of a picked run, or what to do to get some."""
-    found = queries.runs_with_descent(runtime.store)
-    if not found:
+    known = {row.run_id: row for row in queries.runs(runtime.store)}
+    kept = [known[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in known]
+    names = {row.run_id: widgets.title(row) for row in listed.offered(kept)}
+    if not names:
         paper_figure.verdict(verdicts.NO_DESCENT)
         return
-    names = {row.run_id: widgets.title(row) for row in queries.runs(runtime.store)}
     picked = st.selectbox(
-        "Run", found, format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed"
+        "Run", list(names), format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed"
     )
     surfaces = queries.surfaces(runtime.store, picked)
     if surfaces:

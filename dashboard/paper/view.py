@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, widgets, words
+from dashboard import listed, palette, widgets, words
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
 from dashboard.paper import descent_view, loss_words, time_words, verdicts
@@ -54,7 +54,7 @@ class Picked:
 
 def pick_studies(store: Store) -> Picked:
     """The newest of each question; of several batch-size studies a person picks one."""
-    studies = [row for row in queries.studies(store) if row.finished]
+    studies = [row for row in listed.studies(store) if row.finished]
     newest = {row.question: row for row in reversed(studies)}
     of_batches = {row.study_id: row for row in studies if row.question == "batch_size"}
     picked = next(iter(of_batches), None)

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import run_words, widgets, words
+from dashboard import listed, run_words, widgets, words
 from dashboard.frame import places
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import maps as physics_maps
@@ -34,15 +34,15 @@ MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
 
 def runs(runtime: Runtime, measured_ids: list[str]) -> list[RunRow]:
     """Those that are picked, out of the runs that make showers or were measured; ends the page where there are none."""
-    rows = _of_showers(runtime, measured_ids)
+    named = [run_id for run_id in dict.fromkeys(st.query_params.get("runs", "").split(",")) if run_id]
+    rows = listed.offered(_of_showers(runtime, measured_ids), named)
     if not rows:
         st.info(physics_words.NO_RUN)
         st.page_link(places.DATA, label="Go to Data", icon=":material/photo_library:")
         st.stop()
     known = {row.run_id: row for row in rows}
-    named = st.query_params.get("runs", "").split(",")
-    asked = [run_id for run_id in dict.fromkeys(named) if run_id in known][:MOST_RUNS]
-    usual = asked or measured_ids[:1] or [rows[0].run_id]
+    asked = [run_id for run_id in named if run_id in known][:MOST_RUNS]
+    usual = asked or [run_id for run_id in measured_ids if run_id in known][:1] or [rows[0].run_id]
     picked = st.multiselect(
         "Runs",
         list(known),

@@ -32,8 +32,13 @@ def in_words(space: Space) -> str:
         "data sets": space.data,
         "jobs and uploads": space.jobs,
         "database": space.database,
+        "put aside by queries": space.spill,
+        "Keras' cache": space.keras_cache,
         "bin": space.bin,
     }
     largest = sorted(parts.items(), key=lambda part: -part[1])
     taken = " · ".join(f"{name} {words.size(size)}" for name, size in largest if size >= 1_000)
-    return f"Space: {f'{taken} · ' if taken else ''}{words.size(space.free)} free on the disk"
+    left = f"{words.size(space.free)} free on the disk"
+    if space.runs_disk is not None:
+        left += f" · {words.size(space.runs_disk.free)} free on the disk of runs"
+    return f"Space: {f'{taken} · ' if taken else ''}{left}"

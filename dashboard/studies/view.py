@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, widgets, words
+from dashboard import actions, change_buttons, listed, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
@@ -24,12 +24,14 @@ from gan_runtime.studies.questions import QUESTIONS
 
 def picker(store: Store) -> StudyRow | None:
     """One study, from `?study=…` or the newest; the choice goes into the address. None: there is none."""
-    rows = {row.study_id: row for row in queries.studies(store)}
+    asked = st.query_params.get("study", "")
+    rows = {row.study_id: row for row in listed.studies(store, asked)}
     if not rows:
         return None
-    asked = st.query_params.get("study", "")
     if asked and asked not in rows:
-        st.warning(f"Study {words.plain(asked)} is not stored here; showing the newest instead.")
+        st.warning(
+            f"Study {words.plain(asked[: widgets.MOST_LETTERS])} is not stored here; showing the newest instead."
+        )
     chosen = asked if asked in rows else next(iter(rows))
     picked = st.selectbox(
         "Study",
@@ -41,6 +43,13 @@ def picker(store: Store) -> StudyRow | None:
     if picked != asked:
         st.query_params["study"] = picked
     return rows[picked]
+
+
+def why_none(store: Store) -> str:
+    """What the page says where it has no study to show."""
+    if queries.studies(store):
+        return "The runs of all studies are hidden. The switch above the table of Runs shows them, here too."
+    return "No study is stored yet. A study starts several runs that differ in one thing, and says what that thing does."
 
 
 def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import command_box, option_words, palette, step_charts, widgets, words, zoom
+from dashboard import command_box, listed, option_words, palette, step_charts, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
@@ -44,11 +45,11 @@ def show(runtime: Runtime, option: str) -> None:
 
 def pick_set(store: Store, option: str) -> ComparableSet | None:
     """One set of runs that differ in `option` only, from `?run=…` or the newest; None when there is none."""
-    sets = queries.comparable_sets(store, option)
+    asked = st.query_params.get("run", "")
+    sets = _offered(store, option, asked)
     if not sets:
         return None
     by_oldest = {_oldest(comparable): comparable for comparable in sets}
-    asked = st.query_params.get("run", "")
     shown = next(
         (oldest for oldest, comparable in by_oldest.items() if asked in _run_ids(comparable)),
         next(iter(by_oldest)),
@@ -64,6 +65,24 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
     return by_oldest[picked]
 
 
+def _offered(store: Store, option: str, asked: str) -> list[ComparableSet]:
+    """Without hidden runs; all where none is left without them. That of a run that is `asked` for is there in any case."""
+    sets = queries.comparable_sets(store, option)
+    shown = {row.run_id for row in listed.runs(store, (asked,))}
+    found = []
+    for comparable in sets:
+        kept = {
+            value: left
+            for value, rows in comparable.runs.items()
+            if (left := tuple(row for row in rows if row.run_id in shown))
+        }
+        if len(kept) > 1:
+            found.append(replace(comparable, runs=kept))
+        elif asked in _run_ids(comparable):
+            found.append(comparable)
+    return found or sets
+
+
 def how_to_start(runtime: Runtime, option: str) -> None:
     """Which runs are missing, and the way to start them."""
     first, second, *_ = (value_name(option, value) for value in RunSpec.options()[option].choices)
@@ -74,7 +93,7 @@ def how_to_start(runtime: Runtime, option: str) -> None:
     with st.container(horizontal=True):
         st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
         st.page_link(places.STUDIES, label="Go to Studies", icon=":material/science:")
-    ended = queries.runs(runtime.store, status=("finished", "stopped"))
+    ended = [row for row in listed.runs(runtime.store) if row.status in ("finished", "stopped")]
     if ended:
         other = next(
             value for value in RunSpec.options()[option].choices if value != json.loads(ended[0].spec)[option]

@@ -84,7 +84,7 @@ def restore(
 
 
 def space(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show what takes how much space: each run, the largest first, data sets, jobs, the database, the bin; and what is left."""
+    """Show what takes how much space: each run, the largest first, data sets, jobs, the database, caches, the bin; and what is left."""
     chosen = Home.choose(home).prepare()
     found = Measure(chosen).space()
     if as_json:
@@ -95,8 +95,14 @@ def space(home: HomeOption = None, as_json: JsonOption = False) -> None:
         "data sets": found.data,
         "jobs and uploads": found.jobs,
         "database": found.database,
+        "put aside by queries": found.spill,
+        "Keras' cache": found.keras_cache,
+        "bin": found.bin,
+        "free on the disk": found.free,
     }
-    for name, size in [*parts.items(), ("bin", found.bin), ("free on the disk", found.free)]:
+    if found.runs_disk is not None:
+        parts["free on the disk of runs"] = found.runs_disk.free
+    for name, size in parts.items():
         table.add_row(name, f"{size / 1e6:,.1f}")
     for run_id, size in sorted(found.runs.items(), key=lambda item: -item[1]):
         table.add_row(f"run {run_id}", f"{size / 1e6:,.1f}")

@@ -1,4 +1,4 @@
-"""The space that a home takes, by what takes it: each run, data sets, jobs, the database, the bin; and what is left on its disk.
+"""The space that a home takes, by what takes it: each run, data sets, jobs, the database, caches, the bin; and what is left on its disk.
 
 A folder is walked again only when something right in it or right below it has changed, so that a look at thousands of ended runs
 costs a look at each of them, and none at its pictures.
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gan_runtime import disk
+from gan_runtime.data import mnist
 from gan_runtime.home import BIN, Home, is_run_name
+from gan_runtime.store import opening
 
 Seen = tuple[
     tuple[str, int, int], ...
@@ -21,21 +23,39 @@ Seen = tuple[
 
 
 @dataclass(frozen=True)
-class Space:
-    """Bytes. `runs`: by the id of each; `data`: prepared data sets; `jobs`: of all background jobs, what they have made for nobody else,
-    and uploads; `bin`: with what is being removed; `free`, `low`: what is left on the disk of the home, and below how much that is little."""
+class Left:
+    """Bytes that are left on a disk, and below how many that is little."""
 
-    runs: Mapping[str, int]
-    data: int
-    jobs: int
-    database: int
-    bin: int
     free: int
     low: int
 
     @property
     def is_low(self) -> bool:
         """Whether the disk is worth a warning."""
+        return self.free < self.low
+
+
+@dataclass(frozen=True)
+class Space:
+    """Bytes. `runs`: by the id of each; `data`: prepared data sets; `jobs`: of all background jobs, what they have made for nobody else,
+    and uploads; `spill`: what queries put aside while they run for want of memory; `keras_cache`: what Keras has downloaded, which all
+    homes share; `bin`: with what is being removed; `free`, `low`: what is left on the disk of the home, and below how much that is
+    little; `runs_disk`: the same of runs/ where that is another disk."""
+
+    runs: Mapping[str, int]
+    data: int
+    jobs: int
+    database: int
+    spill: int
+    keras_cache: int
+    bin: int
+    free: int
+    low: int
+    runs_disk: Left | None = None
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the disk of the home is worth a warning; that of runs/ says so by itself."""
         return self.free < self.low
 
     @property
@@ -56,6 +76,7 @@ class Measure:
         """As it is now."""
         home, before = self._home, self._known
         self._known = {}  # so that what is gone is forgotten
+        spill = opening.spill_folder(home.database)
         runs, others = {}, 0
         for path, size in self._each(home.runs, before).items():
             if is_run_name(path.name):
@@ -66,11 +87,21 @@ class Measure:
             runs=runs,
             data=sum(self._each(home.data, before).values()),
             jobs=sum(self._each(home.jobs, before).values()),
-            database=sum(_file_bytes(path) for path in home.path.glob(f"{home.database.name}*")),
+            database=sum(
+                _file_bytes(path) for path in home.path.glob(f"{home.database.name}*") if path != spill
+            ),
+            spill=disk.used_bytes(spill),
+            keras_cache=self._keras_cache(before),
             bin=sum(self._each(home.bin, before).values()) + others,
             free=disk.free_bytes(home.path),
             low=disk.low_bytes(home.path),
+            runs_disk=_left(home.runs) if disk.is_other(home.runs, home.path) else None,
         )
+
+    def _keras_cache(self, before: Mapping[Path, tuple[Seen, int]]) -> int:
+        with contextlib.suppress(RuntimeError):  # there is no home folder of the user
+            return sum(self._each(mnist.keras_cache(), before).values())
+        return 0
 
     def _each(self, parent: Path, before: Mapping[Path, tuple[Seen, int]]) -> dict[Path, int]:
         """The bytes of each folder and file in `parent`; nothing where there is no such folder."""
@@ -103,6 +134,10 @@ def _seen(folder: Path) -> Seen:
                 status = entry.stat(follow_symlinks=False)
                 found.append((entry.name, status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))
+
+
+def _left(folder: Path) -> Left:
+    return Left(disk.free_bytes(folder), disk.low_bytes(folder))
 
 
 def _file_bytes(path: Path) -> int:

@@ -94,6 +94,11 @@ def read_through(path: Path) -> None:
             connection.close()
 
 
+def spill_folder(path: Path) -> Path:
+    """Where DuckDB puts what does not fit into memory; there while it is needed."""
+    return path.with_name(f"{path.name}.tmp")
+
+
 def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
     try:
         # What does not fit into memory goes beside the file, or into a folder of its own in the system's: never into the
@@ -101,7 +106,7 @@ def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
         spill = (
             f"{tempfile.gettempdir()}/duckdb-{os.getpid()}-{secrets.token_hex(4)}"
             if path is None
-            else f"{path}.tmp"
+            else str(spill_folder(path))
         )
         return duckdb.connect(
             MEMORY if path is None else str(path), config={**_CONFIG, "temp_directory": spill}

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import subprocess
+from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks import conditions
+from benchmarks.faults import __main__ as faults
 from benchmarks.faults import checks
+from benchmarks.faults.harm import Harm
 from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
-from benchmarks.faults.scenario import play
+from benchmarks.faults.scenario import Result, play
+from benchmarks.faults.stage import Stage, UntrueError
+from gan_runtime import hosts
 from gan_runtime.home import Home
 from gan_runtime.records import journal
-from gan_runtime.records.journal import AttemptStart, Scalars, StatusChange
+from gan_runtime.records.journal import AttemptStart, Chunk, Scalars, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
 
-# Each about 3 s of processor time; what other tests try one by one is left to `make faults`.
-TRIED = ("kill_worker", "kill_launcher", "kill_all", "kill_at_operation", "kill_in_a_write", "cut_journal")
+# One scenario of each: together 49 s of two idle cores, by the medians of the 200 in benchmarks/results/faults.jsonl, and 3 s for the
+# undisturbed run. What other tests try one by one is left to `make faults`.
+TRIED = (
+    *("kill_worker", "kill_launcher", "kill_all", "kill_at_operation", "kill_in_a_write", "cut_journal"),
+    *("fill_disk", "freeze_and_thaw", "race_owners", "shift_clock", "kill_import", "damage_checkpoint"),
+)
 
 
 @pytest.mark.parametrize("kind", TRIED)
@@ -26,6 +41,37 @@ def test_nothing_is_lost_after(kind: str) -> None:
     result = play(7, kind)
     assert result.problems == (), result.line
     assert result.ends[-1] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (subprocess.TimeoutExpired("owner", 180.0), "TimeoutExpired: Command 'owner' timed out after 180.0"),
+        (ValueError("not enough values to unpack"), "ValueError: not enough values to unpack"),
+        (UntrueError("the run was lost"), "the run was lost"),
+    ],
+)
+def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
+    monkeypatch: pytest.MonkeyPatch, raised: Exception, said: str
+) -> None:
+    def breaks(stage: Stage) -> Harm:
+        stage.told.append("began")
+        raise raised
+
+    monkeypatch.setitem(KINDS, "breaks", breaks)
+    result = play(7, "breaks")
+    assert (result.told, result.ends) == ("began", ())
+    [problem] = result.problems
+    assert problem.startswith(said)
+    assert "FAILED" in result.line
+
+
+def test_what_is_kept_says_which_program_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
+    faults._keep([Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0)
+    machine = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
+    assert machine["commit"] == hosts.facts()["commit"]
+    assert machine["uncommitted_changes"] == conditions.changed_since_commit()
 
 
 def test_all_kinds_come_in_turn_and_a_seed_always_means_the_same() -> None:
@@ -70,6 +116,34 @@ def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(home: Home, re
     ):
         [problem] = checks.steps_once(resumed, {**rows, "scalar_values": wrong})
         assert problem.startswith(sentence)
+
+
+def test_a_good_line_that_the_reader_drops_is_missed(
+    home: Home, resumed: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = journal.read
+
+    def forgetful(*given: Any, **named: Any) -> Chunk:
+        chunk = real(*given, **named)
+        kept = [not isinstance(record, Scalars) or record.attempt == 1 for record in chunk.records]
+        records = list(itertools.compress(chunk.records, kept))
+        return replace(chunk, records=records, places=list(itertools.compress(chunk.places, kept)))
+
+    monkeypatch.setattr(journal, "read", forgetful)
+    checks.next_owner(home)
+    [problem] = checks.steps_once(resumed, checks.stored_rows(home))
+    assert problem.startswith("2 numbers are journalled and not stored")
+
+
+def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir) -> None:
+    known = checks.journalled(resumed)
+    assert known[("loss_generator", 2)] == 0.2
+    assert known[("loss_generator", 3)] == 0.5, "the first attempt's is void"
+    with resumed.trainer_journal().open("ab") as file:
+        file.write(b'\0\0\n{}\n[1]\n\xff\n{"kind":"attempt"}\n{"kind":"attempt","resume_step":0,"at":"x"}\n')
+        file.write(b'{"kind":"scalars","epoch":1,"first_step":9,"wall_s":[1],"values":{"loss":[1,2]}}\n')
+        file.write(b'{"kind":"attempt","resume_step":0}')  # without its end: torn
+    assert checks.journalled(resumed) == known
 
 
 def test_another_state_another_end_and_what_was_left_behind_are_seen(

@@ -8,27 +8,123 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
+from tests.measured_showers import measured
+from tests.pages.test_flow_page import iterated
+from tests.pages.test_hostile_names import ESCAPED, shown
+from tests.test_architecture import ROOT, python_files
 
-LINKS = [text for text in dict(kinds())["deep links"].values() if not re.search("[\ud800-\udfff]", text)]
-ADDRESS = re.compile(
-    r"(?<!\\)\]\(http|https?://evil|www\.evil|<img|<script|:material/home:|:red\[", re.IGNORECASE
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+# Half of a pair of letters is none of Unicode: a browser sends the sign for what cannot be read in its place.
+LINKS = [re.sub("[\ud800-\udfff]", "\ufffd", text) for text in dict(kinds())["deep links"].values()]
+MORE_THAN_TEXT = re.compile(
+    r"\]\(http|https?://evil|www\.evil|<img|<script|:material/home:|:red\[", re.IGNORECASE
 )
+MOST_LETTERS = 3_000  # of an element: an address of 10,000 is not shown whole
+READ = {
+    "live": "run",
+    "xla": "run",
+    "precision": "run",
+    "studies": "study",
+    "compare": "runs",
+    "samples": "runs",
+    "histograms": "runs",
+    "physics": "runs",
+    "flow": "runs",
+}
+BOUND = ("x", "smoothing", "y", "by")  # to the controls of Compare
+PAIR = "quick-0001,quick-0002"
 
 
-@pytest.mark.parametrize("page", ["live", "compare", "samples", "studies", "xla", "physics", "flow"])
+def is_text(app: AppTest) -> None:
+    """No exception, and of the address nothing that would be more than text, or too much of it."""
+    assert not app.exception
+    texts = [text if kind == "Html" else ESCAPED.sub("", text) for kind, text in shown(app._tree)]
+    assert [text for text in texts if MORE_THAN_TEXT.search(text)] == []
+    assert max(map(len, texts), default=0) < MOST_LETTERS
+
+
+def open_with_all(app: AppTest, name: str) -> None:
+    """One address after the other, in one session."""
+    for link in LINKS:
+        app.query_params[name] = link
+        is_text(app.run())
+
+
+def test_the_parameters_of_these_tests_are_all_that_pages_read() -> None:
+    sources = [
+        (ROOT / path).read_text(encoding="utf-8") for path in python_files("app.py", "pages", "dashboard")
+    ]
+    read = {name for source in sources for name in re.findall(r"query_params(?:\.get\(|\[)\"(\w+)\"", source)}
+    assert read == set(READ.values())
+
+
+@pytest.mark.parametrize(("page", "name"), READ.items(), ids=list(READ))
 def test_a_page_opened_by_a_hostile_address_shows_text(
-    show: Callable[..., AppTest], trained: Callable[..., RunDir], page: str
+    show: Show, trained: Make, home: Home, host: Host, page: str, name: str
 ) -> None:
-    """All of them at once where an address takes several runs, and one after the other where it takes one."""
-    trained("quick-0001")
-    for one in ("![x](http://evil.example/a.png)", "'; DROP TABLE runs; --\0\x1b[2J" + "A" * 10_000):
-        app = show(page, run=one, study=one, runs=",".join(LINKS))
-        assert not app.exception
-        shown = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error, *app.title]
-        assert shown
-        assert not [box.value for box in shown if ADDRESS.search(box.value)]
-        assert max(len(box.value) for box in shown) < 3_000
-        if page in ("compare", "samples"):
-            break  # takes several
+    if page in ("live", "studies"):  # with runs that wait, which are drawn in no time
+        design = StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"], 1)
+        commands.submit_study(home, design, host, asker=operator("a test"))
+    else:
+        trained("quick-0001")
+    open_with_all(show(page, whole=False), name)
+
+
+def picker_of(page: str) -> None:
+    """A page that is slow to draw, as far as it reads the address."""
+    from dashboard.flow import view as flow_view
+    from dashboard.frame import session
+    from dashboard.physics import view as physics_view
+    from dashboard.variants import view as variants_view
+    from gan_runtime.store import queries
+
+    runtime = session.runtime()
+    if page == "xla":
+        variants_view.pick_set(runtime.store, "xla")
+    elif page == "physics":
+        physics_view.runs(runtime, queries.runs_with_physics(runtime.store))
+    else:
+        flow_view.runs(runtime)
+
+
+@pytest.mark.parametrize("page", ["xla", "physics", "flow"])
+def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
+    show: Show, trained: Make, page: str
+) -> None:
+    for number, xla in ((1, "off"), (2, "jit")):
+        run = trained(f"quick-000{number}", seconds=number, xla=xla)
+        journal.append(run.trainer_journal(), 1, journal.Phase(phase="steady_step", seconds=0.1))
+        measured(run, 2)
+        iterated(run)
+    show("runs")
+    app = AppTest.from_function(picker_of, args=(page,))
+    open_with_all(app, READ[page])
+    picked = app.selectbox if page == "xla" else app.multiselect
+    assert picked[0].value
+
+
+def test_a_control_in_a_hostile_address_stands_where_it_usually_does(show: Show, trained: Make) -> None:
+    """Each session takes another one for each of the controls, as only a new one reads them."""
+    for number in (1, 2):
+        trained(f"quick-000{number}", seconds=number)
+    assert (
+        show("compare", whole=False, runs=PAIR, smoothing="Strong").selectbox(key="smoothing").value
+        == "strong"
+    )
+    usual = ["step", "light", "auto", "each run"]
+    for place in range(0, len(LINKS), len(BOUND)):
+        given = dict(zip(BOUND, LINKS[place:], strict=False))
+        app = show("compare", whole=False, runs=PAIR, **given)
+        is_text(app)
+        assert [app.selectbox(key=name).value for name in BOUND] == usual
+        assert not set(given) & set(app.query_params), "the address is put right"

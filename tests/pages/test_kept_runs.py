@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import listed
 from dashboard.frame import session
 from dashboard.runs import bin_view
 from dashboard.runs import view as runs_view
 from gan_runtime import disk
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
 from gan_runtime.runtime.bin import BinnedRun
 from gan_runtime.store import queries
+from gan_runtime.studies.design import StudyDesign
+from tests.measured_showers import measured
+from tests.pages.test_flow_page import iterated
+from tests.studies.hand_written import from_now, train
+from tests.surface.hand_made import surface
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -94,12 +106,12 @@ def test_names_in_the_bin_are_no_markup(show: Show, trained: Make) -> None:
 # ---- pinned, hidden, tagged ---------------------------------------------------------------------------------------------
 
 
-def listed(app: AppTest) -> list[str]:
+def shown_ids(app: AppTest) -> list[str]:
     return list(app.dataframe[0].value["run_id"])
 
 
 def tick(app: AppTest, run_id: str) -> None:
-    shown = listed(app)
+    shown = shown_ids(app)
     selection = {"rows": [shown.index(run_id)], "columns": [], "cells": []}
     app.session_state[runs_view.table_key(shown)] = {"selection": selection}
     app.run()
@@ -111,15 +123,15 @@ def test_a_run_is_pinned_and_hidden_with_the_buttons_below_the_table(show: Show,
     app = show("runs")
     tick(app, "quick-0001")
     press(app, "Pin")
-    assert listed(app) == ["quick-0001", "quick-0003", "quick-0002"]
+    assert shown_ids(app) == ["quick-0001", "quick-0003", "quick-0002"]
     assert "Unpin" in [button.label for button in app.button]
     tick(app, "quick-0001")
     press(app, "Unpin")
     tick(app, "quick-0002")
     press(app, "Hide")
-    assert listed(app) == ["quick-0003", "quick-0001"]
+    assert shown_ids(app) == ["quick-0003", "quick-0001"]
     app.toggle[0].set_value(True).run()
-    assert listed(app) == ["quick-0003", "quick-0002", "quick-0001"]
+    assert shown_ids(app) == ["quick-0003", "quick-0002", "quick-0001"]
 
 
 def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(show: Show, trained: Make) -> None:
@@ -132,6 +144,90 @@ def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(show:
     assert asked.multiselect[0].value == ["quick-0002"]
     assert show("live").selectbox[0].value == "quick-0001"
     assert show("live", run="quick-0002").selectbox[0].value == "quick-0002"
+
+
+def hide(*run_ids: str) -> None:
+    session.runtime().keeping.mark(run_ids, hidden=True)
+
+
+@pytest.mark.parametrize("page", ["physics", "flow"])
+def test_a_hidden_run_is_offered_for_physics_and_flow_only_where_it_is_asked_for(
+    show: Show, trained: Make, page: str
+) -> None:
+    for number in (1, 2):
+        run = trained(f"quick-000{number}", seconds=number)
+        measured(run, 2) if page == "physics" else iterated(run)
+    show("runs")
+    hide("quick-0002")
+    app = show(page)
+    assert not app.exception
+    assert app.multiselect(key=f"{page}.runs").options == ["quick-0001"]
+    assert app.multiselect(key=f"{page}.runs").value == ["quick-0001"]
+    assert show(page, runs="quick-0002").multiselect(key=f"{page}.runs").value == ["quick-0002"]
+    app.session_state[listed.SHOW_HIDDEN] = True
+    assert app.run().multiselect(key=f"{page}.runs").options == ["quick-0002", "quick-0001"]
+
+
+def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(show: Show, trained: Make) -> None:
+    for number, xla in enumerate(("off", "jit", "jit"), start=1):
+        run = trained(f"quick-000{number}", seconds=number, xla=xla)
+        times = {"first_call": 1.1, "compile": 1.0, "steady_step": 0.1}
+        phases = [journal.Phase(phase=name, seconds=seconds) for name, seconds in times.items()]
+        journal.append(run.trainer_journal(), 1, *phases)
+    show("runs")
+    hide("quick-0003")
+    assert list(show("xla").dataframe[0].value["Runs"]) == ["1", "1"]
+    assert list(show("xla", run="quick-0003").dataframe[0].value["Runs"]) == ["1", "2"]
+    assert show("xla").selectbox[0].options[0].startswith("XLA off (1), XLA jit (1)")
+    hide("quick-0002")
+    assert list(show("xla").dataframe[0].value["Runs"]) == ["1", "2"], "there is no set without hidden runs"
+
+
+def test_a_hidden_run_is_not_the_previous_one_of_a_run(show: Show, trained: Make) -> None:
+    for number in (1, 2, 3):
+        trained(f"quick-000{number}", seconds=number)
+    show("runs")
+    hide("quick-0002")
+    links = [link.proto for link in show("live", run="quick-0003").get("page_link")]
+    assert "runs=quick-0001%2Cquick-0003" in [link.query_string for link in links]
+
+
+def test_figure_11_offers_no_hidden_run(show: Show, trained: Make) -> None:
+    for number in (1, 2):
+        run = trained(f"paper-000{number}", seconds=number, weight_snapshots="yes")
+        journal.append(run.surface_journal, 1, surface("generator", 1.0), surface("discriminator", 2.0))
+    show("runs")
+    hide("paper-0002")
+    app = show("paper")
+    assert not app.exception
+    assert app.selectbox(key="paper.11.run").options == ["paper-0001"]
+
+
+def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
+    show: Show, home: Home, host: Host
+) -> None:
+    at, ids = from_now(), []
+    for begin in (0.0, 1_000.0):
+        design = StudyDesign.parse("batch_size", {"workload": "mlp_gan", "epochs": 3}, ["64", "128"], 1)
+        runs = commands.submit_study(home, design, host, asker=operator("a test"))
+        for number, run in enumerate(runs):
+            train(run, at, begin + 100.0 * number, 4.0)
+        ids.append([run.run_id for run in runs])
+    show("runs")
+    older, newer = [row.study_id for row in reversed(queries.studies(session.runtime().store))]
+    hide(ids[1][0])
+    assert len(show("studies").selectbox[0].options) == 2, "one of its runs is not hidden"
+    hide(ids[1][1])
+    app = show("studies")
+    assert [newer in option for option in app.selectbox[0].options] == [False]
+    assert older in app.selectbox[0].options[0]
+    assert newer in show("studies", study=newer).selectbox[0].value
+    assert not [one for one in show("paper").selectbox if one.key == "paper.study"], "there is one to draw"
+    hide(*ids[0])
+    app = show("studies")
+    assert "The runs of all studies are hidden." in app.info[-1].value
+    app.session_state[listed.SHOW_HIDDEN] = True
+    assert len(app.run().selectbox[0].options) == 2
 
 
 def test_where_all_runs_are_hidden_the_page_says_so(show: Show, trained: Make) -> None:
@@ -153,10 +249,10 @@ def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(show: Show, tr
     app = show("runs")
     pills = next(group for group in app.button_group if group.options and "good" in str(group.options))
     pills.set_value(["good"]).run()
-    assert listed(app) == ["quick-0001"]
+    assert shown_ids(app) == ["quick-0001"]
     app = show("runs")
     app.text_input[0].set_value("the talk").run()
-    assert listed(app) == ["quick-0001"]
+    assert shown_ids(app) == ["quick-0001"]
 
 
 def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, trained: Make) -> None:
@@ -173,7 +269,13 @@ def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, train
 # ---- space --------------------------------------------------------------------------------------------------------------
 
 
-def test_runs_shows_the_space_of_each_run_and_of_all_else(show: Show, trained: Make) -> None:
+def test_runs_shows_the_space_of_each_run_and_of_all_else(
+    show: Show, trained: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    cache = tmp_path / "keras" / "datasets"
+    cache.mkdir(parents=True)
+    (cache / "mnist.npz").write_bytes(b"x" * 1_200_000)
     run = trained("quick-0001")
     (run.path / "log.txt").write_bytes(b"x" * 2_000_000)
     show("runs")
@@ -182,6 +284,7 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(show: Show, trained: M
     assert app.dataframe[0].value["space"][0] > 2_000_000
     line = next(caption.value for caption in app.caption if caption.value.startswith("Space: "))
     assert line.startswith("Space: runs 2 MB · ")
+    assert " · Keras' cache 1 MB · " in line
     assert line.endswith(" free on the disk")
 
 
@@ -196,3 +299,15 @@ def test_every_page_warns_of_a_disk_that_is_low(
     assert (
         "has 42 MB left. A run that trains saves and stops before it is full." in show(page).warning[0].value
     )
+
+
+def test_every_page_warns_of_the_disk_of_runs_where_that_is_another(
+    show: Show, trained: Make, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained("quick-0001")
+    show("home")
+    monkeypatch.setattr(disk, "is_other", lambda *_: True)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 42_000_000 if folder == home.runs else 10**12)
+    session.runtime().keeping.housekeeping.look()
+    [warning] = show("home").warning
+    assert "/runs has 42 MB left." in warning.value.replace("\\", "").replace("\u2060", "")
