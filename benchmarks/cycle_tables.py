@@ -60,7 +60,7 @@ def _dearest(records: Sequence[Record]) -> str:
     )
 
 
-_SIDES = {"ours": "ours", "keras": "plain Keras on JAX"}
+_SIDES = {"ours": "ours", "ours_per_replica": "ours, batch norm per replica", "keras": "plain Keras on JAX"}
 
 
 def _cycle_line(record: Record) -> list[str]:
