@@ -1,4 +1,4 @@
-"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, simulated cores, waiting."""
+"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, simulated cores, JAX, waiting."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
+from tests.engines.jax_process import JaxProcess
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf_flags.keep_jax_out()  # tests of JAX have processes of their own
@@ -180,3 +181,11 @@ def cores() -> int:
     tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * CORES)
     assert len(tf.config.list_logical_devices("CPU")) == CORES
     return CORES
+
+
+@pytest.fixture(scope="session")
+def jax() -> Iterator[JaxProcess]:
+    """The process with JAX, started when first asked."""
+    process = JaxProcess()
+    yield process
+    process.close()
