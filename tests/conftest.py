@@ -1,4 +1,4 @@
-"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, simulated cores, JAX, waiting."""
+"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, cores, JAX, waiting."""
 
 from __future__ import annotations
 

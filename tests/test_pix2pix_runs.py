@@ -1,4 +1,4 @@
-"""Runs of Pix2Pix on pairs that were drawn, in trainers of their own: one is killed and resumed, one is of the JAX engine and travels."""
+"""Runs of Pix2Pix on drawn pairs, in trainers of their own: killed and resumed; on JAX, and into a bundle."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TINY = {
 
 @pytest.fixture
 def runtime(home: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of a home with drawn pairs, on a stated host that has both engines; its trainers are ended with the test."""
+    """The owner of a home with drawn pairs, on a stated host that has both engines."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
         "gan_runtime.hosts.probe", lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}})

@@ -11,7 +11,8 @@ from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report as reports
 
 BATCH, OF_KERAS, PER_REPLICA = 64, "pair_cycles_of_keras", "ours_per_replica"
-# Program and side of cycles_side.py. Batch norm goes over all cores in the first two, in the last over each core's share.
+# Program and side of cycles_side.py. Batch norm goes over all cores in the first two; in the last each core
+# normalises its own share.
 SIDES = {
     "ours": ("pairs", "ours"),
     "keras": ("pairs", "keras"),
@@ -27,7 +28,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def pairs(report: Report, answers: Answers) -> None:
-    """The programs of SIDES and their dearest operations; the figure is of the two that do the same mathematics."""
+    """The programs of SIDES; of the two that do the same mathematics the figure, and their dearest operations."""
     found = {}
     for name, (program, side) in SIDES.items():
         try:

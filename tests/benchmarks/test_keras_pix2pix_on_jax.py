@@ -1,4 +1,4 @@
-"""The peer of Pix2Pix' cycles is the same GAN: same weights and pairs give the same losses, step after step."""
+"""The peer of Pix2Pix' cycles is the same GAN: same weights and pairs give the same losses, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests/benchmarks ask of the process with JAX about the peers of the cycle tables. Only that process imports this."""
+"""What tests/benchmarks ask of the process with JAX about peers. Only that process imports this."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Kept(keras.layers.Layer):  # type: ignore[misc]
 
 
 def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
-    """Losses of so many steps of the peer, on as many devices as the engine has replicas and from its first weights;
-    every step takes all rows."""
+    """Losses of so many steps of the peer, each of all rows, from the first weights of the engine with these options
+    and on as many devices."""
     engine = _engine("pix2pix", data, "own", **options)
     keras_pix2pix_on_jax.HardwareDropout = Kept  # type: ignore[misc,assignment]
     peer = PairPeer("float32", engine._spec.of_workload)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """The solver: eddies as often as measured elsewhere, a steady flow where there is none, and nothing made or lost.
 
 Periods of shedding are those of an independent program, a straightforward one after the same equations (192 × 80 cells, D = 10, U = 0.1,
-center at a fifth of the width, the probe three diameters behind): square, periodic walls: 599 steps at Re 100, 567 at Re 150, 570 at Re 250, at most
-0.007 U left at Re 40; circle: 557 at Re 100.
+center at a fifth of the width, the probe three diameters behind): square, periodic walls: 599 steps at Re 100,
+567 at Re 150, 570 at Re 250, and at most 0.007 U left at Re 40; circle: 557 at Re 100.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def test_eddies_are_shed_as_often_as_another_program_found(
 
 
 def test_below_the_critical_reynolds_number_a_small_kick_dies_away_and_above_it_grows() -> None:
-    """At Re 40 by more than a tenth in each 1,000 steps, to the 0.007 U of the other program; at Re 60 it grows tenfold
-    within as many steps, from nearly the same."""
+    """At Re 40 by more than a tenth in each 1,000 steps, to the 0.007 U of the other program; at Re 60 it grows
+    tenfold within as many steps, from nearly the same."""
     dying, growing = (
         abs(swing("square", "periodic", reynolds, 0, 8_000, kick=0.05)).reshape(8, -1).max(axis=1)
         for reynolds in (40.0, 60.0)

@@ -1,4 +1,4 @@
-"""Studies of Pix2Pix are planned and queued as those of any other workload: its own options stay as they were chosen."""
+"""Studies of Pix2Pix are planned and queued as those of any other workload: its own options stay."""
 
 from __future__ import annotations
 
