@@ -56,7 +56,7 @@ def pairs(topology: str, batch: dict[str, Any]) -> Plan:
 
 
 def pairs_per_replica(topology: str, batch: dict[str, Any]) -> Plan:
-    """The same with the default, by which a core normalises its own share: other mathematics than the peer's."""
+    """The same by the default: a core normalises its own share, which is other mathematics than the peer's."""
     return pairs(topology, {**batch, "batch_norm": "per_replica"})
 
 
