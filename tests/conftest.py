@@ -41,6 +41,7 @@ LONGEST = (
     *("test_every_page.py", "test_showers_on_engines.py"),
     *("test_adding_a_workload.py", "test_three_workloads.py"),
     *("test_jax_runs.py", "test_tf_compiled.py"),
+    *("test_pix2pix_runs.py", "test_keras_pix2pix_on_jax.py"),
     *("test_own_pictures.py", "test_tpu_kernels.py"),
     *("test_cli.py", "test_tf_objectives.py"),
     *("test_studies.py", "test_tf_distribution.py"),
