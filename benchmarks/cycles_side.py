@@ -3,6 +3,7 @@
 python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
 python -m benchmarks.cycles_side showers ours|judge|generate|make TOPOLOGY BATCH PRECISION
 python -m benchmarks.cycles_side pairs ours|keras TOPOLOGY BATCH PRECISION
+python -m benchmarks.cycles_side pairs_per_replica ours TOPOLOGY BATCH PRECISION
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ from gan_runtime.tpu.report import Point, StepEstimate
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)
-PAIRS = {"workload": "pix2pix", "size": "full", "tile": 256, "steps_per_loop": 2}
+# The peer's batch norm goes over the whole batch: jit over a shared batch gives what one device would give.
+PAIRS = {
+    "batch_norm": "synchronised",
+    "workload": "pix2pix",
+    "size": "full",
+    "tile": 256,
+    "steps_per_loop": 2,
+}
 PIXELS, PAIRS_IN_A_SET = 256, 12_800
 
 
@@ -47,6 +55,11 @@ def pairs(topology: str, batch: dict[str, Any]) -> Plan:
     return _streamed({**PAIRS, **batch}, topology, pair_fields(PIXELS, PIXELS), PAIRS_IN_A_SET)
 
 
+def pairs_per_replica(topology: str, batch: dict[str, Any]) -> Plan:
+    """The same by the default: a core normalises its own share, which is other mathematics than the peer's."""
+    return pairs(topology, {**batch, "batch_norm": "per_replica"})
+
+
 def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int) -> Plan:
     devices = TOPOLOGIES[topology].devices
     spec = RunSpec.parse({**options, "replicas": devices, **planning.THERE})
@@ -54,7 +67,7 @@ def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int)
     return Plan(spec, Reading(fields, rows, streamed=True), (point,))
 
 
-PLANS = {"pictures": pictures, "showers": showers, "pairs": pairs}
+PLANS = {"pictures": pictures, "showers": showers, "pairs": pairs, "pairs_per_replica": pairs_per_replica}
 # Of each side, the programs that a step of `showers` runs, and how often.
 PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
 

@@ -1,4 +1,4 @@
-"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, simulated cores, waiting."""
+"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX files, cores, JAX, waiting."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
+from tests.engines.jax_process import JaxProcess
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf_flags.keep_jax_out()  # tests of JAX have processes of their own
@@ -40,6 +41,7 @@ LONGEST = (
     *("test_every_page.py", "test_showers_on_engines.py"),
     *("test_adding_a_workload.py", "test_three_workloads.py"),
     *("test_jax_runs.py", "test_tf_compiled.py"),
+    *("test_pix2pix_runs.py", "test_keras_pix2pix_on_jax.py"),
     *("test_own_pictures.py", "test_tpu_kernels.py"),
     *("test_cli.py", "test_tf_objectives.py"),
     *("test_studies.py", "test_tf_distribution.py"),
@@ -180,3 +182,11 @@ def cores() -> int:
     tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * CORES)
     assert len(tf.config.list_logical_devices("CPU")) == CORES
     return CORES
+
+
+@pytest.fixture(scope="session")
+def jax() -> Iterator[JaxProcess]:
+    """The process with JAX, started when first asked."""
+    process = JaxProcess()
+    yield process
+    process.close()

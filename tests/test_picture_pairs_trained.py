@@ -10,54 +10,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from gan_runtime.data import preparing
-from gan_runtime.data.preparing import Asked
 from gan_runtime.home import Home
 from gan_runtime.processes import environment
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.journal import Flow, Scalars
 from gan_runtime.records.rundir import RunDir, write_json
-from tests.own_pictures import encoded
+from tests import drawn_pairs
 
-PAIRS, PIXELS, TILE = 10, 32, 16
-
-
-def drawn(number: int) -> tuple[Image.Image, Image.Image]:
-    """A grey disk on black, and the same in red on blue."""
-    down, across = np.mgrid[:PIXELS, :PIXELS]
-    left, top, radius = np.random.default_rng(number).uniform([8, 8, 4], [24, 24, 9])
-    inside = ((across - left) ** 2 + (down - top) ** 2 < radius**2)[..., np.newaxis]
-    pictures = [
-        np.where(inside, *colors) for colors in (([200] * 3, [0] * 3), ([230, 30, 30], [20, 20, 220]))
-    ]
-    first, second = (Image.fromarray(picture.astype(np.uint8)) for picture in pictures)
-    return first, second
-
-
-def beside(number: int) -> Image.Image:
-    whole = Image.new("RGB", (2 * PIXELS, PIXELS))
-    for place, half in enumerate(drawn(number)):
-        whole.paste(half, (place * PIXELS, 0))
-    return whole
-
-
-def files(layout: str) -> dict[str, bytes]:
-    if layout == "folders":
-        return {
-            f"{folder}/{number}.png": encoded(picture, "PNG")
-            for number in range(PAIRS)
-            for folder, picture in zip(("a", "b"), drawn(number), strict=True)
-        }
-    return {f"{number}.png": encoded(beside(number), "PNG") for number in range(PAIRS)}
+TILE = 16
 
 
 def trained(home: Home) -> RunDir:
     """24 steps of a real trainer."""
     run = RunDir(home.runs / "pairs-0001")
     run.path.mkdir(parents=True)
-    options = {"workload": "pix2pix", "dataset": "disks", "engine": "tensorflow", "precision": "float32"}
+    options = {
+        "workload": "pix2pix",
+        "dataset": drawn_pairs.NAME,
+        "engine": "tensorflow",
+        "precision": "float32",
+    }
     options |= {"tile": TILE, "batch_size_global": 4, "epochs": 12, "dropout": 0.0}
     options |= {"learning_rate_generator": 0.002}  # so that a few steps suffice
     write_json(run.spec_path, options)
@@ -85,12 +58,7 @@ def iterated(home: Home, run: RunDir) -> list[Flow]:
 def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
     home: Home, tmp_path: Path, layout: str
 ) -> None:
-    source = tmp_path / "drawn"
-    for name, content in files(layout).items():
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_bytes(content)
-    options = {"layout": layout, "pixels": str(PIXELS), "held_out_percent": 20}
-    preparing.prepare(home, Asked("picture_pairs", "disks", source, options), lambda *_: None)
+    drawn_pairs.prepare(home, tmp_path / "drawn", layout)
     run = trained(home)
     calls = [record for record in journal.read_all(run.trainer_journal(0)) if isinstance(record, Scalars)]
     difference = np.concatenate([call.values["l1_difference"] for call in calls])

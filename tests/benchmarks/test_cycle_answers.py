@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import cycle_tables
+from benchmarks import cycle_tables, cycles_side
 from benchmarks.cycle_answers import Answers, together
 from benchmarks.effort import answer_of
 from benchmarks.results import Report
@@ -88,7 +88,7 @@ def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_comp
     asked: list[str] = []
     report = Report("pair_cycles")
     pair_cycles.pairs(report, Answers(tmp_path, compiler(asked, broken="keras")))
-    assert asked == ["pairs ours v3:2x2", "pairs keras v3:2x2"]
+    assert asked == ["pairs ours v3:2x2", "pairs keras v3:2x2", "pairs_per_replica ours v3:2x2"]
     assert [one["name"] for one in report.records if one["kind"] == "not_measured"] == [
         "pair_cycles_of_keras"
     ]
@@ -99,8 +99,19 @@ def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_comp
     assert [one["value"] for one in report.records if one["kind"] == "figure"] == [1.0]
     text = cycle_tables.pairs(report.records)
     assert "| ours | 64 | mixed_bfloat16 | 94,000,000 | 100.000 ms |" in text
+    assert "| ours, batch norm per replica | 64 | mixed_bfloat16 | 94,000,000 |" in text
     assert "| plain Keras on JAX | 94,000,000 | conv |" in text
     assert cycle_tables.pairs([]) == "Not measured.\n"
+
+
+def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_the_peers_does() -> None:
+    judged, by_default = (
+        cycles_side.plan_of(program, pair_cycles.TOPOLOGY, pair_cycles.BATCH, pair_cycles.PRECISION).spec
+        for program in ("pairs", "pairs_per_replica")
+    )
+    assert (judged.batch_norm, by_default.batch_norm) == ("synchronised", "per_replica")
+    differing = {name for name, value in judged.flat().items() if by_default.flat()[name] != value}
+    assert differing == {"batch_norm"}
 
 
 def test_an_answer_of_another_compiler_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from tests import guide
 from tests.engines import small_engines
-from tests.engines.jax_process import JaxProcess
 from tests.engines.small_engines import MakeEngine
 
 
@@ -50,11 +49,3 @@ def with_the_guides(cores: int) -> Iterator[None]:  # noqa: ARG001
     guide.take_in()
     yield
     guide.take_out()
-
-
-@pytest.fixture(scope="session")
-def jax() -> Iterator[JaxProcess]:
-    """The process with JAX, started when first asked."""
-    process = JaxProcess()
-    yield process
-    process.close()

@@ -61,10 +61,10 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     from tests import guide
-    from tests.engines import jax_parts, jax_showers, jax_side, jax_three_ways, jax_tiles
+    from tests.engines import jax_parts, jax_peers, jax_showers, jax_side, jax_three_ways, jax_tiles
 
     guide.take_in()
-    modules = (jax_side, jax_parts, jax_showers, jax_three_ways, jax_tiles)
+    modules = (jax_side, jax_parts, jax_peers, jax_showers, jax_three_ways, jax_tiles)
     functions = {name: value for module in modules for name, value in vars(module).items()}
     while True:
         function, arguments = pickle.load(sys.stdin.buffer)

@@ -1,0 +1,28 @@
+"""The peer of Pix2Pix' cycles is the same GAN: same weights and pairs give the same losses, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.engines.jax_process import JaxProcess
+from tests.engines.small_frames import small_pairs
+
+STEPS = 2
+LOSSES = ("loss_generator", "loss_discriminator")
+# Two devices, two pairs each. What is dropped out either side draws by a generator of its own.
+OPTIONS: dict[str, Any] = {"seed": 3, "tile": 16, "dropout": 0.0, "batch_size_global": 4, "replicas": 2}
+
+
+def test_the_peer_has_the_losses_of_an_engine_whose_batch_norm_is_synchronised_and_of_no_other(
+    jax: JaxProcess,
+) -> None:
+    data = small_pairs(4)
+    theirs = jax("pix2pix_peer", data, OPTIONS, STEPS)
+    for scope, least, most in (("synchronised", 0.0, 1e-5), ("per_replica", 1e-3, 1.0)):
+        ours, _ = jax("trained", "pix2pix", data, (STEPS,), {**OPTIONS, "batch_norm": scope})
+        apart = np.max([np.abs(ours[loss] / theirs[loss] - 1.0) for loss in LOSSES])
+        assert least <= apart <= most, f"{scope}: the losses are {apart:.1e} apart"
+    moved = [abs(theirs[loss][1] / theirs[loss][0] - 1.0) for loss in LOSSES]
+    assert min(moved) > 5e-3, "an update moves both losses 500 times as far as they may be apart"

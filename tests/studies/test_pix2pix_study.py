@@ -1,0 +1,63 @@
+"""Studies of Pix2Pix are planned and queued as those of any other workload: its own options stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.askers import operator
+from gan_runtime.errors import DatasetError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.runtime import commands
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.studies.design import StudyDesign
+from tests import drawn_pairs
+
+BASE = {
+    **{"workload": "pix2pix", "dataset": drawn_pairs.NAME, "tile": 16, "dropout": 0.0, "flip": "horizontal"},
+    **{"batch_size_global": 4, "epochs": 3, "seed": 5},
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "option", "values", "variants"),
+    [
+        ("precision", "precision", ["float32", "mixed_bfloat16"], ["float32", "mixed bfloat16"]),
+        ("seed", "seed", ["1", "2"], ["seed 1", "seed 2"]),
+    ],
+)
+def test_two_runs_of_pix2pix_are_queued_that_differ_in_one_option_only(
+    home: Home, host: Host, tmp_path: Path, question: str, option: str, values: list[str], variants: list[str]
+) -> None:
+    drawn_pairs.prepare(home, tmp_path / "drawn")
+    design = StudyDesign.parse(question, BASE, values)
+    runs = commands.submit_study(home, design, host, asker=operator("a test"))
+    store = Store()
+    Ingestor(home, store).catch_up()
+    waiting = queries.queue(store)
+    assert [(row.run_id, row.variant, row.workload) for row in waiting] == [
+        (run.run_id, variant, "pix2pix") for run, variant in zip(runs, variants, strict=True)
+    ]
+    first, second = (run.spec().flat() for run in runs)
+    assert {name for name in first if first[name] != second[name]} == {option, "name"}
+    assert [str(first[option]), str(second[option])] == values
+    for spec in (first, second):
+        assert {name: spec[name] for name in BASE if name != option} == {
+            name: value for name, value in BASE.items() if name != option
+        }
+    [study] = queries.studies(store)
+    assert (study.question, study.runs, study.waiting) == (question, 2, 2)
+
+
+def test_a_study_of_a_batch_that_the_pairs_do_not_fill_queues_nothing(
+    home: Home, host: Host, tmp_path: Path
+) -> None:
+    drawn_pairs.prepare(home, tmp_path / "drawn")
+    design = StudyDesign.parse("batch_size", BASE, ["4", "16"])
+    with pytest.raises(DatasetError, match=r"\(batch_size_global\) is 16, but disks has only 8 images"):
+        commands.submit_study(home, design, host, asker=operator("a test"))
+    assert list(home.runs.iterdir()) == []
