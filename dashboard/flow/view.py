@@ -230,7 +230,7 @@ def _is_alike(row: FlowRow, first: FlowRow) -> bool:
     """Whether both iterate the same checkpoint from the same frame for as long."""
     return all(
         getattr(row, name) == getattr(first, name)
-        for name in ("run_id", "step", "trajectory", "start", "steps")
+        for name in ("run_id", "step", "is_kept", "trajectory", "start", "steps")
     )
 
 

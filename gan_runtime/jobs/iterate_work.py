@@ -7,7 +7,7 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from gan_runtime.data.films import Film
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
 from gan_runtime.engines.values import host_value
-from gan_runtime.errors import DatasetError, FieldError, SpecError
+from gan_runtime.errors import CheckpointError, DatasetError, FieldError, SpecError
 from gan_runtime.fields import Fields
 from gan_runtime.flow import measures
 from gan_runtime.flow.lattice import Lattice, square
@@ -38,8 +38,9 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.tiling.division import Division
 from gan_runtime.tiling.ways import Way
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
+from gan_runtime.training.finite import first_not_finite
 from gan_runtime.workloads.contract import Translates
 
 CPU = "cpu"
@@ -140,10 +141,10 @@ def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
     """Loads the framework that the run was trained with, on simulated cores. `offered`: the fields of its data set.
 
     Raises:
-        CheckpointError: the run has no such checkpoint.
+        CheckpointError: the run has no such checkpoint, or no usable weights of that epoch.
         DatasetError: its workload makes no pictures of pictures.
     """
-    spec, checkpoint = run.spec(), checkpoints.load(run.checkpoints, wanted.checkpoint)
+    spec, checkpoint = run.spec(), checkpoint_of(run, wanted)
     set_flags(spec)
     workload: object = workload_of(spec)
     if not isinstance(workload, Translates):
@@ -152,6 +153,24 @@ def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
     translator = translator_of(spec, workload, fields, checkpoint.arrays)
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
     return Model(spec, checkpoint, translator, program)
+
+
+def checkpoint_of(run: RunDir, wanted: Wanted) -> Checkpoint:
+    """That of the run's checkpoints; where an epoch is wanted, with the weights that were kept after it, in half precision.
+
+    Raises:
+        CheckpointError: there is none, or the weights are damaged or too large for half precision.
+    """
+    checkpoint = checkpoints.load(run.checkpoints, wanted.checkpoint)
+    if wanted.epoch is None:
+        return checkpoint
+    arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, wanted.epoch)}
+    if broken := first_not_finite(arrays):
+        raise CheckpointError(
+            f"the weights of epoch {wanted.epoch} cannot be used: {broken} holds numbers too large for the half precision that they are "
+            "kept in: take another epoch."
+        )
+    return replace(checkpoint, arrays=arrays, step=wanted.epoch * steps_per_epoch(run))
 
 
 def set_flags(spec: RunSpec) -> None:
@@ -220,7 +239,7 @@ def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter
         way=painter.way,
         epoch=round(step / iteration.per_epoch),
         step=step,
-        checkpoint=wanted.checkpoint,
+        checkpoint=wanted.state,
         engine=model.spec.engine,
         cores=painter.cores,
         tile=painter.division.tile,

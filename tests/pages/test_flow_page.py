@@ -24,7 +24,7 @@ from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.tiling.ways import Way
 from gan_runtime.tpu import plan as planning
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, snapshots
 from tests.measured_flows import frames, iteration
 from tests.pages.test_pages import texts
 from tests.pages.test_physics_page import charts
@@ -239,3 +239,37 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     usual = Wanted("flow-0001", steps=6, trajectory=1, overlap=12, blend="hann")
     assert asked == {**asdict(usual), "ways": ["map_reduce"]}
     assert "Iterating flow-0001" in app.get("progress")[0].proto.text
+
+
+@pytest.mark.usefixtures("held")
+def test_the_form_offers_the_epochs_whose_weights_were_kept(show: Show, home: Home, trained: Make) -> None:
+    stored_flows(home)
+    run = trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    for epoch in (0, 1, 2):
+        snapshots.save(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
+    app = show("flow")
+    (state,) = [one for one in app.selectbox if one.label == "Of"]
+    assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]
+    app = state.select("epoch 1").run()
+    app = app.button(key="flow.start").click().run()
+    assert not app.exception
+    (asked,) = [look.asked.options for look in desk.looks(home, "iterate")]
+    assert (asked["checkpoint"], asked["epoch"]) == ("newest", 1)
+
+
+def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    iterated(run)
+    kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
+    file = flow_frames.write(run, "iterate-0002-map_reduce", frames(STEPS))
+    journal.append(run.flow_journal, 1, kept.model_copy(update={"frames": file}))
+    app = show("flow")
+    assert not app.exception
+    picker = app.multiselect(key="flow.iterations.quick-0001")
+    assert any("· weights of epoch 1 ·" in option for option in picker.options)
+    assert any("· epoch 2 ·" in option for option in picker.options)
+    shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights kept after epoch 1)"}
+    seen = [texts(picker.set_value([f"quick-0001.iterate-000{n}.map_reduce"]).run()) for n in (1, 2)]
+    for text, state in zip(seen, shown.values(), strict=True):
+        assert f"The film is that of quick-0001 {state}." in text
