@@ -280,6 +280,11 @@ def test_iterations_are_called_by_what_tells_them_apart() -> None:
     )
 
 
+def test_how_many_times_lower_an_error_is_than_that_of_the_copied_frame() -> None:
+    pairs = [(0.024, 0.184), (0.3, 0.15), (None, 0.2), (0.1, None), (0.0, 0.2)]
+    assert [flow_words.times_lower(*pair) for pair in pairs] == ["7.7", "0.5", "–", "–", "–"]
+
+
 def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:
     ends = of_flow.physical(np.array([[-1.0] * 3, [1.0] * 3], np.float32))
     for place, name in enumerate(("along", "across", "vorticity")):

@@ -47,6 +47,15 @@ HORIZON = (
     "Dashed: the first frame, copied; after each shedding period it is right again. Up to the horizon the prediction is better than the copy at "
     "every step."
 )
+LOWER, MEAN = "Error below a copy's (times)", "mean over a period"
+LOWER_HELP = (
+    "The mean error of a copy of the first frame over the first shedding period, divided by that of the prediction: 1 is no better than the copy. "
+    "Both are the root mean square errors beside it."
+)
+HORIZON_HELP = (
+    "The flow comes back to where it began after each shedding period, and a copy of the first frame with it: shortly before the period ends the "
+    "copy is nearly right again, so the horizon ends there even where the mean error over the period is far lower."
+)
 PHYSICS = "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is seen."
 TIMES = (
     "Tracing and compiling happen once, all else at each step. The line is the solver that made the flow, on the same machine: what a network "
@@ -139,6 +148,11 @@ def state(row: FlowRow) -> str:
         if row.is_kept
         else f"{row.checkpoint} checkpoint, epoch {row.epoch}"
     )
+
+
+def times_lower(error: float | None, copied: float | None) -> str:
+    """How many times lower an error is than that of the copied frame: "5.0"; a dash where there is no such number."""
+    return f"{copied / error:.1f}" if error and copied is not None else "–"
 
 
 def flow(reynolds: float | None, start: int) -> str:
