@@ -23,7 +23,7 @@ from gan_runtime.engines.values import host_value
 from gan_runtime.errors import CheckpointError, DatasetError, FieldError, SpecError
 from gan_runtime.fields import Fields
 from gan_runtime.flow import measures
-from gan_runtime.flow.lattice import Lattice, square
+from gan_runtime.flow.lattice import WIDTH, Lattice
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.jobs import flow_wanted
 from gan_runtime.jobs.flow_scoring import Scored, Times, scored
@@ -76,6 +76,13 @@ class Given:
         """(height, width, more): the source's channels that no step changes."""
         return self.source[..., self.truth.shape[-1] :]
 
+    @property
+    def obstacle(self) -> NDArray[np.bool_]:
+        """Where the fluid cannot be, on the solver's cells: (80, 192) of a frame of either size, whose pixels are one or four of them."""
+        pixels = np.asarray((self.mask > 0.5).any(axis=-1))
+        each = max(1, WIDTH // pixels.shape[1])
+        return pixels.repeat(each, axis=0).repeat(each, axis=1)
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -102,7 +109,7 @@ def iterate(task: Task) -> dict[str, Any]:
     data = loading.load(run.spec().dataset, task.home)
     given, model = given_of(data, wanted), model_of(run, data.fields, wanted)
     tiles = division_of(given, model, wanted)
-    iteration = Iteration(task.work.parent.name, wanted, steps_per_epoch(run), solver_seconds(given.film))
+    iteration = Iteration(task.work.parent.name, wanted, steps_per_epoch(run), solver_seconds(given))
     kept: dict[Way, tuple[Flow, Frames]] = {}
     # The way over several cores first: TensorFlow makes the simulated ones once.
     for number, way in enumerate(sorted(wanted.ways, key=lambda way: way != "map_reduce")):
@@ -219,11 +226,12 @@ def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
     return np.stack(made)
 
 
-def solver_seconds(film: Film) -> float:
-    """Median seconds in which the solver makes a frame of this flow on this machine; NaN for pictures."""
+def solver_seconds(given: Given) -> float:
+    """Median seconds in which the solver makes a frame of this flow, past its own obstacle, on this machine; NaN for pictures."""
+    film = given.film
     if film.reynolds is None or film.solver_steps is None:
         return float("nan")
-    flow, seconds = Lattice(film.reynolds, square()), []
+    flow, seconds = Lattice(film.reynolds, given.obstacle), []
     for _ in range(SOLVED):
         begin = time.perf_counter()
         flow.advance(film.solver_steps)

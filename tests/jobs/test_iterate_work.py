@@ -18,12 +18,15 @@ from gan_runtime.catalog.flow_scores import SCORES
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
 from gan_runtime.data import prepared
+from gan_runtime.data.films import Film
 from gan_runtime.errors import CheckpointError, DatasetError, SpecError
+from gan_runtime.flow import frames as of_flow
+from gan_runtime.flow import lattice
 from gan_runtime.home import Home
 from gan_runtime.jobs import flow_wanted, iterate_work
 from gan_runtime.jobs.flow_wanted import USUAL_STEPS, Wanted, usual_steps
 from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.iterate_work import Model
+from gan_runtime.jobs.iterate_work import Given, Model
 from gan_runtime.jobs.task import Cancelled, Task
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.journal import Flow, Plan
@@ -172,6 +175,36 @@ def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: R
     np.testing.assert_array_equal(film.predicted[0], film.truth[0])
     np.testing.assert_array_equal(film.mask, stored_films.obstacle())
     assert (naive.cores, grouped.cores) == (1, 3)
+
+
+@pytest.mark.parametrize("shape", ["circle", "square"])
+def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape) -> None:
+    """Frames of half the size tell it to the nearest two cells."""
+    cells = lattice.OBSTACLES[shape]()
+    fine, coarse = cells[..., np.newaxis].astype(np.float32), np.zeros((40, 96, 1), np.float32)
+    coarse[..., 0] = of_flow.halved(fine)[..., 0] >= 0.5
+    of_cells, of_fours = given_past(fine), given_past(coarse)
+    np.testing.assert_array_equal(of_cells.obstacle, cells)
+    assert of_fours.obstacle.shape == cells.shape
+    assert of_fours.obstacle.sum() == pytest.approx(cells.sum(), rel=0.5)
+    assert not (of_fours.obstacle & ~square_around(cells, 1)).any()
+    assert iterate_work.solver_seconds(of_cells) > 0.0
+    assert iterate_work.solver_seconds(of_fours) > 0.0
+
+
+def given_past(mask: np.ndarray) -> Given:
+    """Two frames at rest. `mask`: (height, width, 1) float32."""
+    source = np.pad(mask, [(0, 0), (0, 0), (3, 0)])
+    truth = np.zeros((3, *mask.shape[:2], 3), np.float32)
+    return Given(Film(0, 0, 2, 120.0, 24), source, truth, 24.0)
+
+
+def square_around(cells: np.ndarray, more: int) -> np.ndarray:
+    """True in the smallest rectangle that holds them, and so many cells around it."""
+    around = np.zeros_like(cells)
+    rows, columns = (np.flatnonzero(cells.any(axis=axis)) for axis in (1, 0))
+    around[rows[0] - more : rows[-1] + more + 1, columns[0] - more : columns[-1] + more + 1] = True
+    return around
 
 
 def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> None:

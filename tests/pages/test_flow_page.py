@@ -91,15 +91,18 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert len(vorticity["steps"]) == STEPS + 1
     assert charts(app) == [
         "Root mean square error",
+        "SSIM",
         "Velocity across, at the probe",
         "Spectrum at the probe",
+        "Enstrophy",
+        "Divergence",
         "Seams",
         "Time of all steps",
         "Time of a frame",
         "Training time by batch, as published",
     ]
     assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
-    bars = json.loads(app.get("vega_lite_chart")[4].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
+    bars = json.loads(app.get("vega_lite_chart")[7].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
     assert sorted(bars) == ["map-reduce on 2 cores", "one core, in turn", "whole image"]
     training_times(app.dataframe[-1].value)
     assert "is not compiled yet" not in texts(app)
