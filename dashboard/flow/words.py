@@ -47,10 +47,10 @@ HORIZON = (
     "Dashed: the first frame, copied; after each shedding period it is right again. Up to the horizon the prediction is better than the copy at "
     "every step."
 )
-LOWER, MEAN = "Error below a copy's (times)", "mean over a period"
+LOWER = "Error below a copy's (times)"
 LOWER_HELP = (
     "The mean error of a copy of the first frame over the first shedding period, divided by that of the prediction: 1 is no better than the copy. "
-    "Both are the root mean square errors beside it."
+    "Below it both, as root mean square errors."
 )
 HORIZON_HELP = (
     "The flow comes back to where it began after each shedding period, and a copy of the first frame with it: shortly before the period ends the "
@@ -153,6 +153,11 @@ def state(row: FlowRow) -> str:
 def times_lower(error: float | None, copied: float | None) -> str:
     """How many times lower an error is than that of the copied frame: "5.0"; a dash where there is no such number."""
     return f"{copied / error:.1f}" if error and copied is not None else "–"
+
+
+def over_a_period(error: float | None, copied: float | None) -> str:
+    """Both of these, below the figure; empty where one is not known."""
+    return "" if error is None or copied is None else f"a period: {error:.3f}, copy {copied:.3f}"
 
 
 def flow(reynolds: float | None, start: int) -> str:

@@ -71,7 +71,6 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert {metric.label: metric.value for metric in app.metric} == {
         "Error below a copy's (times)": "5.0",
         "Horizon (steps)": "15",
-        "RMSE over a period": "0.0500",
         "SSIM over a period": "0.9500",
         "Error of the Strouhal number": "5.9\u2009%",
         "Time of a frame (ms)": "5.00",
@@ -79,9 +78,8 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert app.metric[0].label == flow_words.LOWER, "what is read first"
     assert flow_words.HORIZON_HELP in app.metric[1].help
     assert [metric.delta for metric in app.metric] == [
-        "mean over a period",
+        "a period: 0.050, copy 0.250",
         "",
-        "copied frame: 0.2500",
         "copied frame: 0.7000",
         "",
         "solver: 18.00",
@@ -133,7 +131,7 @@ def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_wh
     assert not app.exception
     shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert shown["Error of the Strouhal number"] == ("–", "")
-    assert shown[flow_words.LOWER] == ("–", "mean over a period"), "of less than a period"
+    assert shown[flow_words.LOWER] == ("–", ""), "of less than a period"
     gif, mp4 = (button.proto for button in app.get("download_button"))
     assert (gif.disabled, mp4.disabled) == (False, True)
     assert mp4.help == movie.NO_ENCODER
