@@ -228,15 +228,20 @@ def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
 
 def solver_seconds(given: Given) -> float:
     """Median seconds in which the solver makes a frame of this flow, past its own obstacle, on this machine; NaN for pictures."""
-    film = given.film
-    if film.reynolds is None or film.solver_steps is None:
+    flow, steps = solver_of(given), given.film.solver_steps
+    if flow is None or steps is None:
         return float("nan")
-    flow, seconds = Lattice(film.reynolds, given.obstacle), []
+    seconds = []
     for _ in range(SOLVED):
         begin = time.perf_counter()
-        flow.advance(film.solver_steps)
+        flow.advance(steps)
         seconds.append(time.perf_counter() - begin)
     return statistics.median(seconds)
+
+
+def solver_of(given: Given) -> Lattice | None:
+    """The flow at its beginning; None for pictures."""
+    return None if given.film.reynolds is None else Lattice(given.film.reynolds, given.obstacle)
 
 
 def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter, found: Scored) -> Flow:

@@ -184,7 +184,9 @@ def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape)
     fine, coarse = cells[..., np.newaxis].astype(np.float32), np.zeros((40, 96, 1), np.float32)
     coarse[..., 0] = of_flow.halved(fine)[..., 0] >= 0.5
     of_cells, of_fours = given_past(fine), given_past(coarse)
-    np.testing.assert_array_equal(of_cells.obstacle, cells)
+    solver = iterate_work.solver_of(of_cells)
+    assert solver is not None
+    np.testing.assert_array_equal(solver.obstacle, cells)
     assert of_fours.obstacle.shape == cells.shape
     assert of_fours.obstacle.sum() == pytest.approx(cells.sum(), rel=0.5)
     assert not (of_fours.obstacle & ~square_around(cells, 1)).any()
