@@ -54,6 +54,11 @@ def iteration(
         ],
         by_step=[
             FlowSeries(name="rmse", values=grown, persistence=[0.3] * steps),
+            FlowSeries(
+                name="ssim", values=[1.0 - 0.01 * step for step in range(steps)], persistence=[0.8] * steps
+            ),
+            FlowSeries(name="enstrophy_ratio", values=[0.9] * steps, persistence=[1.1] * steps),
+            FlowSeries(name="divergence", values=[0.02] * steps, truth=[0.01] * steps),
             FlowSeries(name="seam_ratio", values=[1.5] * steps, truth=[1.0] * steps),
             FlowSeries(name="probe", first=0, values=[2.0 * value for value in truth], truth=truth),
         ],

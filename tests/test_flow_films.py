@@ -251,6 +251,7 @@ def row(**changes: object) -> FlowRow:
         "iteration": "iterate-0001",
         "way": "map_reduce",
         "tile": [32, 32],
+        "checkpoint": "newest",
         "blend": "none",
         "reynolds": 120.0,
     }
@@ -269,9 +270,19 @@ def test_iterations_are_called_by_what_tells_them_apart() -> None:
     assert flow_words.bars([("a", row()), ("b", row())]) == ["a", "b"]
     twice = [("a", row()), ("a", row(iteration="iterate-0002"))]
     assert flow_words.series(twice) == ["a · iterate-0001", "a · iterate-0002"]
+    kept = row(checkpoint="epoch 1")
+    assert flow_words.series([("a", row()), ("a", kept)]) == ["a · epoch 1", "a · weights of epoch 1"]
+    assert [flow_words.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
+        ["a · weights of epoch 1"] * 2
+    )
     assert flow_words.label(row(overlap=8, blend="hann", cores=2, start=0, steps=50), "a") == (
         "a · epoch 1 · Re 120 · 50 steps · map-reduce on 2 cores · 32 px tiles, 8 px overlap (Hann)"
     )
+
+
+def test_how_many_times_lower_an_error_is_than_that_of_the_copied_frame() -> None:
+    pairs = [(0.024, 0.184), (0.3, 0.15), (None, 0.2), (0.1, None), (0.0, 0.2)]
+    assert [flow_words.times_lower(*pair) for pair in pairs] == ["7.7", "0.5", "–", "–", "–"]
 
 
 def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:

@@ -45,9 +45,11 @@ def show(runtime: Runtime, row: FlowRow, period: float | None, name: str) -> Non
         st.info(flow_words.NO_FRAMES)
         return
     with bar:
-        _files(run, row, quantity, film["steps"], name)
+        _files(run, row, quantity, film["steps"], flow_words.film_title(name, row))
     player.show(film, key="flow.player")
-    st.caption(f"The film is that of {words.plain(name)}. {quantity.text}")
+    st.caption(
+        f"The film is that of {words.plain(name)} ({words.plain(flow_words.state(row))}). {quantity.text}"
+    )
 
 
 def _quantity() -> Quantity:

@@ -22,7 +22,7 @@ from gan_runtime.training.checkpoints import Which
 STOP = EndButton("flow.stop", "Stop", "stopping …")
 CORES = (1, 2, 4, 8)
 MOST_OVERLAP = 256
-STATES: dict[Which, str] = {"newest": "Newest checkpoint", "best": "Best checkpoint"}
+STATES: dict[str, str] = {"newest": "Newest checkpoint", "best": "Best checkpoint"}
 BLENDING = {"none": "Mean", "hann": "Hann"}
 
 
@@ -67,8 +67,8 @@ def _form(
         flows = [film for film in films if film.reynolds is not None]
         if not flows:
             return None, False
-        begun = Wanted(run_id, checkpoint=_checkpoint(run_id, there[run_id]))
-        begun = _begin(begun, flows)
+        kept = iterate_requests.epochs(runtime.home, run_id)
+        begun = _begin(_state(run_id, there[run_id], kept), flows)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = _division(begun, iterate_requests.tile_of(runtime.home.run_dir(run_id)))
         pressed = change_buttons.button(
@@ -80,9 +80,19 @@ def _form(
     return wanted, pressed
 
 
-def _checkpoint(run_id: str, there: tuple[Which, ...]) -> Which:
-    states = sorted(there, key=list(STATES).index)
-    return st.selectbox("Of", states, format_func=STATES.__getitem__, key=f"flow.state.{run_id}", width=190)
+def _state(run_id: str, there: tuple[Which, ...], kept: list[int]) -> Wanted:
+    """Of which weights: a checkpoint's, or those that were kept after an epoch, the last one first."""
+    wanted = [Wanted(run_id, checkpoint) for checkpoint in sorted(there, key=list(STATES).index)]
+    known = {each.state: each for each in (*wanted, *(Wanted(run_id, epoch=epoch) for epoch in kept[::-1]))}
+    picked = st.selectbox(
+        "Of",
+        list(known),
+        format_func=lambda state: STATES.get(state) or flow_words.after(known[state].epoch),
+        key=f"flow.state.{run_id}",
+        width=190,
+        help=flow_words.STATES_HELP if kept else None,
+    )
+    return known[picked]
 
 
 def _begin(wanted: Wanted, flows: list[Film]) -> Wanted:

@@ -14,7 +14,7 @@ from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
 from dashboard.flow.shown import Shown
 from dashboard.frame import places
-from gan_runtime.catalog.flow_scores import BY_NAME, FlowScore
+from gan_runtime.catalog.flow_scores import BY_NAME
 from gan_runtime.runtime import iterate_requests
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import nesting
@@ -27,7 +27,8 @@ MAP_REDUCE: Way = "map_reduce"
 MOST_RUNS = MOST_ITERATIONS = 4
 ERRORS = ("rmse", "ssim")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
-FIGURES = ("rmse_period", "ssim_period", "strouhal_error", "ms_frame")  # beside the horizon
+PERIOD = "rmse_period"
+FIGURES = ("ssim_period", "strouhal_error", "ms_frame")  # beside how much lower the error is, and the horizon
 
 
 def runs(runtime: Runtime) -> list[RunRow]:
@@ -114,10 +115,15 @@ def figures(store: Store, found: Shown) -> None:
     period = beat(store, found)
     steps = own.get("horizon", (None, None))[0]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
+        if PERIOD in own:
+            lower, beside = flow_words.times_lower(*own[PERIOD]), flow_words.over_a_period(*own[PERIOD])
+            _figure(flow_words.LOWER, lower, beside, flow_words.LOWER_HELP)
+        horizon = BY_NAME["horizon"]
         _figure(
-            BY_NAME["horizon"],
+            horizon.axis,
             flow_words.horizon(steps, found.first.steps),
             flow_words.periods(steps, period),
+            f"{horizon.text} {flow_words.HORIZON_HELP}",
         )
         for name in FIGURES:
             if name in own:
@@ -126,17 +132,17 @@ def figures(store: Store, found: Shown) -> None:
                     score.reference, "flow: "
                 )
                 told = "" if reference is None else f"{beside}{flow_words.number(score, reference)}"
-                _figure(score, flow_words.number(score, value), told)
+                _figure(score.axis, flow_words.number(score, value), told, score.text)
 
 
-def _figure(score: FlowScore, value: str, beside: str) -> None:
+def _figure(title: str, value: str, beside: str, text: str) -> None:
     st.metric(
-        score.axis,
+        title,
         value,
         delta=beside or None,
         delta_color="off",
         delta_arrow="off",
-        help=score.text,
+        help=text,
         width=188,
     )
 
@@ -230,7 +236,7 @@ def _is_alike(row: FlowRow, first: FlowRow) -> bool:
     """Whether both iterate the same checkpoint from the same frame for as long."""
     return all(
         getattr(row, name) == getattr(first, name)
-        for name in ("run_id", "step", "trajectory", "start", "steps")
+        for name in ("run_id", "step", "is_kept", "trajectory", "start", "steps")
     )
 
 

@@ -33,6 +33,10 @@ WAYS_HELP = (
     "Map-reduce: the frame is cut into tiles, and one program for all cores makes these at once. One core, in turn: the same numbers, a few tiles at "
     "a time. Whole image: the network sees the frame uncut."
 )
+STATES_HELP = (
+    "Checkpoints, or the weights that the run has kept after an epoch. The latter are of half precision, and what is measured of them is no score of "
+    "the run."
+)
 OVERLAP_HELP = "Pixels that neighboring tiles have in common. With more of them seams fade, and there are more tiles to make."
 BLEND_HELP = "How the tiles are put together where they overlap: the mean of both, or the more of a tile the nearer its middle (Hann)."
 PROBE = (
@@ -42,6 +46,15 @@ PROBE = (
 HORIZON = (
     "Dashed: the first frame, copied; after each shedding period it is right again. Up to the horizon the prediction is better than the copy at "
     "every step."
+)
+LOWER = "Error below a copy's (times)"
+LOWER_HELP = (
+    "The mean error of a copy of the first frame over the first shedding period, divided by that of the prediction: 1 is no better than the copy. "
+    "Below it both, as root mean square errors."
+)
+HORIZON_HELP = (
+    "The flow comes back to where it began after each shedding period, and a copy of the first frame with it: shortly before the period ends the "
+    "copy is nearly right again, so the horizon ends there even where the mean error over the period is far lower."
 )
 PHYSICS = "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is seen."
 TIMES = (
@@ -97,12 +110,21 @@ def _parts(row: FlowRow) -> dict[str, str]:
     )
     shared = f" on {words.things(row.cores, 'core')}" if row.cores > 1 else ""
     return {
-        "epoch": f"epoch {row.epoch}",
+        "epoch": _epoch(row),
         "flow": flow(row.reynolds, row.start),
         "steps": words.things(row.steps, "step"),
         "way": f"{WAYS.get(row.way, row.way)}{shared}",
         "tiles": f"{tiles}{overlap}" or "uncut",
     }
+
+
+def _epoch(row: FlowRow) -> str:
+    return f"{'weights of ' if row.is_kept else ''}epoch {row.epoch}"
+
+
+def film_title(name: str, row: FlowRow) -> str:
+    """Written over each frame of a film's file. `name`: of the iteration, which may say the epoch itself."""
+    return name if _epoch(row) in name else f"{name} · {_epoch(row)}"
 
 
 def number(score: FlowScore, value: float | None) -> str:
@@ -112,6 +134,30 @@ def number(score: FlowScore, value: float | None) -> str:
         if value is None
         else f"{value:,{score.format}}".replace(",", words.THIN).replace("%", f"{words.THIN}%")
     )
+
+
+def after(epoch: int | None) -> str:
+    """Weights to choose: "Epoch 3"; those before training are of epoch 0."""
+    return f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
+
+
+def state(row: FlowRow) -> str:
+    """Which weights an iteration is of: "newest checkpoint, epoch 50", "weights kept after epoch 3"."""
+    return (
+        f"weights kept after epoch {row.epoch}"
+        if row.is_kept
+        else f"{row.checkpoint} checkpoint, epoch {row.epoch}"
+    )
+
+
+def times_lower(error: float | None, copied: float | None) -> str:
+    """How many times lower an error is than that of the copied frame: "5.0"; a dash where there is no such number."""
+    return f"{copied / error:.1f}" if error and copied is not None else "–"
+
+
+def over_a_period(error: float | None, copied: float | None) -> str:
+    """Both of these, below the figure; empty where one is not known."""
+    return "" if error is None or copied is None else f"a period: {error:.3f}, copy {copied:.3f}"
 
 
 def flow(reynolds: float | None, start: int) -> str:

@@ -14,7 +14,7 @@ from gan_runtime.errors import JobError
 from gan_runtime.home import Home
 from gan_runtime.jobs.flow_wanted import MOST_CORES, USUAL_BLEND, USUAL_STEPS, Wanted
 from gan_runtime.records import journal
-from gan_runtime.records.journal import Flow
+from gan_runtime.records.flow import KEPT, Flow
 from gan_runtime.runtime import commands, iterate_requests
 from gan_runtime.tiling.ways import ONCE, Blend, Way
 from gan_runtime.training.checkpoints import Which
@@ -42,6 +42,10 @@ def flow(
     trajectory: Annotated[int, typer.Option(metavar="N", help="Which of the held-out films, from 0.")] = 0,
     start: Annotated[int, typer.Option(metavar="N", help="The frame of it that is given.")] = 0,
     checkpoint: Annotated[Which, typer.Option(help="Which state of the model.")] = Wanted.checkpoint,
+    epoch: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The weights kept after this epoch, in place of a checkpoint."),
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,7 +54,7 @@ def flow(
     ways = cast(tuple[Way, ...], tuple(way or Wanted.ways))  # the door refuses others
     usual = iterate_requests.usual_steps(chosen, run, trajectory, start) if steps is None else steps
     shared = iterate_requests.usual_overlap(chosen, run) if overlap is None else overlap
-    wanted = Wanted(run, checkpoint, usual, ways, cores, shared, blend, trajectory, start)
+    wanted = Wanted(run, checkpoint, usual, ways, cores, shared, blend, trajectory, start, epoch)
     job = commands.iterate(chosen, wanted, asker=ASKER)
     result = progress_line.to_its_end(chosen, job)
     measured = _measured(chosen, run, result["iteration"])
@@ -77,8 +81,9 @@ def _print(run: str, measured: list[Flow]) -> None:
     """A table of the scores of the first way, then one of the times of all."""
     first = measured[0]
     place = "" if first.reynolds is None else f" at Re {first.reynolds:g}"
+    state = "weights kept then" if first.checkpoint.startswith(KEPT) else first.checkpoint
     output.say(
-        f"{run} after epoch {first.epoch} ({first.checkpoint}), {first.steps} steps{place}, {first.way}; means over the steps:"
+        f"{run} after epoch {first.epoch} ({state}), {first.steps} steps{place}, {first.way}; means over the steps:"
     )
     table = tables.table("Score", "Predicted", "Beside it")
     for one in first.scores:

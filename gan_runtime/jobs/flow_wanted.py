@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gan_runtime.records.flow import KEPT
 from gan_runtime.tiling.ways import Blend, Way
 from gan_runtime.training.checkpoints import Which
 
@@ -19,7 +20,8 @@ USUAL_BLEND: Blend = "hann"
 class Wanted:
     """The options of the job. `steps`: how often the model is fed with its own picture; 1 for pairs of pictures, which lead to nothing.
     `ways`: see tiling/ways.py. `cores`: simulated ones, over which the way "map_reduce" shares the tiles. `overlap`: pixels that
-    neighboring tiles share. `trajectory`: which of those held out, from 0; `start`: the frame in it that is given."""
+    neighboring tiles share. `trajectory`: which of those held out, from 0; `start`: the frame in it that is given. `epoch`: of the weights
+    that the run has kept, which then stand in place of the checkpoint's."""
 
     run_id: str
     checkpoint: Which = "newest"
@@ -30,6 +32,12 @@ class Wanted:
     blend: Blend = "none"
     trajectory: int = 0
     start: int = 0
+    epoch: int | None = None
+
+    @property
+    def state(self) -> str:
+        """What a record calls the weights: "newest", "best", "epoch 3"."""
+        return self.checkpoint if self.epoch is None else f"{KEPT}{self.epoch}"
 
 
 def usual_steps(there: int) -> int:
@@ -45,8 +53,13 @@ def usual_overlap(tile: int | None) -> int:
 
 def is_usual(wanted: Wanted, there: int) -> bool:
     """Whether it asks what everybody asks of a data set, so that its scores can be compared with those of other runs: the first trajectory, from
-    its first frame on, as many steps as where nobody says how many. `there`: steps that this trajectory has in all."""
-    return (wanted.trajectory, wanted.start, wanted.steps) == (0, 0, usual_steps(there))
+    its first frame on, as many steps as where nobody says how many, of a checkpoint and not of an epoch of one's choice. `there`: steps that this
+    trajectory has in all."""
+    return wanted.epoch is None and (wanted.trajectory, wanted.start, wanted.steps) == (
+        0,
+        0,
+        usual_steps(there),
+    )
 
 
 def of_options(options: dict[str, Any]) -> Wanted:

@@ -7,7 +7,7 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,10 @@ from gan_runtime.data.films import Film
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
 from gan_runtime.engines.values import host_value
-from gan_runtime.errors import DatasetError, FieldError, SpecError
+from gan_runtime.errors import CheckpointError, DatasetError, FieldError, SpecError
 from gan_runtime.fields import Fields
 from gan_runtime.flow import measures
-from gan_runtime.flow.lattice import Lattice, square
+from gan_runtime.flow.lattice import WIDTH, Lattice
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.jobs import flow_wanted
 from gan_runtime.jobs.flow_scoring import Scored, Times, scored
@@ -38,8 +38,9 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.tiling.division import Division
 from gan_runtime.tiling.ways import Way
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
+from gan_runtime.training.finite import first_not_finite
 from gan_runtime.workloads.contract import Translates
 
 CPU = "cpu"
@@ -75,6 +76,13 @@ class Given:
         """(height, width, more): the source's channels that no step changes."""
         return self.source[..., self.truth.shape[-1] :]
 
+    @property
+    def obstacle(self) -> NDArray[np.bool_]:
+        """Where the fluid cannot be, on the solver's cells: (80, 192) of a frame of either size, whose pixels are one or four of them."""
+        pixels = np.asarray((self.mask > 0.5).any(axis=-1))
+        each = max(1, WIDTH // pixels.shape[1])
+        return pixels.repeat(each, axis=0).repeat(each, axis=1)
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -101,7 +109,7 @@ def iterate(task: Task) -> dict[str, Any]:
     data = loading.load(run.spec().dataset, task.home)
     given, model = given_of(data, wanted), model_of(run, data.fields, wanted)
     tiles = division_of(given, model, wanted)
-    iteration = Iteration(task.work.parent.name, wanted, steps_per_epoch(run), solver_seconds(given.film))
+    iteration = Iteration(task.work.parent.name, wanted, steps_per_epoch(run), solver_seconds(given))
     kept: dict[Way, tuple[Flow, Frames]] = {}
     # The way over several cores first: TensorFlow makes the simulated ones once.
     for number, way in enumerate(sorted(wanted.ways, key=lambda way: way != "map_reduce")):
@@ -140,10 +148,10 @@ def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
     """Loads the framework that the run was trained with, on simulated cores. `offered`: the fields of its data set.
 
     Raises:
-        CheckpointError: the run has no such checkpoint.
+        CheckpointError: the run has no such checkpoint, or no usable weights of that epoch.
         DatasetError: its workload makes no pictures of pictures.
     """
-    spec, checkpoint = run.spec(), checkpoints.load(run.checkpoints, wanted.checkpoint)
+    spec, checkpoint = run.spec(), checkpoint_of(run, wanted)
     set_flags(spec)
     workload: object = workload_of(spec)
     if not isinstance(workload, Translates):
@@ -152,6 +160,24 @@ def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
     translator = translator_of(spec, workload, fields, checkpoint.arrays)
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TileProgram
     return Model(spec, checkpoint, translator, program)
+
+
+def checkpoint_of(run: RunDir, wanted: Wanted) -> Checkpoint:
+    """That of the run's checkpoints; where an epoch is wanted, with the weights that were kept after it, in half precision.
+
+    Raises:
+        CheckpointError: there is none, or the weights are damaged or too large for half precision.
+    """
+    checkpoint = checkpoints.load(run.checkpoints, wanted.checkpoint)
+    if wanted.epoch is None:
+        return checkpoint
+    arrays = {**checkpoint.arrays, **snapshots.load_one(run.snapshots, wanted.epoch)}
+    if broken := first_not_finite(arrays):
+        raise CheckpointError(
+            f"the weights of epoch {wanted.epoch} cannot be used: {broken} holds numbers too large for the half precision that they are "
+            "kept in: take another epoch."
+        )
+    return replace(checkpoint, arrays=arrays, step=wanted.epoch * steps_per_epoch(run))
 
 
 def set_flags(spec: RunSpec) -> None:
@@ -200,16 +226,22 @@ def rolled_out(paint: Paint, source: Values, steps: int, told: Told) -> Values:
     return np.stack(made)
 
 
-def solver_seconds(film: Film) -> float:
-    """Median seconds in which the solver makes a frame of this flow on this machine; NaN for pictures."""
-    if film.reynolds is None or film.solver_steps is None:
+def solver_seconds(given: Given) -> float:
+    """Median seconds in which the solver makes a frame of this flow, past its own obstacle, on this machine; NaN for pictures."""
+    flow, steps = solver_of(given), given.film.solver_steps
+    if flow is None or steps is None:
         return float("nan")
-    flow, seconds = Lattice(film.reynolds, square()), []
+    seconds = []
     for _ in range(SOLVED):
         begin = time.perf_counter()
-        flow.advance(film.solver_steps)
+        flow.advance(steps)
         seconds.append(time.perf_counter() - begin)
     return statistics.median(seconds)
+
+
+def solver_of(given: Given) -> Lattice | None:
+    """The flow at its beginning; None for pictures."""
+    return None if given.film.reynolds is None else Lattice(given.film.reynolds, given.obstacle)
 
 
 def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter, found: Scored) -> Flow:
@@ -220,7 +252,7 @@ def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter
         way=painter.way,
         epoch=round(step / iteration.per_epoch),
         step=step,
-        checkpoint=wanted.checkpoint,
+        checkpoint=wanted.state,
         engine=model.spec.engine,
         cores=painter.cores,
         tile=painter.division.tile,

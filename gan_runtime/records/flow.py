@@ -15,6 +15,7 @@ from gan_runtime.records.entry import Entry, agree
 from gan_runtime.tiling.ways import Blend, Way
 
 MOST_STEPS = 10_000
+KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
 Pixels = Annotated[int, Field(ge=1, le=100_000)]
 FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]
 
@@ -58,7 +59,7 @@ class FlowStage(BaseModel):
 class Flow(Entry):
     """A checkpoint's model, iterated `steps` times in one way.
 
-    `checkpoint`: which it was, such as "best". `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover
+    `checkpoint`: which it was, such as "best", or "epoch 3" where it was weights that the run has kept. `cores`: that shared the tiles. `tile`, `overlap`: pixels; `tiles`: how many cover
     the picture; of the way "whole" one, as large as the padded picture. `grid`: height, width, channels. `reynolds`: of the held-out
     trajectory, None for pictures; `trajectory`: which of those held out, from 0; `start`: the frame in it that was given.
     `is_usual`: whether the question is the usual one, which can be compared with that of other runs: the first trajectory from its first frame

@@ -58,7 +58,7 @@ def choosable(run: RunDir) -> list[int]:
 
 def _not_kept(run: RunDir, epoch: int, kept: list[int]) -> str:
     if kept:
-        return f"epoch is {epoch}, but run {run.run_id} has kept the weights of epochs {kept[0]} to {kept[-1]}: use one of them."
+        return f"epoch is {epoch}, but run {run.run_id} has kept the weights of {snapshots.in_words(kept)}: use one of them."
     return (
         f"run {run.run_id} has kept no weights of its epochs here: train with weight_snapshots=yes and samples_from=live; bundles "
         "hold none."

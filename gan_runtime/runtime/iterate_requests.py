@@ -17,8 +17,10 @@ from gan_runtime.jobs.flow_wanted import MOST_CORES, Wanted
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.records.flow import MOST_STEPS
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import checkpoint_requests
 from gan_runtime.runtime.picture_requests import checkpoints_of
 from gan_runtime.tiling.ways import BLENDS, WAYS
+from gan_runtime.training import snapshots
 from gan_runtime.training.checkpoints import Which
 
 ITERATE = "iterate"
@@ -31,7 +33,7 @@ def iterate(home: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
     Raises:
         UnknownRunError: there is no such run.
         SpecError: an option is out of range, or the run's options cannot be read.
-        CheckpointError: the run has no such checkpoint, or it is being iterated already.
+        CheckpointError: the run has no such checkpoint, or no weights of that epoch, or it is being iterated already.
         DatasetError: the run makes no pictures of pictures, or none to feed back, has no such film, or its data set is gone, or another by now.
         HomeError: the home cannot be written.
     """
@@ -64,6 +66,12 @@ def translates(home: Home, run_id: str) -> bool:
 def iterable(home: Home, run_id: str) -> tuple[Which, ...]:
     """The checkpoints from which a run can be iterated here; none for one that has left none, such as an imported one."""
     return tuple(checkpoints_of(home, run_id))
+
+
+def epochs(home: Home, run_id: str) -> list[int]:
+    """The epochs whose weights a run can be iterated with here, in their order; none where what it shows is a moving average."""
+    run = RunDir(home.runs / run_id)
+    return checkpoint_requests.choosable(run) if iterable(home, run_id) else []
 
 
 def tile_of(run: RunDir) -> int | None:
@@ -153,4 +161,24 @@ def _check_checkpoint(home: Home, wanted: Wanted) -> None:
     if wanted.checkpoint not in there:
         raise CheckpointError(
             f"checkpoint is '{wanted.checkpoint}', but run {wanted.run_id} has {' and '.join(there)}: use one of them."
+        )
+    if wanted.epoch is not None:
+        _check_epoch(home, wanted, there)
+
+
+def _check_epoch(home: Home, wanted: Wanted, there: tuple[Which, ...]) -> None:
+    if wanted.checkpoint != "newest":
+        raise CheckpointError(
+            f"checkpoint is '{wanted.checkpoint}' and epoch is {wanted.epoch}: leave out one of them."
+        )
+    kept = epochs(home, wanted.run_id)
+    if not kept:
+        raise CheckpointError(
+            f"epoch is {wanted.epoch}, but run {wanted.run_id} has kept no weights of its epochs here, only the {' and '.join(there)} "
+            "checkpoint: leave epoch out, or train with weight_snapshots=yes and samples_from=live."
+        )
+    if wanted.epoch not in kept:
+        raise CheckpointError(
+            f"epoch is {wanted.epoch}, but run {wanted.run_id} has kept the weights of {snapshots.in_words(kept)}, beside the "
+            f"{' and '.join(there)} checkpoint: use one of these."
         )

@@ -185,10 +185,12 @@ CREATE OR REPLACE VIEW surfaces AS
 -- Of each epoch that was measured, what was measured last; a run that was stopped in one has two checkpoints of it.
 CREATE OR REPLACE VIEW physics AS
     SELECT * EXCLUDE (place) FROM ingest.physics QUALIFY place = max(place) OVER (PARTITION BY run_id, epoch);
--- Of the iterations of a checkpoint that begin in the same frame, take as many steps and divide it in the same way, the one that was measured last.
+-- Of the iterations of a checkpoint that begin in the same frame, take as many steps and divide it in the same way, the one that was measured last. The
+-- weights kept after an epoch are no checkpoint: they never take the place of one, whose scores are the run's.
 CREATE OR REPLACE VIEW ingest.newest_flow AS
     SELECT * FROM ingest.flow
-    QUALIFY row_number() OVER (PARTITION BY run_id, epoch, way, cores, overlap, blend, trajectory, start, steps ORDER BY place DESC) = 1;
+    QUALIFY row_number() OVER (PARTITION BY run_id, epoch, starts_with(checkpoint, 'epoch '), way, cores, overlap, blend, trajectory, start,
+                                  steps ORDER BY place DESC) = 1;
 CREATE OR REPLACE VIEW flow AS SELECT * EXCLUDE (place) FROM ingest.newest_flow;
 CREATE OR REPLACE VIEW flow_scores AS
     SELECT * EXCLUDE (place) FROM ingest.flow_scores SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);

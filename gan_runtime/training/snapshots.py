@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,15 @@ def save(folder: Path, state: Arrays, epoch: int) -> Path:
 def epochs(folder: Path) -> list[int]:
     """The epochs of which snapshots are there, in their order; empty without the folder."""
     return sorted(int(found[1]) for path in folder.glob("epoch-*") if (found := _NAME.fullmatch(path.name)))
+
+
+def in_words(there: list[int]) -> str:
+    """Of one of `epochs` or more: "epoch 3", "epochs 0 to 12 and 15"."""
+    gaps = [place for place in range(1, len(there)) if there[place] > there[place - 1] + 1]
+    parts = [there[begin:end] for begin, end in pairwise([0, *gaps, len(there)])]
+    told = [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
+    begin = f"{', '.join(told[:-1])} and " if told[1:] else ""
+    return f"epoch{'s' if there[1:] else ''} {begin}{told[-1]}"
 
 
 def load(folder: Path) -> dict[int, Weights]:

@@ -13,7 +13,9 @@ from tests.browser.dashboard_process import settled
 from tests.measured_flows import frames, iteration
 
 STEPS = 20
-DRAWN = 1 + 2 + 1 + 2 + 1  # error, probe and its spectrum, seams, times, training times
+DRAWN = (
+    2 + 2 + 3 + 2 + 1
+)  # errors, probe and its spectrum, enstrophy, divergence, seams, times, training times
 FIRST_PIXELS = (
     """canvas => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
 )

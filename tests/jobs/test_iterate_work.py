@@ -18,12 +18,15 @@ from gan_runtime.catalog.flow_scores import SCORES
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
 from gan_runtime.data import prepared
+from gan_runtime.data.films import Film
 from gan_runtime.errors import CheckpointError, DatasetError, SpecError
+from gan_runtime.flow import frames as of_flow
+from gan_runtime.flow import lattice
 from gan_runtime.home import Home
 from gan_runtime.jobs import flow_wanted, iterate_work
 from gan_runtime.jobs.flow_wanted import USUAL_STEPS, Wanted, usual_steps
 from gan_runtime.jobs.folder import Asked, JobDir
-from gan_runtime.jobs.iterate_work import Model
+from gan_runtime.jobs.iterate_work import Given, Model
 from gan_runtime.jobs.task import Cancelled, Task
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.journal import Flow, Plan
@@ -32,7 +35,7 @@ from gan_runtime.runtime import commands, iterate_requests
 from gan_runtime.spec import RunSpec
 from gan_runtime.tiling.stopwatch import Stopwatch
 from gan_runtime.tiling.ways import COMPILE, EXECUTE, STAGES
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests import measured_flows, stored_films
 
@@ -89,7 +92,8 @@ def run(new_run: NewRun) -> RunDir:
 
 def task_of(home: Home, **options: Any) -> Task:
     """The job's task, in this process."""
-    job = JobDir(home.jobs / "iterate-0001")
+    before = len(list(home.jobs.iterdir())) if home.jobs.exists() else 0
+    job = JobDir(home.jobs / f"iterate-{before + 1:04d}")
     job.results.mkdir(parents=True)
     wanted = json.loads(json.dumps(asdict(Wanted("quick-0001", **options))))
     job.write_asked(Asked(kind="iterate", options=wanted, asker="a test"))
@@ -154,6 +158,10 @@ def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) ->
 def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: RunDir) -> None:
     (record,) = done(home, run, steps=40, ways=("whole",))
     assert record.is_usual
+    assert record.checkpoint == "newest"
+    kept = done(home, run, steps=40, ways=("whole",), epoch=1)[-1]
+    assert kept.checkpoint == "epoch 1"
+    assert not kept.is_usual, "an epoch of one's choice is no score of the run"
 
 
 @pytest.mark.usefixtures("toy")
@@ -167,6 +175,38 @@ def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: R
     np.testing.assert_array_equal(film.predicted[0], film.truth[0])
     np.testing.assert_array_equal(film.mask, stored_films.obstacle())
     assert (naive.cores, grouped.cores) == (1, 3)
+
+
+@pytest.mark.parametrize("shape", ["circle", "square"])
+def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape) -> None:
+    """Frames of half the size tell it to the nearest two cells."""
+    cells = lattice.OBSTACLES[shape]()
+    fine, coarse = cells[..., np.newaxis].astype(np.float32), np.zeros((40, 96, 1), np.float32)
+    coarse[..., 0] = of_flow.halved(fine)[..., 0] >= 0.5
+    of_cells, of_fours = given_past(fine), given_past(coarse)
+    solver = iterate_work.solver_of(of_cells)
+    assert solver is not None
+    np.testing.assert_array_equal(solver.obstacle, cells)
+    assert of_fours.obstacle.shape == cells.shape
+    assert of_fours.obstacle.sum() == pytest.approx(cells.sum(), rel=0.5)
+    assert not (of_fours.obstacle & ~square_around(cells, 1)).any()
+    assert iterate_work.solver_seconds(of_cells) > 0.0
+    assert iterate_work.solver_seconds(of_fours) > 0.0
+
+
+def given_past(mask: np.ndarray) -> Given:
+    """Two frames at rest. `mask`: (height, width, 1) float32."""
+    source = np.pad(mask, [(0, 0), (0, 0), (3, 0)])
+    truth = np.zeros((3, *mask.shape[:2], 3), np.float32)
+    return Given(Film(0, 0, 2, 120.0, 24), source, truth, 24.0)
+
+
+def square_around(cells: np.ndarray, more: int) -> np.ndarray:
+    """True in the smallest rectangle that holds them, and so many cells around it."""
+    around = np.zeros_like(cells)
+    rows, columns = (np.flatnonzero(cells.any(axis=axis)) for axis in (1, 0))
+    around[rows[0] - more : rows[-1] + more + 1, columns[0] - more : columns[-1] + more + 1] = True
+    return around
 
 
 def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> None:
@@ -234,27 +274,74 @@ def test_an_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> No
         done(home, run, steps=1, overlap=16)
 
 
+def of_pix2pix(home: Home, new_run: NewRun) -> RunDir:
+    """A run on `street`, for TensorFlow."""
+    stored_films.stored_flows(home)
+    options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
+    return new_run("quick-0001", **options, engine="tensorflow", precision="float32")
+
+
+def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
+    """Of new networks of a run, others each time."""
+    from gan_runtime.workloads.pix2pix import WORKLOAD
+
+    spec, fields = run.spec(), prepared.opened(home, "street").fields
+    networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))
+    return {
+        f"{name}/{variable.path}": np.asarray(variable)
+        for name, network in networks.items()
+        for variable in network.variables
+    }
+
+
+def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_newest_checkpoint(
+    home: Home,
+    new_run: NewRun,
+    cores: int,  # noqa: ARG001
+) -> None:
+    run = of_pix2pix(home, new_run)
+    journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
+    newest = weights(home, run)
+    checkpoints.save(run.checkpoints, newest, 20, wall_s=1.0, kept=1)
+    snapshots.save(run.snapshots, weights(home, run), 1)
+    snapshots.save(run.snapshots, newest, 2)
+    for epoch in (None, 1, 2):
+        done(home, run, steps=2, ways=("whole",), epoch=epoch)
+    records = [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+    assert [(record.checkpoint, record.epoch, record.step) for record in records] == [
+        ("newest", 2, 20),
+        ("epoch 1", 1, 10),
+        ("epoch 2", 2, 20),
+    ]
+    of_newest, of_first, of_second = (flow_frames.read(run, record.frames).predicted for record in records)
+    np.testing.assert_array_equal(of_newest[0], of_first[0], "the same frame is given")
+    rounded, other = (np.abs(film[1:] - of_newest[1:]).max() for film in (of_second, of_first))
+    assert other > 20.0 * rounded, "other weights make another film; the same ones in half precision do not"
+
+
+def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iterated(
+    home: Home, run: RunDir
+) -> None:
+    stored_films.stored_flows(home)
+    checkpoints.save(run.checkpoints, {"net/weight": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1)
+    with np.errstate(over="ignore"):
+        snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
+    with pytest.raises(CheckpointError, match="weights of epoch 1 cannot be used: net/weight holds numbers"):
+        done(home, run, steps=1, epoch=1)
+    (run.snapshots / "epoch-00001.safetensors").write_bytes(b"torn")
+    with pytest.raises(CheckpointError, match=r"epoch-00001.safetensors cannot be read .*another epoch"):
+        done(home, run, steps=1, epoch=1)
+    assert not run.flow_journal.exists()
+
+
 def test_a_real_checkpoint_is_iterated_in_two_ways_alike(
     home: Home,
     new_run: NewRun,
     cores: int,  # noqa: ARG001
 ) -> None:
     """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
-    from gan_runtime.workloads.pix2pix import WORKLOAD
-
-    stored_films.stored_flows(home)
-    options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
-    options |= {"engine": "tensorflow", "precision": "float32"}
-    run = new_run("quick-0001", **options)
-    spec = run.spec()
-    fields = prepared.opened(home, "street").fields
-    networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))
-    arrays = {
-        f"{name}/{variable.path}": np.asarray(variable)
-        for name, network in networks.items()
-        for variable in network.variables
-    }
-    checkpoints.save(run.checkpoints, arrays, 10, wall_s=1.0, kept=1)
+    run = of_pix2pix(home, new_run)
+    checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, kept=1)
     naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
     films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0], films[1])
@@ -306,6 +393,43 @@ def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(home: Home
         commands.iterate(home, Wanted("quick-0001", steps=5, overlap=16), asker=operator("a test"))
     with pytest.raises(CheckpointError, match="no checkpoint"):
         commands.iterate(home, Wanted("quick-0001", steps=5, overlap=15), asker=operator("a test"))
+    assert not home.jobs.exists()
+
+
+def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
+    home: Home, new_run: NewRun
+) -> None:
+    stored_films.stored_flows(home)
+    options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
+    run, averaged = (
+        new_run("quick-0001", **options),
+        new_run("ema-0001", **options, samples_from="ema", ema_decay=0.9),
+    )
+
+    def ask(run: RunDir, **options: Any) -> None:
+        commands.iterate(home, Wanted(run.run_id, steps=5, **options), asker=operator("a test"))
+
+    for each in (run, averaged):
+        checkpoints.save(each.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, kept=1)
+    assert iterate_requests.epochs(home, "quick-0001") == []
+    with pytest.raises(
+        CheckpointError, match="epoch is 3, but run quick-0001 has kept no weights of its epo"
+    ):
+        ask(run, epoch=3)
+    for epoch in (0, 1, 2, 5):
+        for each in (run, averaged):
+            snapshots.save(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
+    assert iterate_requests.epochs(home, "quick-0001") == [0, 1, 2, 5]
+    there = (
+        "epoch is 3, but run quick-0001 has kept the weights of epochs 0 to 2 and 5, beside the newest check"
+    )
+    with pytest.raises(CheckpointError, match=there):
+        ask(run, epoch=3)
+    checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=1.0, kept=1, shortfall=0.0)
+    with pytest.raises(CheckpointError, match="checkpoint is 'best' and epoch is 2: leave out one of them"):
+        ask(run, checkpoint="best", epoch=2)
+    with pytest.raises(CheckpointError, match="run ema-0001 has kept no weights of its epochs here"):
+        ask(averaged, epoch=2)  # what it shows is the average, which snapshots do not hold
     assert not home.jobs.exists()
 
 
@@ -387,6 +511,26 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     assert [one["way"] for one in document["ways"]][-2:] == ["map_reduce", "naive"]
 
 
+def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
+    home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Wanted] = []
+
+    def iterate(_: Home, wanted: Wanted, *, asker: Asker) -> JobDir:
+        asked.append(wanted)
+        kept = measured_flows.iteration(epoch=1).model_copy(update={"checkpoint": wanted.state})
+        journal.append(run.flow_journal, 1, kept)
+        return JobDir(home.jobs / f"iterate-0001-{asker.name[:1]}")
+
+    monkeypatch.setattr(commands, "iterate", iterate)
+    monkeypatch.setattr(progress_line, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []})
+    command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output
+    assert [(wanted.checkpoint, wanted.epoch) for wanted in asked] == [("newest", 1)]
+    assert "quick-0001 after epoch 1 (weights kept then), 20 steps" in shown.output
+
+
 @pytest.mark.parametrize(
     ("options", "steps"),
     [([], 40), (["--start", "4"], 36), (["--trajectory", "1"], 6), (["--trajectory", "7"], USUAL_STEPS)],
@@ -409,10 +553,16 @@ def test_the_command_takes_as_many_steps_as_a_short_film_has(
 def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:
     assert flow_wanted.is_usual(Wanted("quick-0001"), 247)
     assert flow_wanted.is_usual(Wanted("quick-0001", steps=40), 40), "all that a shorter film has"
-    for other in ({"steps": 99}, {"start": 1}, {"trajectory": 1}):
+    for other in ({"steps": 99}, {"start": 1}, {"trajectory": 1}, {"epoch": 50}):
         assert not flow_wanted.is_usual(Wanted("quick-0001", **other), 247), other
 
 
 def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> None:
     assert [usual_steps(there) for there in (247, 100, 41, 1, 0, -3)] == [USUAL_STEPS, 100, 41, 1, 1, 1]
     assert Wanted("quick-0001").steps == USUAL_STEPS
+
+
+def test_a_job_that_was_asked_for_before_epochs_could_be_chosen_is_read() -> None:
+    options = asdict(Wanted("quick-0001", steps=5))
+    del options["epoch"]
+    assert flow_wanted.of_options(options) == Wanted("quick-0001", steps=5)

@@ -24,7 +24,7 @@ from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.tiling.ways import Way
 from gan_runtime.tpu import plan as planning
-from gan_runtime.training import checkpoints
+from gan_runtime.training import checkpoints, snapshots
 from tests.measured_flows import frames, iteration
 from tests.pages.test_pages import texts
 from tests.pages.test_physics_page import charts
@@ -69,15 +69,17 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert not app.exception
     assert app.multiselect(key="flow.runs").value == ["quick-0001"]
     assert {metric.label: metric.value for metric in app.metric} == {
+        "Error below a copy's (times)": "5.0",
         "Horizon (steps)": "15",
-        "RMSE over a period": "0.0500",
         "SSIM over a period": "0.9500",
         "Error of the Strouhal number": "5.9\u2009%",
         "Time of a frame (ms)": "5.00",
     }
+    assert app.metric[0].label == flow_words.LOWER, "what is read first"
+    assert flow_words.HORIZON_HELP in app.metric[1].help
     assert [metric.delta for metric in app.metric] == [
+        "a period: 0.050, copy 0.250",
         "",
-        "copied frame: 0.2500",
         "copied frame: 0.7000",
         "",
         "solver: 18.00",
@@ -87,15 +89,18 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert len(vorticity["steps"]) == STEPS + 1
     assert charts(app) == [
         "Root mean square error",
+        "SSIM",
         "Velocity across, at the probe",
         "Spectrum at the probe",
+        "Enstrophy",
+        "Divergence",
         "Seams",
         "Time of all steps",
         "Time of a frame",
         "Training time by batch, as published",
     ]
     assert "Flow 0.1700, quick-0001 0.1600" in texts(app)
-    bars = json.loads(app.get("vega_lite_chart")[4].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
+    bars = json.loads(app.get("vega_lite_chart")[7].proto.spec)["layer"][0]["encoding"]["y"]["sort"]
     assert sorted(bars) == ["map-reduce on 2 cores", "one core, in turn", "whole image"]
     training_times(app.dataframe[-1].value)
     assert "is not compiled yet" not in texts(app)
@@ -115,7 +120,9 @@ def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_wh
     monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
     run, record = trained("quick-0001"), iteration(2, steps=STEPS)
     scores = [
-        score.model_copy(update={"value": math.nan}) if score.name == "strouhal_error" else score
+        score.model_copy(update={"value": math.nan, "reference": math.nan})
+        if score.name in ("strouhal_error", "rmse_period")
+        else score
         for score in record.scores
     ]
     file = flow_frames.write(run, f"{record.iteration}-map_reduce", frames(STEPS))
@@ -124,6 +131,7 @@ def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_wh
     assert not app.exception
     shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert shown["Error of the Strouhal number"] == ("–", "")
+    assert shown[flow_words.LOWER] == ("–", ""), "of less than a period"
     gif, mp4 = (button.proto for button in app.get("download_button"))
     assert (gif.disabled, mp4.disabled) == (False, True)
     assert mp4.help == movie.NO_ENCODER
@@ -239,3 +247,37 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     usual = Wanted("flow-0001", steps=6, trajectory=1, overlap=12, blend="hann")
     assert asked == {**asdict(usual), "ways": ["map_reduce"]}
     assert "Iterating flow-0001" in app.get("progress")[0].proto.text
+
+
+@pytest.mark.usefixtures("held")
+def test_the_form_offers_the_epochs_whose_weights_were_kept(show: Show, home: Home, trained: Make) -> None:
+    stored_flows(home)
+    run = trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
+    checkpoints.save(run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, kept=3)
+    for epoch in (0, 1, 2):
+        snapshots.save(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
+    app = show("flow")
+    (state,) = [one for one in app.selectbox if one.label == "Of"]
+    assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]
+    app = state.select("epoch 1").run()
+    app = app.button(key="flow.start").click().run()
+    assert not app.exception
+    (asked,) = [look.asked.options for look in desk.looks(home, "iterate")]
+    assert (asked["checkpoint"], asked["epoch"]) == ("newest", 1)
+
+
+def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    iterated(run)
+    kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
+    file = flow_frames.write(run, "iterate-0002-map_reduce", frames(STEPS))
+    journal.append(run.flow_journal, 1, kept.model_copy(update={"frames": file}))
+    app = show("flow")
+    assert not app.exception
+    picker = app.multiselect(key="flow.iterations.quick-0001")
+    assert any("· weights of epoch 1 ·" in option for option in picker.options)
+    assert any("· epoch 2 ·" in option for option in picker.options)
+    shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights kept after epoch 1)"}
+    seen = [texts(picker.set_value([f"quick-0001.iterate-000{n}.map_reduce"]).run()) for n in (1, 2)]
+    for text, state in zip(seen, shown.values(), strict=True):
+        assert f"The film is that of quick-0001 {state}." in text

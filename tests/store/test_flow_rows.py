@@ -72,6 +72,22 @@ def test_another_question_gives_a_run_no_number(home: Home, new_run: NewRun) -> 
     assert store.rows("SELECT is_usual FROM flow") == [(False,)]
 
 
+def test_weights_kept_after_an_epoch_never_take_the_place_of_its_checkpoint(
+    home: Home, new_run: NewRun
+) -> None:
+    checkpoint, kept = iteration(error=0.1), iteration(number=2, error=0.2, is_usual=False)
+    journal.append(
+        new_run("quick-0001").flow_journal, 1, checkpoint, kept.model_copy(update={"checkpoint": "epoch 1"})
+    )
+    store = memory.from_journals(home)
+    assert store.rows("SELECT epoch, checkpoint FROM flow ORDER BY iteration") == [
+        (1, "best"),
+        (1, "epoch 1"),
+    ]
+    expected = next(score.value for score in checkpoint.scores if score.name == "rmse")
+    assert store.rows("SELECT value FROM numbers WHERE metric = 'flow_rmse'") == [(expected,)]
+
+
 def test_every_score_is_declared_once_and_quality_is_what_is_better_when_lower() -> None:
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     chosen_by = {metric.name for metric in METRICS if metric.role == "measured_quality"}

@@ -240,7 +240,7 @@ def test_every_kind_of_record_arrives_in_its_table(home: Home, store: Store, new
         "flow": 1,
         "flow_scores": len(measured_flows.iteration(steps=2).scores),
         "flow_stages": 7,
-        "flow_steps": 3,
+        "flow_steps": 6,
         "histograms": 2,
         "hosts": 1,
         "kernels": 1,

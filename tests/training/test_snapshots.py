@@ -38,3 +38,8 @@ def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None
 def test_a_run_without_snapshots_has_none(tmp_path: Path) -> None:
     assert snapshots.epochs(tmp_path / "snapshots") == []
     assert snapshots.load(tmp_path / "snapshots") == {}
+
+
+def test_epochs_are_told_as_spans() -> None:
+    told = [snapshots.in_words(there) for there in ([3], [0, 1, 2], [0, 2], [0, 1, 2, 5, 7, 8])]
+    assert told == ["epoch 3", "epochs 0 to 2", "epochs 0 and 2", "epochs 0 to 2, 5 and 7 to 8"]

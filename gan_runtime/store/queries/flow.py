@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from gan_runtime.records.flow import KEPT
 from gan_runtime.store.store import Store
 
 
@@ -39,6 +40,11 @@ class FlowRow:
     def key(self) -> str:
         """One of its kind in a home."""
         return f"{self.run_id}.{self.iteration}.{self.way}"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its weights are those that the run has kept after an epoch, and no checkpoint's."""
+        return self.checkpoint.startswith(KEPT)
 
     @property
     def own(self) -> dict[str, str]:
