@@ -11,7 +11,7 @@ from benchmarks.results import FOLDER, Record
 
 KEPT = FOLDER / "load.jsonl"
 WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 pictures, and with thirty windows on Live of
-one run that trains; benchmarks/load/ says how each figure comes about. A first view is a new window of one browser until its first screen
+one more run that trains there; benchmarks/load/ says how each figure comes about. A first view is a new window of one browser until its first screen
 is drawn: every chart, table and picture that reaches into 1280 × 720. Beside it stands the median of the time until all of the page is drawn.
 
 """
