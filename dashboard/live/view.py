@@ -74,8 +74,9 @@ def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> Non
 
 
 def _shared(store: Store, row: RunRow, make: Callable[..., Made], *what: Hashable) -> Made:
-    """What grows with each step, made once for all who look at this run within a part of their pace."""
-    return store.lately(make, *what, age_s=pace.age_s(row.accelerator))
+    """What grows with each step, made once for all who look at this run within a part of their pace. Of a run that has ended the page is drawn for
+    the last time: nothing on it is older than its end."""
+    return store.lately(make, *what, age_s=pace.age_s(row.accelerator) if row.is_live else 0.0)
 
 
 def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:

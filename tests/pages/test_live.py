@@ -14,10 +14,11 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
-from dashboard.live import host_words, log_words
+from dashboard.live import host_words, log_words, pace
 from dashboard.live import view as live_view
 from dashboard.samples import sample_images
 from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import stillness
 from tests.pages.test_pages import charts, shown_commands, texts, titles
@@ -71,6 +72,34 @@ def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(show: Show, 
         journal.Event(level="warning", topic=stillness.TOPIC, message=sentence),
     )
     assert [warning.value for warning in show("live", run=running.run_id).warning] == [sentence]
+
+
+def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with_the_last_step(
+    show: Show, running: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "OLD", 1e6)  # so that time alone makes nothing anew
+
+    def trained(first_step: int, *records: StatusChange) -> None:
+        values = {name: [1.0, 2.0] for name in ("loss_generator", "loss_discriminator")}
+        wall_s = [float(first_step), first_step + 1.0]
+        numbers = journal.Scalars(epoch=1, first_step=first_step, wall_s=wall_s, values=values)
+        journal.append(running.trainer_journal(), 1, numbers, *records)
+
+    def steps(app: AppTest) -> list[int]:
+        assert not app.exception
+        return sorted(set(rows_of(app, "Generator and discriminator loss")["step"]))
+
+    journal.append(running.trainer_journal(), 1, journal.Plan(images=64, steps_per_epoch=6, epochs=1))
+    trained(1)
+    app = show("live", run=running.run_id)
+    assert steps(app) == [1, 2]
+    trained(3)
+    session.opened().refresh()
+    assert steps(app.run()) == [1, 2]
+    trained(5, StatusChange(status="finished", reason="its one epoch is done"))
+    session.opened().refresh()
+    assert steps(app.run()) == [1, 2, 3, 4, 5, 6]
+    assert "step 6 of 6" in [bar.proto.text for bar in app.get("progress")]
 
 
 def _shown(page: str) -> list[str]:
