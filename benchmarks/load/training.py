@@ -33,8 +33,7 @@ IMAGES, BATCH, EPOCHS = (
     64,
     1_000,
 )  # no epoch ends while it is looked at: its probes would be taken for slowness
-STARTING_SECONDS = 180.0
-SETTLING = 0.1  # of a look: so long windows have come or gone before one begins
+STARTING_SECONDS, SETTLING_SECONDS = 180.0, 3.0
 LINE_BYTES = 200_000
 
 
@@ -59,13 +58,13 @@ def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> 
         for sessions in slows:
             alone = _steps_per_s(run, scale.seconds / 2)
             with stage.crowd(address, run.run_id, sessions) as windows:
-                time.sleep(SETTLING * scale.seconds)
+                time.sleep(SETTLING_SECONDS)
                 before, begin = stage.busy_seconds(process), time.monotonic()
                 beside = _steps_per_s(run, scale.seconds / 2)
                 share = (stage.busy_seconds(process) - before) / (time.monotonic() - begin)
                 crowds[sessions].append({**windows.leave(), "dashboard_cores": round(share, 3)})
             slows[sessions].append(1 - beside / alone)
-            time.sleep(SETTLING * scale.seconds)
+            time.sleep(SETTLING_SECONDS)
     names = dict(zip(slows, ("one_page_slows", "thirty_pages_slow"), strict=True))
     return [
         Figure(
