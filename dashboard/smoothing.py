@@ -17,7 +17,7 @@ def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
     `curve`: the column that tells the curves apart; the rows of each come in the order of x.
     """
     means = frame.groupby(curve, sort=False, observed=True)["mean"]
-    return frame.assign(smoothed=means.transform(lambda curve: curve.rolling(points, min_periods=1).mean()))
+    return frame.assign(smoothed=means.transform(lambda values: values.rolling(points, min_periods=1).mean()))
 
 
 def points_of(share: float, points: int) -> int:

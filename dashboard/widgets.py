@@ -163,11 +163,16 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
     return rows[picked]
 
 
-def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
-    """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
-    named = [
+def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
+    """The ids in `?runs=a,b`, each once; `usual` where the address names none. They may be of no stored run."""
+    return [
         run_id for run_id in dict.fromkeys(st.query_params.get("runs", ",".join(usual)).split(",")) if run_id
     ]
+
+
+def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
+    """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes into the address."""
+    named = named_runs(usual)
     rows = {row.run_id: row for row in listed.pinned_first(listed.runs(store, named))}
     asked = [run_id for run_id in named if run_id in rows]
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]

@@ -142,10 +142,9 @@ class Home:
         Raises:
             UnknownRunError: no such run; the message lists the newest runs that exist.
         """
+        # A page asks for it in each refresh: no look at a thousand others.
         if is_run_name(run_id) and (self.runs / run_id).is_dir():
-            return RunDir(
-                self.runs / run_id
-            )  # a page asks for it in each refresh: no look at a thousand others
+            return RunDir(self.runs / run_id)
         if is_run_name(run_id) and (self.bin / run_id).is_dir():
             raise UnknownRunError(
                 f"run {run_id} is in the bin: bring it back on the Runs page, or with `{command_line()} restore {run_id}{self.flag}`."

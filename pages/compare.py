@@ -24,7 +24,7 @@ compare_view.legend(drawn, chosen.by)
 zoom.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
 known = compare_view.numbers(store, rows)
 alone = first_screen.stands_alone("compare")
-most = first_screen.POINTS if alone else compare_view.MOST_POINTS
+most = first_screen.POINTS if alone else queries.MOST_EACH
 compare_view.curve_charts(store, drawn, chosen, compare_view.losses(known), most)
 compare_view.picked_line(rows, drawn, compare_view.CURVES)
 if alone:

@@ -46,7 +46,6 @@ GROUP_HELP = (
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
 Name = TypeVar("Name", bound=str)
-MOST_POINTS = 400  # of a curve, or fewer where a chart has many
 ACROSS = 2  # charts beside each other, which share the points that one over the whole width may have
 CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
@@ -154,7 +153,7 @@ def more_metrics(known: dict[str, Metric]) -> list[Metric]:
 
 
 def curve_charts(
-    store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int = MOST_POINTS
+    store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int = queries.MOST_EACH
 ) -> None:
     """Two charts beside each other for each metric, of at most so many points a curve."""
     for begin in range(0, len(metrics), ACROSS):
@@ -201,7 +200,7 @@ def zoom_key(chosen: Choices) -> str:
 
 
 def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, most: int) -> pd.DataFrame:
-    points, window = min(most, queries.points_each(ACROSS * len(drawn))), zoom.window(zoom_key(chosen))
+    points, window = queries.points_each(ACROSS * len(drawn), most), zoom.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
         curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)

@@ -34,7 +34,7 @@ FIGURES = ("ssim_period", "strouhal_error", "ms_frame")  # beside how much lower
 def runs(runtime: Runtime) -> list[RunRow]:
     """Those that are picked, out of the runs that make frames or were iterated; ends the page where there are none."""
     iterated = queries.runs_with_flow(runtime.store)
-    named = [run_id for run_id in dict.fromkeys(st.query_params.get("runs", "").split(",")) if run_id]
+    named = widgets.named_runs()
     known = {row.run_id: row for row in listed.offered(_of_frames(runtime, iterated), named)}
     if not known:
         st.info(flow_words.NO_RUN)

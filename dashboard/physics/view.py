@@ -34,7 +34,7 @@ MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
 
 def runs(runtime: Runtime, measured_ids: list[str]) -> list[RunRow]:
     """Those that are picked, out of the runs that make showers or were measured; ends the page where there are none."""
-    named = [run_id for run_id in dict.fromkeys(st.query_params.get("runs", "").split(",")) if run_id]
+    named = widgets.named_runs()
     rows = listed.offered(_of_showers(runtime, measured_ids), named)
     if not rows:
         st.info(physics_words.NO_RUN)

@@ -23,6 +23,7 @@ from gan_runtime.store.queries.flow import (
 from gan_runtime.store.queries.measuring import PeakMemory, peak_memory, profile
 from gan_runtime.store.queries.metrics import (
     EVERYTHING,
+    MOST_EACH,
     Window,
     XAxis,
     best_epochs,
@@ -95,6 +96,7 @@ from gan_runtime.store.queries.variants import (
 
 __all__ = [
     "EVERYTHING",
+    "MOST_EACH",
     "STANDS_STILL",
     "ComparableSet",
     "Conditions",

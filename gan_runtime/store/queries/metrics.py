@@ -11,7 +11,7 @@ import pandas as pd
 from gan_runtime.store.store import Store
 
 XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
-MOST_POINTS = 1_500  # of a chart, over all its curves together
+MOST_POINTS, MOST_EACH = 1_500, 400  # of a chart, over all its curves together; of one of them
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ def buckets(x: XAxis) -> str:
         """
 
 
-def points_each(curves_in_chart: int) -> int:
-    """How many points each curve of a chart may have: 400, or fewer where the chart has many."""
-    return max(2, min(400, MOST_POINTS // max(1, curves_in_chart)))
+def points_each(curves_in_chart: int, most: int = MOST_EACH) -> int:
+    """How many points each curve of a chart may have: `most`, or fewer where the chart has many."""
+    return max(2, min(most, MOST_POINTS // max(1, curves_in_chart)))
 
 
 # As RunSpec.replicas_in_all. Runs from before an option are at its default.
