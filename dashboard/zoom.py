@@ -44,7 +44,7 @@ def live_chart(
         place,
         group,
         pixels,
-        on_select=lambda: follow(place, key, rows.frame["x"]),
+        on_select=lambda: _follow_everywhere(place, key, rows.frame["x"]),
         selection_mode=PARAMETERS,
         height=height,
     )
@@ -76,6 +76,12 @@ def place_of(name: str, key: str) -> str:
 def follow(place: str, key: str, x: pd.Series[Any]) -> None:
     """As `take`, for charts in which nothing but a zoom can be done."""
     take(place, key, x)
+
+
+def _follow_everywhere(place: str, key: str, x: pd.Series[Any]) -> None:
+    """As `follow`, on a page of several fragments: other curves show the same part, and a line says which."""
+    follow(place, key, x)
+    st.rerun()
 
 
 def take(place: str, key: str, x: pd.Series[Any]) -> bool:

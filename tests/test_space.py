@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -144,6 +145,19 @@ def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
     viewer.look()
     assert viewer.space is not None
     assert sorted(full.path.rglob("*")) == before
+
+
+def test_space_is_measured_by_itself_a_moment_after_the_home_is_opened(
+    full: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr("gan_runtime.runtime.housekeeping.FIRST_SECONDS", 0.05)
+    housekeeping = Housekeeping(full)
+    housekeeping.begin()
+    try:
+        space = wait_until(lambda: housekeeping.space, "the space is measured")
+    finally:
+        housekeeping.end()
+    assert space.runs == Measure(full).space().runs
 
 
 def test_space_is_told_on_the_command_line(full: Home) -> None:

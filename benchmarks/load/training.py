@@ -1,8 +1,9 @@
 """What open Live pages cost a training on the same cores, and what they cost the dashboard.
 
-A real run (the quick preset's networks, TensorFlow) trains without end on all cores while windows come and go: none, one, all, none,
-one, all … Its speed in each turn is read from its journal: steps from one line to a later one, over the time between their writing.
-Each turn with windows is compared with the turn without any before it. The windows are processes of this machine too; on another one
+A real run (the quick preset's networks, TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
+one … Its speed in each turn is read from its journal: steps from one line to a later one, over the time between their writing.
+Each turn with windows is compared with the mean of the turns without any before and after it. One window takes less than a turn differs from the
+next one, so it has more turns. The windows are processes of this machine too; on another one
 they would take nothing from the training, so the figures are on the safe side.
 """
 
@@ -52,32 +53,35 @@ def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> 
 
 
 def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> list[Figure]:
-    slows: dict[int, list[float]] = {1: [], scale.sessions: []}
-    crowds: dict[int, list[dict[str, Any]]] = {1: [], scale.sessions: []}
-    for _ in range(scale.rounds):
-        for sessions in slows:
-            alone = _steps_per_s(run, scale.seconds / 2)
-            with stage.crowd(address, run.run_id, sessions) as windows:
-                time.sleep(SETTLING_SECONDS)
-                before, begin = stage.busy_seconds(process), time.monotonic()
-                beside = _steps_per_s(run, scale.seconds / 2)
-                share = (stage.busy_seconds(process) - before) / (time.monotonic() - begin)
-                crowds[sessions].append({**windows.leave(), "dashboard_cores": round(share, 3)})
-            slows[sessions].append(1 - beside / alone)
+    speeds: dict[int, list[tuple[float, float, float]]] = {1: [], scale.sessions: []}  # before, beside, after
+    crowds: dict[int, dict[str, Any]] = {}
+    before = _steps_per_s(run, scale.seconds / 2)
+    for sessions in _order(scale):
+        with stage.crowd(address, run.run_id, sessions) as windows:
             time.sleep(SETTLING_SECONDS)
-    names = dict(zip(slows, ("one_page_slows", "thirty_pages_slow"), strict=True))
-    return [
-        Figure(
-            names[sessions],
-            statistics.median(slows[sessions]),
-            {
-                "windows": sessions,
-                "turns": [round(value, 4) for value in slows[sessions]],
-                **crowds[sessions][-1],
-            },
-        )
-        for sessions in slows
-    ]
+            busy, begin = stage.busy_seconds(process), time.monotonic()
+            beside = _steps_per_s(run, scale.seconds / 2)
+            share = (stage.busy_seconds(process) - busy) / (time.monotonic() - begin)
+            crowds[sessions] = {**windows.leave(), "dashboard_cores": round(share, 3)}
+        time.sleep(SETTLING_SECONDS)
+        after = _steps_per_s(run, scale.seconds / 2)
+        speeds[sessions].append((before, beside, after))
+        before = after
+    names = dict(zip(speeds, ("one_page_slows", "thirty_pages_slow"), strict=True))
+    return [_figure(names[sessions], sessions, turns, crowds[sessions]) for sessions, turns in speeds.items()]
+
+
+def _order(scale: Scale) -> list[int]:
+    """How many windows there are in each turn that has some."""
+    return [1, *[scale.sessions, 1, 1] * (scale.rounds - 1), scale.sessions]
+
+
+def _figure(
+    name: str, sessions: int, speeds: list[tuple[float, float, float]], seen: dict[str, Any]
+) -> Figure:
+    slows = [1 - beside / statistics.mean((before, after)) for before, beside, after in speeds]
+    told = {"windows": sessions, "turns": [round(slow, 4) for slow in slows], **seen}
+    return Figure(name, statistics.median(slows), told)
 
 
 def _steps_per_s(run: RunDir, seconds: float) -> float:

@@ -1,7 +1,8 @@
 """How often a Live page is redrawn: each second, but not so often that it takes from a training on the same few cores.
 
-A refresh takes 20 to 50 ms of a core beside what is made once for all. On two cores a page that is redrawn each second takes 2 % of both, and
-more from a training, whose cores wait for each other.
+What changes with each step is redrawn apart from the rest of the page, which takes twice as much. A refresh takes some 5 ms of a core beside
+what is made once for all. On two cores a page that is redrawn each second takes 2 % of both, and more from a training, whose cores wait for each
+other.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from collections.abc import Callable
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 USUAL_SECONDS = 1.0
-BESIDE_SECONDS, FEW_CORES = 1.5, 4  # of a run that trains on the CPU, where that has at most so many cores
-PER_CORE_S, MOST_PER_S = 4.0, 20.0  # refreshes of all viewers; one process draws no more than that
+BESIDE_SECONDS, FEW_CORES = 1.75, 4  # of a run that trains on the CPU, where that has at most so many cores
+PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes of all viewers; one process draws no more than that
+REST_SECONDS, REST_BESIDE_SECONDS = 3.0, 6.0  # of what changes once an epoch
+REST_SHARE = 1 / 8  # of all refreshes
 SEEN_SECONDS = 15.0  # after its last refresh a viewer is taken for gone
 OLD = 0.25  # of the interval: so old may be what is drawn, so that viewers who come within it share what was made for the first of them
 SLACK = 2.0  # an interval is kept as long as the right one is within this factor: to change it a page is drawn as a whole
@@ -40,12 +43,30 @@ class Audience:
         """Seconds between two refreshes of one page, of a run on this accelerator."""
         return interval_of(len(self._seen), accelerator, self._cores)
 
+    def rest_interval(self, accelerator: str) -> float:
+        """As `interval`, of the rest of a page."""
+        return rest_interval_of(len(self._seen), accelerator, self._cores)
+
 
 def interval_of(viewers: int, accelerator: str, cores: int = os.cpu_count() or 1) -> float:
-    """Seconds between two refreshes of one page where so many look on, in halves."""
-    is_beside = accelerator == "cpu" and cores <= FEW_CORES
-    least = BESIDE_SECONDS if is_beside else USUAL_SECONDS
-    return max(least, math.ceil(2 * viewers / min(MOST_PER_S, PER_CORE_S * cores)) / 2)
+    """Seconds between two refreshes of one page where so many look on, in quarters."""
+    least = BESIDE_SECONDS if _is_beside(accelerator, cores) else USUAL_SECONDS
+    return max(least, math.ceil(4 * viewers / _most_per_s(cores)) / 4)
+
+
+def rest_interval_of(viewers: int, accelerator: str, cores: int = os.cpu_count() or 1) -> float:
+    """As `interval_of`, of the rest of a page."""
+    least = REST_BESIDE_SECONDS if _is_beside(accelerator, cores) else REST_SECONDS
+    return max(least, math.ceil(viewers / (REST_SHARE * _most_per_s(cores))))
+
+
+def _is_beside(accelerator: str, cores: int) -> bool:
+    """Whether pages take from the training that they show."""
+    return accelerator == "cpu" and cores <= FEW_CORES
+
+
+def _most_per_s(cores: int) -> float:
+    return min(MOST_PER_S, PER_CORE_S * cores)
 
 
 def is_kept(interval: float, right: float) -> bool:
@@ -59,6 +80,16 @@ _audience = Audience()
 def age_s(accelerator: str) -> float:
     """How old an answer may be that is drawn on such a page, while tables change several times a second."""
     return OLD * _audience.interval(accelerator)
+
+
+def rest_age_s(accelerator: str) -> float:
+    """As `age_s`, in the rest of a page."""
+    return OLD * _audience.rest_interval(accelerator)
+
+
+def rest_interval(accelerator: str) -> float:
+    """As `interval`, of the rest of the page."""
+    return _audience.rest_interval(accelerator)
 
 
 def interval(accelerator: str) -> float:

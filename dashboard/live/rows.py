@@ -38,7 +38,8 @@ def curves(
     """Each group with the curves of its numbers within the window, and smoothed."""
     names = tuple(name for group in groups for name in group.names)
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
-    rows = smoothing.with_smoothed(frame, smoothing.points_of(smoothing.LIVE_SHARE, max_points), "metric")
+    points = smoothing.points_of(smoothing.LIVE_SHARE, max_points)
+    rows = smoothing.with_smoothed(frame.drop(columns="run_id"), points, "metric")
     return [(group, tables.of_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
 
 

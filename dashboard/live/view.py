@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import charts, first_screen, panels, widgets, words, zoom
 from dashboard.frame import places
@@ -42,28 +44,66 @@ def current(store: Store, run_id: str) -> RunRow | None:
         return None
 
 
+def has_results(store: Store, run_id: str) -> bool:
+    """Whether an epoch has left something to be seen."""
+    return bool(queries.sample_epochs(store, [run_id]))
+
+
 def gone(run_id: str) -> None:
     """What takes the place of a run that was deleted while its page was open."""
     st.info(f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:")
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
-def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> None:
-    """One run in plain words, curves, samples; and, below the first screen, what is measured of it and the log."""
-    store = runtime.store
-    progress = _shared(store, row, queries.progress, row.run_id)
-    _status_line(runtime, row, progress)
-    widgets.progress_bar(progress)
-    widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
+@dataclass(frozen=True)
+class Places:
+    """Where the parts of the page stand. Each is filled by one of two fragments, so that what changes with each step is redrawn alone."""
+
+    words: DeltaGenerator
+    buttons: DeltaGenerator
+    steps: DeltaGenerator  # that an ended run suggests
+    figures: DeltaGenerator
+    curves: DeltaGenerator
+    samples: DeltaGenerator
+    rest: DeltaGenerator
+
+
+def places_of_page(run_id: str) -> Places:
+    """Made with the page, before its fragments write into them."""
+    words_column, buttons = st.columns([2, 1], vertical_alignment="center")
+    steps, figures = st.container(), st.container()
     curves, samples = st.columns([2, 1], gap="medium")
-    with samples:
+    with curves:
+        zoom.line(_zoomed(run_id))
+    return Places(words_column, buttons, steps, figures, curves, samples, st.container())
+
+
+def show_newest(runtime: Runtime, row: RunRow, places: Places, first_screen_alone: bool) -> None:
+    """What changes with each step: the run in plain words, its figures, and the losses."""
+    store = runtime.store
+    progress = _shared(store, row, pace.age_s(row.accelerator), queries.progress, row.run_id)
+    _words(store, row, progress)
+    with places.figures:
+        widgets.progress_bar(progress)
+        widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
+    with places.curves:
+        _losses(store, row, first_screen.POINTS if first_screen_alone else LOSS_POINTS)
+
+
+def show_rest(runtime: Runtime, row: RunRow, places: Places, first_screen_alone: bool) -> None:
+    """What can be done with the run, and pictures; and, below the first screen, scores, what is measured of the run, and its log."""
+    store = runtime.store
+    with places.buttons:
+        _buttons(runtime, row)
+    if not row.is_live:
+        with places.steps, st.container(horizontal=True, vertical_alignment="center"):
+            next_steps.show(runtime, row)
+    with places.samples:
         kind = kinds.choice(queries.sample_kinds(store, [row.run_id]), [row], f"live.{row.run_id}")
         newest = queries.sample_epochs(store, [row.run_id], kind)
         epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), f"live.{row.run_id}", row.is_live)
         sample_images.show(store, row, epoch, kind)
         widgets.follow_button(f"live.{row.run_id}", row.is_live)
-    with curves:
-        _losses(store, row, first_screen.POINTS if first_screen_alone else LOSS_POINTS)
     if first_screen_alone:
         return
     _small_charts(store, row, epoch)
@@ -73,33 +113,35 @@ def show(runtime: Runtime, row: RunRow, first_screen_alone: bool = False) -> Non
     live_details.show(runtime, row, epoch)
 
 
-def _shared(store: Store, row: RunRow, make: Callable[..., Made], *what: Hashable) -> Made:
+def _zoomed(run_id: str) -> str:
+    """The key of what is zoomed on this page: its curves show the same steps."""
+    return f"live.{run_id}"
+
+
+def _shared(store: Store, row: RunRow, age_s: float, make: Callable[..., Made], *what: Hashable) -> Made:
     """What grows with each step, made once for all who look at this run within a part of their pace. Of a run that has ended the page is drawn for
     the last time: nothing on it is older than its end."""
-    return store.lately(make, *what, age_s=pace.age_s(row.accelerator) if row.is_live else 0.0)
+    return store.lately(make, *what, age_s=age_s if row.is_live else 0.0)
 
 
-def _status_line(runtime: Runtime, row: RunRow, progress: Progress) -> None:
-    words_column, stop_column, resume_column = st.columns([4, 1, 1], vertical_alignment="center")
-    with words_column:
-        widgets.state(
-            row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·")
+def _words(store: Store, row: RunRow, progress: Progress) -> None:
+    widgets.state(row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·"))
+    widgets.local_sgd(row.sync_every_steps)
+    if stillness := store.lately(queries.stands_still, row.run_id):
+        st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
+    elif words.is_silent(row.status, progress.written_at):
+        st.warning(
+            f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why."
         )
-        widgets.local_sgd(row.sync_every_steps)
-        if stillness := runtime.store.lately(queries.stands_still, row.run_id):
-            st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
-        elif words.is_silent(row.status, progress.written_at):
-            st.warning(
-                f"The trainer has not reported for a while ({words.age(progress.written_at)}). The log below may say why."
-            )
+
+
+def _buttons(runtime: Runtime, row: RunRow) -> None:
+    stop_column, resume_column = st.columns(2, vertical_alignment="center")
     with stop_column:
         stop_view.button(runtime, row)
     with resume_column:  # beside it: a second press on Stop must not resume the run
         if row.status in CUT_SHORT:
             resume_view.buttons(runtime, row)
-    if not row.is_live:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            next_steps.show(runtime, row)
 
 
 def _in_words(row: RunRow, progress: Progress) -> str:
@@ -113,10 +155,10 @@ def _in_words(row: RunRow, progress: Progress) -> str:
 
 
 def _losses(store: Store, row: RunRow, points: int) -> None:
-    zoomed = f"live.{row.run_id}"
+    zoomed = _zoomed(row.run_id)
     groups = tuple(panels.of_panel(declared.of(row.workload), LOSSES))
-    drawn = _shared(store, row, rows.curves, row.run_id, groups, points, zoom.window(zoomed))
-    zoom.line(zoomed)
+    asked = (row.run_id, groups, points, zoom.window(zoomed))
+    drawn = _shared(store, row, pace.age_s(row.accelerator), rows.curves, *asked)
     if not groups:
         st.caption(NO_LOSSES)
         return
@@ -169,8 +211,9 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
-    zoomed = f"live.{row.run_id}"
-    _, scores = _shared(store, row, rows.curves, row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))[0]
+    zoomed = _zoomed(row.run_id)
+    asked = (row.run_id, (group,), SCORE_POINTS, zoom.window(zoomed))
+    _, scores = _shared(store, row, pace.rest_age_s(row.accelerator), rows.curves, *asked)[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:

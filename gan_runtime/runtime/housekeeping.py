@@ -11,7 +11,10 @@ from gan_runtime.runtime import bin
 from gan_runtime.runtime.space import Measure, Space
 from gan_runtime.store.watch import Clock
 
-LOOK_SECONDS = 30.0
+FIRST_SECONDS, LOOK_SECONDS = (
+    3.0,
+    30.0,
+)  # until the first look, which would take time from the first page; between two
 TIDY_SECONDS = 600.0  # between two looks into the bin
 log = logging.getLogger("gan_runtime")
 
@@ -29,7 +32,7 @@ class Housekeeping:
         self._thread = threading.Thread(target=self._work, name="gan-housekeeping", daemon=True)
 
     def begin(self) -> None:
-        """Looks at once, and from now on by itself."""
+        """Looks by itself from now on."""
         self._thread.start()
 
     def end(self) -> None:
@@ -47,10 +50,10 @@ class Housekeeping:
             self.space = self._measure.space()
 
     def _work(self) -> None:
-        while True:
+        pause = FIRST_SECONDS
+        while not self._ended.wait(pause):
+            pause = LOOK_SECONDS
             try:
                 self.look()
             except Exception:  # such as a full disk: the next look comes in a moment
                 log.warning("the home could not be kept in order", exc_info=True)
-            if self._ended.wait(LOOK_SECONDS):
-                return

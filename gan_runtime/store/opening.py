@@ -6,7 +6,8 @@ The file is derived from the journals. One that cannot be used is told by a Stor
 
 from __future__ import annotations
 
-import functools
+import hashlib
+import json
 import os
 import re
 import secrets
@@ -29,11 +30,12 @@ from gan_runtime.home import command_line
 from gan_runtime.store import metric_table
 
 SCHEMA_VERSION = 10
-MEMORY = ":memory:"
+MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training beside it wants all cores
 }
 # What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for now.
 _UNREADABLE = (
@@ -145,15 +147,33 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
     layout = _layout(connection)
     if layout:
         _check_version(connection, path)
-        _check_layout(layout, path)
     elif _others(connection):
         raise _unusable(path, "is a database of another program (it has other tables)", StoreKind.FOREIGN)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    connection.execute(metric_table.view())
-    connection.execute(_SCHEMA.read_text(encoding="utf-8"))
+    if layout and _is_as_left(connection):
+        return
+    if layout:
+        _check_layout(layout, _wanted_layout(connection), path)
+    _make(connection)
     if not layout:
         connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
+    connection.execute(f"COMMENT ON TABLE ingest.version IS '{_fingerprint(connection)}'")
     connection.execute("CHECKPOINT")
+
+
+def _is_as_left(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the file has the tables and views that this version gave it: else they are compared and made anew, which takes 0.2 s."""
+    left = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE schema_name = 'ingest' AND table_name = 'version'"
+    ).fetchall()
+    return left == [(_fingerprint(connection),)]
+
+
+def _fingerprint(connection: duckdb.DuckDBPyConnection) -> str:
+    """Of the tables and views that are there, and of the statements that make those of this version."""
+    tables, views = _layout(connection), tables_and_views(connection)[1]
+    made = [sorted(tables.items()), sorted(views.items()), *_statements()]
+    return hashlib.sha256(json.dumps(made).encode()).hexdigest()
 
 
 def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
@@ -176,8 +196,8 @@ def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> 
         )
 
 
-def _check_layout(found: dict[str, list[str]], path: Path | None) -> None:
-    for table, columns in _wanted_layout().items():
+def _check_layout(found: dict[str, list[str]], wanted: dict[str, list[str]], path: Path | None) -> None:
+    for table, columns in wanted.items():
         if found.get(table) != columns:
             raise _changed(path, f"the table ingest.{table} is missing or has other columns")
 
@@ -186,7 +206,8 @@ def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     """Names and types of the columns of each table in the schema `ingest`; empty for a new file."""
     rows = connection.execute(
         "SELECT table_name, list(column_name || ' ' || data_type ORDER BY column_index) FROM duckdb_columns() "
-        "WHERE schema_name = 'ingest' AND table_name IN (SELECT table_name FROM duckdb_tables()) GROUP BY table_name"
+        "WHERE database_name = current_database() AND schema_name = 'ingest' AND table_name IN "
+        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()) GROUP BY table_name"
     ).fetchall()
     return dict(rows)
 
@@ -202,12 +223,26 @@ def _others(connection: duckdb.DuckDBPyConnection) -> bool:
     return connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]
 
 
-@functools.cache
-def _wanted_layout() -> dict[str, list[str]]:
-    with duckdb.connect(MEMORY, config=_CONFIG) as connection:
-        connection.execute(metric_table.view())
-        connection.execute(_SCHEMA.read_text(encoding="utf-8"))
-        return _layout(connection)
+def _wanted_layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Of a new file, made beside this one within the same DuckDB: another one would keep 15 MB."""
+    connection.execute(f"ATTACH '{MEMORY}' AS {_ASIDE}")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"USE {_ASIDE}")
+            _make(cursor)
+            return _layout(cursor)
+    finally:
+        connection.execute(f"DETACH {_ASIDE}")
+
+
+def _make(connection: duckdb.DuckDBPyConnection) -> None:
+    """What is not there yet of tables and views."""
+    for statement in _statements():
+        connection.execute(statement)
+
+
+def _statements() -> list[str]:
+    return [metric_table.view(), _SCHEMA.read_text(encoding="utf-8")]
 
 
 def _changed(path: Path | None, what: str) -> StoreDamagedError:

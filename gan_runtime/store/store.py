@@ -27,7 +27,7 @@ MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
     2_000,
     200_000,
 )  # of an answer that others may ask for as well; bytes: of its pictures
-REST_SECONDS, BYTES_KEPT = 5.0, 64_000_000  # see `Store.rest`
+REST_SECONDS, BYTES_KEPT = 5.0, 16_000_000  # see `Store.rest`
 LATELY_SECONDS = 3.0
 LEAST_LIMIT = "1MB"  # DuckDB goes as far below its limit as what is in use allows
 RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew

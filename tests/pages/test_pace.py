@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.live.pace import SEEN_SECONDS, Audience, interval_of, is_kept
+from dashboard.live.pace import SEEN_SECONDS, Audience, interval_of, is_kept, rest_interval_of
 
 
 @pytest.mark.parametrize(
     ("viewers", "cores", "seconds"),
-    [(1, 2, 1.0), (8, 2, 1.0), (9, 2, 1.5), (30, 2, 4.0), (30, 4, 2.0), (20, 64, 1.0), (30, 64, 1.5)],
+    [(1, 2, 1.0), (24, 2, 1.0), (25, 2, 1.25), (30, 1, 2.5), (30, 2, 1.25), (48, 64, 2.0)],
 )
 def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_more_than_once_a_second(
     viewers: int, cores: int, seconds: float
@@ -23,13 +23,23 @@ def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_m
 
 @pytest.mark.parametrize(
     ("accelerator", "cores", "seconds"),
-    [("cpu", 2, 1.5), ("cpu", 4, 1.5), ("cpu", 8, 1.0), ("gpu", 2, 1.0), ("tpu", 2, 1.0)],
+    [("cpu", 2, 1.75), ("cpu", 4, 1.75), ("cpu", 8, 1.0), ("gpu", 2, 1.0), ("tpu", 2, 1.0)],
 )
 def test_a_page_beside_a_training_on_the_same_few_cores_is_drawn_less_often(
     accelerator: str, cores: int, seconds: float
 ) -> None:
     assert interval_of(1, accelerator, cores) == seconds
     assert interval_of(100, accelerator, cores) == interval_of(100, "gpu", cores)
+
+
+@pytest.mark.parametrize(
+    ("viewers", "accelerator", "cores", "seconds"),
+    [(1, "gpu", 2, 3.0), (1, "cpu", 2, 6.0), (1, "cpu", 8, 3.0), (30, "cpu", 2, 10.0), (30, "gpu", 1, 20.0)],
+)
+def test_what_changes_once_an_epoch_is_an_eighth_of_all_refreshes_at_most(
+    viewers: int, accelerator: str, cores: int, seconds: float
+) -> None:
+    assert rest_interval_of(viewers, accelerator, cores) == seconds
 
 
 def test_whoever_has_left_counts_no_more() -> None:

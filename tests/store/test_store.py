@@ -19,7 +19,7 @@ import pytest
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
 from gan_runtime.home import REPOSITORY
-from gan_runtime.store import person
+from gan_runtime.store import opening, person
 from gan_runtime.store.opening import SCHEMA_VERSION
 from gan_runtime.store.person import Limits
 from gan_runtime.store.store import Store
@@ -39,6 +39,44 @@ def test_rows_survive_closing(path: Path) -> None:
     store.close()
     again = Store(path)
     assert again.rows("SELECT * FROM phases") == [("quick-0001", 1, "build", 1.5)]
+    again.close()
+
+
+def test_a_file_that_is_as_it_was_left_is_opened_without_making_its_views_anew(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(path).close()
+    made: list[object] = []
+    monkeypatch.setattr(opening, "_make", made.append)
+    again = Store(path)
+    assert again.rows("SELECT count(*) FROM runs") == [(0,)]
+    assert again.rows("SELECT current_setting('TimeZone')") == [("UTC",)]
+    again.close()
+    assert not made
+
+
+@pytest.mark.parametrize(
+    "statement", ["DROP VIEW scalars", "CREATE OR REPLACE VIEW scalars AS SELECT 1 AS step"]
+)
+def test_a_view_that_was_changed_by_hand_is_made_anew(path: Path, statement: str) -> None:
+    Store(path).close()
+    with duckdb.connect(str(path)) as by_hand:
+        by_hand.execute(statement)
+    again = Store(path)
+    assert again.frame("SELECT * FROM scalars").columns.tolist()[:3] == ["run_id", "attempt", "step"]
+    again.close()
+
+
+def test_a_version_that_makes_its_views_otherwise_makes_them_anew(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(path).close()
+    statements = opening._statements()
+    monkeypatch.setattr(
+        opening, "_statements", lambda: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"]
+    )
+    again = Store(path)
+    assert again.rows("SELECT number FROM one") == [(1,)]
     again.close()
 
 

@@ -56,16 +56,17 @@ def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:
 
 def stands_still(store: Store, run_id: str) -> str:
     """What its owner says of a run that lives and does not train; empty once there are numbers after that, or it has ended."""
-    rows = store.rows(
+    told = store.rows(  # apart from what changes with each step: of most runs nothing is told, and this is asked all the time
         """
-        SELECT arg_max(message, logged_at) FROM events e JOIN runs r USING (run_id, attempt)
-        WHERE run_id = ? AND kind = ? AND status = 'running' AND NOT EXISTS (
-            FROM ingest.arrivals a WHERE a.run_id = e.run_id AND a.attempt = e.attempt AND a.written_at > e.logged_at
-        )
+        SELECT attempt, logged_at, message FROM ingest.events JOIN ingest.newest USING (run_id, attempt)
+        WHERE run_id = ? AND kind = ? AND status = 'running' ORDER BY logged_at DESC LIMIT 1
         """,
         [run_id, STANDS_STILL],
     )
-    return rows[0][0] or ""
+    for attempt, logged_at, message in told:
+        after = "SELECT 1 FROM ingest.arrivals WHERE run_id = ? AND attempt = ? AND written_at > ? LIMIT 1"
+        return "" if store.rows(after, [run_id, attempt, logged_at]) else str(message)
+    return ""
 
 
 def progress(store: Store, run_id: str) -> Progress:
