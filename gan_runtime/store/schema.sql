@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS ingest.histograms (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, name VARCHAR, bin_left DOUBLE[], bin_right DOUBLE, count BIGINT[]
 );
 CREATE TABLE IF NOT EXISTS ingest.samples (
-    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, kind VARCHAR, png BLOB, meta JSON
+    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, kind VARCHAR, png BLOB USING COMPRESSION uncompressed, meta JSON
 );
 CREATE TABLE IF NOT EXISTS ingest.profiles (
     run_id VARCHAR, attempt INTEGER, step BIGINT, steps BIGINT, phase VARCHAR, network VARCHAR, category VARCHAR,

@@ -1,0 +1,24 @@
+"""Pictures in results.duckdb: found one by one, without unpacking those beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from gan_runtime.store.store import Store
+
+PICTURES, SIZE = 3_000, 5_000  # alike, so that DuckDB would rather compress them
+
+
+def test_pictures_are_stored_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "results.duckdb"
+    store = Store(path)
+    with store.transaction() as writer:
+        rows = [("quick-0001", 1, step, step, "samples", b"x" * SIZE, "{}") for step in range(PICTURES)]
+        writer.append("samples", rows)
+    store.close()
+    with duckdb.connect(str(path), read_only=True) as file:
+        kept = "SELECT DISTINCT compression FROM pragma_storage_info('ingest.samples') WHERE column_name = 'png' AND segment_type = 'BLOB'"
+        assert file.execute(kept).fetchall() == [("Uncompressed",)]
+    assert path.stat().st_size > PICTURES * SIZE
