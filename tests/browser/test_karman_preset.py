@@ -30,7 +30,7 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
 
     page.goto(f"{dashboard.address}/flow?runs={run_id}")
     settled(page)
-    page.get_by_role("button", name="Iterate").click()
+    page.get_by_role("button", name="Iterate").click(timeout=SLOW_MS)  # the form has read the flows by then
     expect(page.locator(".player canvas")).to_have_count(3, timeout=SLOW_MS)
     slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
     slider.press("End")
