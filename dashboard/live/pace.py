@@ -16,7 +16,7 @@ from collections.abc import Callable
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 USUAL_SECONDS = 1.0
-BESIDE_SECONDS, FEW_CORES = 1.75, 4  # of a run that trains on the CPU, where that has at most so many cores
+BESIDE_SECONDS, FEW_CORES = 1.5, 4  # of a run that trains on the CPU, where that has at most so many cores
 PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes of all viewers; one process draws no more than that
 REST_SECONDS, REST_BESIDE_SECONDS = 3.0, 6.0  # of what changes once an epoch
 REST_SHARE = 1 / 8  # of all refreshes

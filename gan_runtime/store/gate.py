@@ -55,6 +55,12 @@ class Gate:
             yield is_at_rest
 
     @contextmanager
+    def still(self) -> Iterator[bool]:
+        """Whether no statement is under way; nobody comes in meanwhile."""
+        with self._changed:
+            yield self._within == 0 and not self._is_shut
+
+    @contextmanager
     def shut(self) -> Iterator[None]:
         """Nobody is within, and nobody comes in. Raises StoreError when a statement does not end."""
         with self._changed:

@@ -27,7 +27,7 @@ MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
     2_000,
     200_000,
 )  # of an answer that others may ask for as well; bytes: of its pictures
-REST_SECONDS, BYTES_KEPT = 5.0, 16_000_000  # see `Store.rest`
+REST_SECONDS, BYTES_KEPT, MOST_BYTES = 5.0, 16_000_000, 96_000_000  # see `Store.rest`
 LATELY_SECONDS = 3.0
 LEAST_LIMIT = "1MB"  # DuckDB goes as far below its limit as what is in use allows
 RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew
@@ -64,7 +64,7 @@ class Store:
         """
         self.path, self.gate = path, Gate()
         self.damage: duckdb.Error | None = None  # that a statement has met, and the next one would meet again
-        self._renewals = 0
+        self._renewals, self._left_bytes = 0, 0
         self._connection = opening.connected(path)
         self._memo = Memo(*opening.tables_and_views(self._connection))
         self._writing = threading.Lock()
@@ -116,27 +116,32 @@ class Store:
         """As `once`, but the answer may be `age_s` old though a table has changed: for what changes seldom, or is asked by many."""
         return self._memo.once((make, what), lambda: make(self, *what), age_s=age_s)
 
-    def rest(self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT) -> bool:
+    def rest(self, seconds: float = REST_SECONDS, kept: int = BYTES_KEPT, most: int = MOST_BYTES) -> bool:
         """Gives back what DuckDB keeps of the file, once nobody has asked for so long; whether it did. It is called again and again.
 
         DuckDB keeps all that it has read, up to four fifths of the machine's memory, and gives it back only where its limit falls below.
-        `kept`: so many bytes are not worth reading them anew.
+        `kept`: so many bytes are not worth reading them anew; `most`: beyond so many all is given back as soon as no statement is under way,
+        however often pages ask. A limit of DuckDB's own would refuse a statement that needs more.
         """
         if self.path is None:
             return False
-        with self.gate.rest(seconds) as is_at_rest, suppress(duckdb.Error):
-            return is_at_rest and self._give_back(kept)
+        with suppress(duckdb.Error):
+            with self.gate.rest(seconds) as is_at_rest:
+                if is_at_rest:
+                    return self._give_back(kept)
+            with self.gate.still() as is_still:
+                return is_still and self._give_back(max(most, 2 * self._left_bytes))
         return False
 
     def _give_back(self, kept: int) -> bool:
         with self._connection.cursor() as cursor:
-            ((held,),) = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-            if held <= kept:
+            if _held_bytes(cursor) <= kept:
                 return False
             try:
                 cursor.execute(f"SET memory_limit = '{LEAST_LIMIT}'")
             finally:
                 cursor.execute("RESET memory_limit")
+                self._left_bytes = _held_bytes(cursor)  # such as rows that are not in the file yet
         return True
 
     def forget_answers(self) -> None:
@@ -243,6 +248,10 @@ class Writer:
         self.changed.add(table)
         with self._cursor.appender(f"ingest.{table}") as appender:
             appender.append_rows(list(rows))
+
+
+def _held_bytes(cursor: duckdb.DuckDBPyConnection) -> int:
+    return int(cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0])
 
 
 def _is_short(rows: list[tuple[Any, ...]]) -> bool:

@@ -428,6 +428,35 @@ def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) ->
     store.close()
 
 
+def test_more_than_enough_is_given_back_though_pages_ask_all_the_time(path: Path) -> None:
+    store = Store(path)
+    with store.transaction() as writer:
+        writer.execute(NUMBERS)
+    before = store.rows(HIGHEST)
+    ((held,),) = store.rows(HELD)
+    assert held > 50e6
+    assert not store.rest(seconds=60.0, kept=0, most=10**12), "it is not too much"
+    with store.gate.passed():
+        assert not store.rest(seconds=60.0, kept=0, most=50_000_000), "a statement is under way"
+    assert store.rest(seconds=60.0, kept=0, most=50_000_000)
+    store.forget_answers()
+    ((left,),) = store.rows(HELD)
+    assert left <= 33e6
+    assert store.rest(seconds=0.0, kept=0), "and all of it once nobody asks"
+    assert store.rows(HIGHEST) == before
+    store.close()
+
+
+def test_what_cannot_be_given_back_is_not_asked_for_again_and_again(path: Path) -> None:
+    store = Store(path)
+    with store.transaction() as writer:
+        writer.execute(NUMBERS)
+    store.rows(HIGHEST)
+    assert store.rest(seconds=60.0, most=1)
+    assert not store.rest(seconds=60.0, most=1)
+    store.close()
+
+
 def test_a_store_in_memory_keeps_all_that_it_has() -> None:
     store = Store()
     store.rows("SELECT 1")
