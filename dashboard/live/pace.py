@@ -1,8 +1,7 @@
 """How often a Live page is redrawn: each second, but not so often that it takes from a training on the same few cores.
 
-What changes with each step is redrawn apart from the rest of the page, which takes twice as much. A refresh takes some 5 ms of a core beside
-what is made once for all. On two cores a page that is redrawn each second takes 2 % of both, and more from a training, whose cores wait for each
-other.
+What changes with each step is redrawn apart from the rest of the page. Before thirty viewers a refresh takes some 10 ms of a core, its part of what is made
+once for all included; before one viewer, who has all of it made for himself, three times as much. A training loses more than that, as its cores wait for each other.
 """
 
 from __future__ import annotations
