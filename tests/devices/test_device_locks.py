@@ -94,28 +94,28 @@ def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
     wait_until(lambda: not lock.is_taken("cpu"), "the device is free")
 
 
-def test_a_program_that_a_trainer_begins_does_not_keep_its_device() -> None:
+def test_a_program_that_a_trainer_begins_does_not_keep_its_device(tmp_path: Path, wait_until: Wait) -> None:
     with claims.claim([host_devices.CPU], 1, Holder()) as claim:
         environment: dict[str, str] = {}
         numbers = claim.hand_over(environment)
         trainer = (
-            "import os, subprocess, sys; from gan_runtime.device_locks import held; held.handed(os.environ); "
-            "os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ); os._exit(0)"
+            "import os; from gan_runtime.device_locks import held; held.handed(os.environ); "
+            "print(os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ), flush=True); os._exit(0)"
         )
-        subprocess.run(
-            [sys.executable, "-c", trainer],
-            env=processes.environment({**os.environ, **environment}),
-            pass_fds=numbers,
-            check=True,
-        )
-    left = [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "60"]]
+        with (tmp_path / "told").open("wb") as told:
+            subprocess.run(
+                [sys.executable, "-c", trainer],
+                env=processes.environment({**os.environ, **environment}),
+                pass_fds=numbers,
+                check=True,
+                stdout=told,
+            )
+    program = psutil.Process(int((tmp_path / "told").read_text()))
     try:
-        assert left, "it lives"
+        wait_until(lambda: program.cmdline() == ["sleep", "60"], "the program has begun")
         assert not lock.is_taken("cpu")
     finally:
-        for one in left:
-            if one.environ().get(FOLDER_VARIABLE) == os.environ[FOLDER_VARIABLE]:
-                one.kill()
+        program.kill()
 
 
 def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
