@@ -37,9 +37,9 @@ def side_by_side(store: Store, found: Shown) -> None:
     st.caption(physics_words.COLORS_OF_CELLS)
     columns = st.columns(min(2, len(sides)))
     for place, (title, row) in enumerate(sides.items()):
-        with columns[place % len(columns)]:
-            figure = space.shower(row.cells_gev, title)
-            st.plotly_chart(figure, key=f"physics.space.{place}", config={"displayModeBar": False})
+        space.draw(
+            space.shower(row.cells_gev, title), columns[place % len(columns)], f"physics.space.{place}"
+        )
 
 
 def _pair(found: Shown, real: list[ShowerRow]) -> ShowerRow:

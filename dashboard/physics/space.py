@@ -1,28 +1,44 @@
-"""A shower in three dimensions, as a Plotly figure that can be turned with the mouse. Streamlit brings Plotly's script with it."""
+"""A shower in three dimensions that can be turned with the mouse: a figure of Plotly, as JSON that its script in the browser draws.
+
+Streamlit brings that script. It would also take a figure of Plotly's package for Python, which it then loads at its start: 0.24 s and 15 MB of every
+dashboard, for this one figure (docs/decisions/0066-plotly-without-its-package.md).
+"""
 
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+import json
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.layout_utils import LayoutConfig
+from streamlit.elements.lib.utils import compute_and_register_element_id
+from streamlit.proto.PlotlyChart_pb2 import PlotlyChart
 
 DECADES = (-5.0, 0.0)  # log10 of GeV of a cell: the first and the last color
 COLORS = ["#57106e", "#bc3754", "#f98e09", "#fcffa4"]  # those of the projections, without the darkest
 DARK = "#0e0c1e"
 MOST_POINTS = 1_500
 SMALLEST, LARGEST = 2.0, 9.0  # pixels of a point
+HEIGHT = 400
 
 
-def shower(cells_gev: NDArray[np.float32], title: str, height: int = 400) -> go.Figure:
+def draw(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
+    """Draws a figure as wide as its place, as `st.plotly_chart` does; `key`: of this one on its page."""
+    chart = PlotlyChart(
+        theme="streamlit", spec=json.dumps(figure), config=json.dumps({"displayModeBar": False})
+    )
+    chart.id = compute_and_register_element_id(
+        "plotly_chart", user_key=key, key_as_main_identity=False, dg=place, plotly_spec=chart.spec
+    )
+    place._enqueue("plotly_chart", chart, layout_config=LayoutConfig(width="stretch", height=HEIGHT))
+
+
+def shower(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
     """A shower (X, Y, Z) in GeV: a point for each of its brightest cells, larger and brighter for more energy. The particle comes
     from the left."""
-    import plotly.graph_objects as go  # 0.3 s, for those who look at a shower
-
     look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
     ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
     layout = {
@@ -30,37 +46,43 @@ def shower(cells_gev: NDArray[np.float32], title: str, height: int = 400) -> go.
             "text": html.escape(title),
             "font": {"size": 14},
         },  # Plotly reads tags, and a run is called as people like
-        "height": height,
+        "template": {
+            "data": {},
+            "layout": {},
+        },  # into which Streamlit's script writes the colors of its theme
+        "height": HEIGHT,
         "margin": {"l": 0, "r": 0, "t": 30, "b": 0},
         "scene": {**_axes(cells_gev.shape), "aspectmode": "manual", "aspectratio": ratio, "camera": look},
         "uirevision": "showers",  # a turned shower stays as it is when the page is drawn anew
     }
-    return go.Figure(go.Scatter3d(_points(cells_gev)), layout)
+    return {"data": [_points(cells_gev)], "layout": layout}
 
 
 def _points(cells_gev: NDArray[np.float32]) -> dict[str, Any]:
-    """What `Scatter3d` takes: the layer to the right, x into the depth, y upwards."""
+    """A trace of Plotly: the layer to the right, x into the depth, y upwards."""
     places = np.argsort(cells_gev, axis=None)[::-1][:MOST_POINTS]
     places = places[cells_gev.reshape(-1)[places] > 10 ** DECADES[0]]
     x, y, z = np.unravel_index(places, cells_gev.shape)
-    gev = cells_gev[x, y, z]
-    share = np.clip((np.log10(gev) - DECADES[0]) / (DECADES[1] - DECADES[0]), 0.0, 1.0)
+    gev = cells_gev[x, y, z].astype(np.float64)
+    decades = np.log10(gev)
+    share = np.clip((decades - DECADES[0]) / (DECADES[1] - DECADES[0]), 0.0, 1.0)
     marker = {
-        "size": SMALLEST + (LARGEST - SMALLEST) * share,
-        "color": np.log10(gev),
-        "colorscale": COLORS,
+        "size": (SMALLEST + (LARGEST - SMALLEST) * share).round(3).tolist(),
+        "color": decades.round(4).tolist(),
+        "colorscale": [[place / (len(COLORS) - 1), color] for place, color in enumerate(COLORS)],
         "cmin": DECADES[0],
         "cmax": DECADES[1],
         "line": {"width": 0},
         "opacity": 0.85,
     }
     return {
-        "x": z + 1,
-        "y": x,
-        "z": y,
+        "type": "scatter3d",
+        "x": (z + 1).tolist(),
+        "y": x.tolist(),
+        "z": y.tolist(),
         "mode": "markers",
         "marker": marker,
-        "customdata": gev * 1e3,
+        "customdata": [float(f"{mev:.4g}") for mev in gev * 1e3],
         "hovertemplate": "layer %{x}<br>x %{y}, y %{z}<br>%{customdata:.3g} MeV<extra></extra>",
     }
 

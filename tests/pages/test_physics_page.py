@@ -223,10 +223,20 @@ def test_an_address_with_more_runs_than_can_be_picked_shows_the_first_of_them(
     assert app.multiselect(key="physics.runs").value == ["quick-0005", *ids[:3]]
 
 
+def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for_the_others() -> None:
+    cells = np.zeros((3, 4, 5), np.float32)
+    cells[2, 1, 3], cells[0, 0, 0], cells[1, 1, 1] = 1.0, 1e-3, 1e-6
+    [points] = space.shower(cells, "one")["data"]
+    assert (points["x"], points["y"], points["z"]) == ([4, 1], [2, 0], [1, 0]), "layer from 1, x, y"
+    assert points["customdata"] == [1000.0, 1.0], "MeV"
+    assert points["marker"]["color"] == [0.0, -3.0]
+    assert points["marker"]["size"] == [9.0, 4.8]
+
+
 def test_a_name_with_tags_is_text_in_space() -> None:
     name = '<a href="x">run</a> & <b>'
     figure = space.shower(np.ones((2, 2, 2), np.float32), name)
-    assert figure.layout.title.text == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"
+    assert figure["layout"]["title"]["text"] == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"
 
 
 @pytest.mark.parametrize("ends", [[1_500.0, 2_500.0], [1_000.0], [0.1, 0.4], [999.5, 1_000.5], []])
