@@ -33,7 +33,7 @@ from gan_runtime.cli.app import app
 from gan_runtime.cli.follow import Follower
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
-from gan_runtime.errors import HomeInUseError
+from gan_runtime.errors import HomeError, HomeInUseError
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
 from gan_runtime.jobs.folder import JobDir
@@ -1015,3 +1015,12 @@ def test_a_home_has_one_owner(home: Home) -> None:
     assert time.monotonic() - begin < 5
     lock.release()
     assert not owner.is_owned(home)
+
+
+def test_a_home_whose_lock_cannot_be_written_says_so_and_has_no_owner(home: Home) -> None:
+    home.prepare().owner_lock.mkdir()
+    with pytest.raises(
+        HomeError, match=r"\.owner\.lock cannot be written \(Is a directory\): look after its disk"
+    ):
+        owner.acquire(home)
+    assert owner.holder(home) is None

@@ -100,10 +100,13 @@ class Stage:
             raise UntrueError(f"the home could not be opened: {line or 'the owner ended'}")
 
     def open_or_end(self, environment: Mapping[str, str]) -> None:
-        """As `open`, for one that is to be harmed in its first moments already."""
+        """As `open`, for one that is to be harmed in its first moments already. One that did not open has ended when this returns."""
         self._owner = self.start_owner(environment)
         assert self._owner.stdout is not None
-        self.told.append("opened" if self._owner.stdout.readline() == b"open\n" else "not opened")
+        is_open = self._owner.stdout.readline() == b"open\n"
+        self.told.append("opened" if is_open else "not opened")
+        if not is_open:
+            self._owner.wait(PATIENCE_SECONDS)
 
     def environment_of(self, more: Mapping[str, str]) -> dict[str, str]:
         """Of a process of this stage: its temporary files lie apart, and its devices are its own, as scenarios play side by side."""

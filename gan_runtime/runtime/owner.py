@@ -20,7 +20,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
-from gan_runtime.errors import HomeInUseError
+from gan_runtime.errors import HomeError, HomeInUseError
 from gan_runtime.home import Home
 from gan_runtime.records.introduction import Pid
 
@@ -108,6 +108,7 @@ def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sle
 
     Raises:
         HomeInUseError: another process is the owner; the message names it.
+        HomeError: the lock cannot be written, such as on a full disk.
     """
     # Not bound to a thread: the dashboard opens in one and closes in another.
     lock = FileLock(home.owner_lock, thread_local=False)
@@ -115,6 +116,8 @@ def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sle
         lock.acquire(timeout=PATIENCE_SECONDS)
     except Timeout:
         raise HomeInUseError(_in_use(home, holder(home))) from None
+    except OSError as error:
+        raise HomeError.not_written(home.owner_lock, error) from error
     found = holder(home)
     if found is not None and not found.is_here:
         if _goes_on(home, found, sleep):
