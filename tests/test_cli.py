@@ -1018,7 +1018,7 @@ def test_a_home_has_one_owner(home: Home) -> None:
 
 
 def test_a_home_whose_lock_cannot_be_written_says_so_and_has_no_owner(home: Home) -> None:
-    home.prepare().owner_lock.mkdir()
+    home.owner_lock.mkdir()
     with pytest.raises(
         HomeError, match=r"\.owner\.lock cannot be written \(Is a directory\): look after its disk"
     ):

@@ -42,14 +42,10 @@ def shower(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
     look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
     ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
     layout = {
-        "title": {
-            "text": html.escape(title),
-            "font": {"size": 14},
-        },  # Plotly reads tags, and a run is called as people like
-        "template": {
-            "data": {},
-            "layout": {},
-        },  # into which Streamlit's script writes the colors of its theme
+        # Plotly reads tags, and a run is called as people like.
+        "title": {"text": html.escape(title), "font": {"size": 14}},
+        # Streamlit's script writes the colors of its theme into it.
+        "template": {"data": {}, "layout": {}},
         "height": HEIGHT,
         "margin": {"l": 0, "r": 0, "t": 30, "b": 0},
         "scene": {**_axes(cells_gev.shape), "aspectmode": "manual", "aspectratio": ratio, "camera": look},
