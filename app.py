@@ -12,6 +12,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from dashboard.frame import freed_memory
 from dashboard.frame.front_page import FrontPage
 from dashboard.frame.upload_spool import UploadSpool
 from dashboard.frame.web_guard import WebGuard
@@ -23,6 +24,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
     In a thread, its libraries with it, so that a browser can load its own part of the page meanwhile.
     """
+    freed_memory.give_back()
     opening = threading.Thread(target=_open, name="open-dashboard", daemon=True)
     opening.start()
     yield

@@ -151,7 +151,7 @@ def next_owner(home: Home) -> None:
 
 
 def stored_rows(home: Home) -> Rows:
-    """All rows of the public views in an order of their own; `scalar_values` and `states` for the other checks."""
+    """All rows of the public views and of the last numbers, in an order of their own; `scalar_values` and `states` for the other checks."""
     store = Store(home.database)
     try:
         rows: Rows = {
@@ -159,6 +159,7 @@ def stored_rows(home: Home) -> Rows:
             for view in rebuild.VIEWS
             if view != "jobs"
         }
+        rows["last_scalars"] = sorted(store.rows("SELECT * FROM ingest.last_scalars"), key=repr)
         rows["scalar_values"] = sorted(
             store.rows("SELECT run_id, metric, step, value FROM scalars"), key=repr
         )

@@ -37,6 +37,7 @@ TABLES = (
         "marks",
         "hosts",
         "plans",
+        "last_scalars",
         "phases",
         "kernels",
         "events",
@@ -53,6 +54,10 @@ TABLES = (
     *STEPPED,
 )
 MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when they cannot be read
+_LAST_SCALARS = """
+    INSERT INTO ingest.last_scalars SELECT * FROM ingest.scalars WHERE run_id = ?
+    QUALIFY step = max(step) OVER (PARTITION BY metric)
+"""
 _ONLY_FIRST_WORKER = "only the first worker measures this"
 
 
@@ -66,8 +71,10 @@ class NewestSteps:
     def stored(cls, store: Store, run_id: str) -> NewestSteps:
         """As the tables have them."""
         names = {"scalars": "metric", "histograms": "name", "samples": "kind"}
+        shorter = {"scalars": "last_scalars"}
         selects = (
-            f"SELECT '{table}', {names.get(table, chr(39) * 2)}, max(step) FROM ingest.{table} WHERE run_id = $run GROUP BY ALL"
+            f"SELECT '{table}', {names.get(table, chr(39) * 2)}, max(step) FROM ingest.{shorter.get(table, table)} "
+            "WHERE run_id = $run GROUP BY ALL"
             for table in STEPPED
         )
         found = store.rows(" UNION ALL ".join(selects), {"run": run_id})
@@ -135,11 +142,26 @@ class Intake:
                 "DELETE FROM ingest.worker_times WHERE run_id = ? AND rank = ? AND step > ?",
                 [run_id, rank, step],
             )
+        self._write_last_scalars(writer)
         if not self.is_new:
             writer.execute(
                 "DELETE FROM ingest.offsets WHERE run_id = ? AND list_contains(?, journal)",
                 [run_id, list(self.offsets)],
             )
+
+    def _write_last_scalars(self, writer: Writer) -> None:
+        """Removes those that have newer ones now, which are added with the rows; after a void the earlier ones are the last again."""
+        run_id, metric = self.run.run_id, 4
+        if 0 in self._kept_steps:
+            writer.execute("DELETE FROM ingest.last_scalars WHERE run_id = ?", [run_id])
+            writer.execute(_LAST_SCALARS, [run_id])
+        newest = {row[metric]: row for row in self.rows.get("scalars", ())}
+        if not self.is_new:
+            writer.execute(
+                "DELETE FROM ingest.last_scalars WHERE run_id = ? AND list_contains(?, metric)",
+                [run_id, list(newest)],
+            )
+        self.rows["last_scalars"] = list(newest.values())
 
     def _take(self, name: str, record: Record, place: int) -> str:
         """Adds the rows of one record; returns why it was left out, or nothing."""

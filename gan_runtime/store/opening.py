@@ -29,10 +29,11 @@ from gan_runtime.errors import (
 from gan_runtime.home import command_line
 from gan_runtime.store import metric_table
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 MEMORY, _ASIDE = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "allocator_background_threads": "true",  # what a question needed goes back to the system when nobody asks
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training beside it wants all cores

@@ -24,6 +24,10 @@ CREATE TABLE IF NOT EXISTS ingest.plans (
 CREATE TABLE IF NOT EXISTS ingest.scalars (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
 );
+-- Of each run and metric the last row of scalars: what a run came to is read without the rest of them.
+CREATE TABLE IF NOT EXISTS ingest.last_scalars (
+    run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
+);
 CREATE TABLE IF NOT EXISTS ingest.worker_times (
     run_id VARCHAR, attempt INTEGER, rank INTEGER, step BIGINT, epoch BIGINT, steps INTEGER, step_s DOUBLE, compute_s DOUBLE, wait_s DOUBLE
 );
@@ -130,21 +134,33 @@ WITH latest AS (
     FROM ingest.marks GROUP BY run_id
 ), hosted AS (
     SELECT run_id, arg_max(facts, attempt) AS host FROM ingest.hosts GROUP BY run_id
+), created AS (
+    -- Read once: with a ->> for each option 1,000 runs took 111 ms and 62 MB instead of 35 ms and 19 MB.
+    SELECT * EXCLUDE (options),
+           options[1] AS own_name, options[2] AS workload, options[3] AS dataset, options[4] AS engine, options[5] AS replicas,
+           options[6] AS workers, options[7] AS precision, options[8] AS xla, options[9] AS batch_size_global, options[10] AS epochs,
+           options[11] AS seed
+    FROM (
+        SELECT *, json_extract_string(
+                   spec, ['$.name', '$.workload', '$.dataset', '$.engine', '$.replicas', '$.workers', '$.precision', '$.xla',
+                          '$.batch_size_global', '$.epochs', '$.seed']) AS options
+        FROM ingest.created
+    )
 )
 SELECT c.run_id,
-       coalesce(named.name, nullif(c.spec->>'name', ''), c.run_id) AS name,
+       coalesce(named.name, nullif(c.own_name, ''), c.run_id) AS name,
        latest.status,
-       c.spec->>'workload' AS workload,
-       c.spec->>'dataset' AS dataset,
-       c.spec->>'engine' AS engine,
+       c.workload,
+       c.dataset,
+       c.engine,
        c.accelerator,
-       CAST(c.spec->>'replicas' AS INTEGER) AS replicas,
-       coalesce(CAST(c.spec->>'workers' AS INTEGER), 1) AS workers,
-       c.spec->>'precision' AS precision,
-       c.spec->>'xla' AS xla,
-       CAST(c.spec->>'batch_size_global' AS INTEGER) AS batch_size_global,
-       CAST(c.spec->>'epochs' AS INTEGER) AS epochs,
-       CAST(c.spec->>'seed' AS BIGINT) AS seed,
+       CAST(c.replicas AS INTEGER) AS replicas,
+       coalesce(CAST(c.workers AS INTEGER), 1) AS workers,
+       c.precision,
+       c.xla,
+       CAST(c.batch_size_global AS INTEGER) AS batch_size_global,
+       CAST(c.epochs AS INTEGER) AS epochs,
+       CAST(c.seed AS BIGINT) AS seed,
        coalesce(changed.spec, c.spec) AS spec,
        c.created_at,
        latest.started_at,
@@ -163,7 +179,7 @@ SELECT c.run_id,
        coalesce(marked.remark, '') AS remark,
        coalesce(marked.pinned, false) AS pinned,
        coalesce(marked.hidden, false) AS hidden
-FROM ingest.created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN marked USING (run_id)
+FROM created c JOIN latest USING (run_id) LEFT JOIN changed USING (run_id) LEFT JOIN named USING (run_id) LEFT JOIN marked USING (run_id)
 LEFT JOIN hosted USING (run_id);
 
 CREATE OR REPLACE VIEW scalars AS SELECT run_id, attempt, step, epoch, metric, value, wall_s FROM ingest.scalars;

@@ -26,11 +26,12 @@ from gan_runtime.store.person import Answer, Limits
 MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
     2_000,
     200_000,
-)  # of an answer that others may ask for as well; bytes: of its pictures
-REST_SECONDS, BYTES_KEPT, MOST_BYTES = 5.0, 16_000_000, 96_000_000  # see `Store.rest`
+)  # of an answer that others may ask for as well; bytes: of its pictures and lists
+REST_SECONDS, BYTES_KEPT, MOST_BYTES = 5.0, 4_000_000, 4_000_000  # see `Store.rest`
 LATELY_SECONDS = 3.0
 LEAST_LIMIT = "1MB"  # DuckDB goes as far below its limit as what is in use allows
 RENEWAL_SECONDS = 15.0  # that a question waits for its owner to open the database anew
+_BYTES_OF_A_NUMBER = 32  # of a list: the number and where it is
 Found = TypeVar("Found")
 
 _OF_THE_STORE = (
@@ -257,7 +258,14 @@ def _held_bytes(cursor: duckdb.DuckDBPyConnection) -> int:
 def _is_short(rows: list[tuple[Any, ...]]) -> bool:
     if len(rows) > MOST_ROWS_KEPT:
         return False
-    return sum(len(cell) for row in rows for cell in row if isinstance(cell, bytes)) <= MOST_BYTES_KEPT
+    return sum(_bytes(cell) for row in rows for cell in row) <= MOST_BYTES_KEPT
+
+
+def _bytes(cell: Any) -> int:
+    """Of a picture, or of a list, whose numbers are objects of their own."""
+    if isinstance(cell, bytes):
+        return len(cell)
+    return _BYTES_OF_A_NUMBER * len(cell) if isinstance(cell, list) else 0
 
 
 def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:

@@ -8,6 +8,7 @@ Source of the repeats that a difference needs: NIST/SEMATECH e-Handbook of Stati
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gan_runtime.studies import student
 
 LEVEL = 0.95
 POWER = 0.8  # how often a study of the suggested size finds a difference that is there
@@ -73,7 +76,7 @@ def student_interval(
     """Mean, lower and upper end of the two-sided interval of the mean, over the last axis of `numbers` (…, n), n ≥ 2."""
     count = numbers.shape[-1]
     mean = numbers.mean(axis=-1)
-    half = _quantiles(0.5 + level / 2, count - 1) * numbers.std(axis=-1, ddof=1) / math.sqrt(count)
+    half = student.quantile(0.5 + level / 2, count - 1) * numbers.std(axis=-1, ddof=1) / math.sqrt(count)
     return mean, mean - half, mean + half
 
 
@@ -122,10 +125,14 @@ def repeats_needed(spread: float, share: float, comparisons: int = 1) -> int | N
 
     The smallest n ≥ 2 with n ≥ ((t(1 − α/2, n − 1) + t(0.8, n − 1)) · spread / ln(1 + share))², α = 0.05 / comparisons.
     """
-    counts = np.arange(2, MOST_REPEATS + 1)
-    reach = _quantiles(0.5 + level_of_each(comparisons) / 2, counts - 1) + _quantiles(POWER, counts - 1)
-    enough = counts >= (reach * spread / math.log1p(share)) ** 2
-    return int(counts[enough][0]) if enough.any() else None
+    level, per_unit = 0.5 + level_of_each(comparisons) / 2, spread / math.log1p(share)
+
+    def is_enough(count: int) -> bool:
+        reach = student.quantile(level, count - 1) + student.quantile(POWER, count - 1)
+        return count >= (reach * per_unit) ** 2
+
+    count = bisect.bisect_left(range(MOST_REPEATS + 1), True, lo=2, key=is_enough)  # t falls with n
+    return count if count <= MOST_REPEATS else None
 
 
 def _interval(numbers: NDArray[np.float64], level: float) -> Interval:
@@ -137,13 +144,3 @@ def _interval(numbers: NDArray[np.float64], level: float) -> Interval:
 
 def _is_positive(number: float) -> bool:
     return math.isfinite(number) and number > 0.0
-
-
-def _quantiles(share: float, freedom: int | NDArray[np.int64]) -> NDArray[np.float64]:
-    """Student's t below which `share` of its distribution with so many degrees of freedom lies.
-
-    SciPy is loaded at the first interval: 0.35 s and 13 MB, which no other page pays. scipy.stats would be 1.4 s and 58 MB.
-    """
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(freedom, share), dtype=float)

@@ -83,8 +83,8 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
         WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs AS (
             SELECT run_id, images_per_step, {DEVICES} AS devices FROM ingest.created
         ), ends AS (
-            SELECT run_id, max(wall_s) AS seconds, max(step) AS step{columns_of(known.losses, "arg_max(value, step)")}
-            FROM scalars WHERE list_contains($runs, run_id) GROUP BY run_id
+            SELECT run_id, max(wall_s) AS seconds, max(step) AS step{columns_of(known.losses, "max(value)")}
+            FROM ingest.last_scalars WHERE list_contains($runs, run_id) GROUP BY run_id
         ), rates AS (
             SELECT run_id, median(images_per_s) AS images_per_s, max(images_per_s) AS images_per_s_best,
                    arg_min(epoch, (-images_per_s, epoch)) AS images_per_s_best_epoch,

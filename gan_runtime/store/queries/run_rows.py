@@ -146,7 +146,7 @@ def run_table(store: Store) -> pd.DataFrame:
     return store.frame(
         f"""
         WITH ends AS (
-            SELECT run_id, max(wall_s) AS seconds{columns_of(known.losses, "arg_max(value, step)")} FROM scalars GROUP BY run_id
+            SELECT run_id, max(wall_s) AS seconds{columns_of(known.losses, "max(value)")} FROM ingest.last_scalars GROUP BY run_id
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas, r.workers, r.precision, r.xla,
                r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done, rates.images_per_s{names_of(known.losses, "ends")},

@@ -113,7 +113,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
         ), speed AS (
             SELECT run_id, median(seconds) AS epoch_seconds, median(images_per_s) AS images_per_s FROM later GROUP BY run_id
         ), last AS (
-            SELECT run_id, max(epoch) AS epoch, max(wall_s) AS seconds FROM scalars SEMI JOIN chosen USING (run_id) GROUP BY run_id
+            SELECT run_id, max(epoch) AS epoch, max(wall_s) AS seconds FROM ingest.last_scalars SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), newest AS (
             SELECT run_id, metric, max(epoch) AS epoch FROM numbers SEMI JOIN chosen USING (run_id) GROUP BY ALL
         ), ends AS (

@@ -1,0 +1,91 @@
+"""The last row of each run and metric stands in a table of its own, and is what all rows of scalars say it is, whatever was taken in when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import AttemptStart, EpochScores, Record, Scalars
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+METRICS = st.sampled_from(["loss_generator", "loss_discriminator", "mean_real", 'of "its" own'])
+VALUES = st.floats(allow_nan=False) | st.just(float("inf"))
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> Record:
+    """Numbers of a call, or of an epoch's end, at steps that may be there already."""
+    first, metrics = draw(st.integers(1, 12)), draw(st.sets(METRICS, min_size=1))
+    if draw(st.booleans()):
+        values = {metric: draw(VALUES) for metric in metrics}
+        return EpochScores(epoch=1, step=first, wall_s=0.1 * first, values=values)
+    length = draw(st.integers(1, 4))
+    numbers = {metric: draw(st.lists(VALUES, min_size=length, max_size=length)) for metric in metrics}
+    return Scalars(
+        epoch=1, first_step=first, wall_s=[0.1 * (first + index) for index in range(length)], values=numbers
+    )
+
+
+ATTEMPTS = st.lists(st.tuples(st.integers(0, 12), st.lists(calls(), max_size=5)), min_size=1, max_size=4)
+
+
+def lines(attempts: list[tuple[int, list[Record]]]) -> list[tuple[int, Record]]:
+    """Attempt and record, in the order of the journal."""
+    return [
+        (number, record)
+        for number, (resume_step, records) in enumerate(attempts, start=1)
+        for record in (AttemptStart(resume_step=resume_step if number > 1 else 0), *records)
+    ]
+
+
+def both(store: Store) -> tuple[list[Any], list[Any]]:
+    """What the table has, and what all scalars say."""
+    last = "SELECT * FROM ingest.scalars QUALIFY step = max(step) OVER (PARTITION BY run_id, metric) ORDER BY ALL"
+    return store.rows("SELECT * FROM ingest.last_scalars ORDER BY ALL"), store.rows(last)
+
+
+@settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(attempts=ATTEMPTS, looks=st.sets(st.integers(0, 30)), is_by_new_ones=st.booleans())
+def test_the_last_numbers_are_those_of_all_scalars_after_every_look(
+    home: Home,
+    store: Store,
+    new_run: Callable[..., RunDir],
+    attempts: list[tuple[int, list[Record]]],
+    looks: set[int],
+    is_by_new_ones: bool,
+) -> None:
+    """Looked at after the lines of these numbers and at the end, by one ingestor or by a new one each time. Each try adds a run to the home."""
+    run = new_run(f"quick-{len(home.run_dirs()):04d}")
+    ingestor, records = Ingestor(home, store), lines(attempts)
+    for number, (attempt, record) in enumerate(records):
+        journal.append(run.trainer_journal(), attempt, record)
+        if number in looks or number == len(records) - 1:
+            ingestor = Ingestor(home, store) if is_by_new_ones else ingestor
+            ingestor.catch_up()
+            stored, said = both(store)
+            assert stored == said
+
+
+def test_the_last_numbers_of_a_run_go_with_it(
+    home: Home, store: Store, new_run: Callable[..., RunDir]
+) -> None:
+    ingestor = Ingestor(home, store)
+    for name in ("quick-0001", "quick-0002"):
+        call = Scalars(epoch=1, first_step=1, wall_s=[0.1, 0.2], values={"loss_generator": [1.0, 2.0]})
+        journal.append(new_run(name).trainer_journal(), 1, call)
+    ingestor.catch_up()
+    stored = "SELECT run_id, step, value FROM ingest.last_scalars ORDER BY ALL"
+    assert store.rows(stored) == [("quick-0001", 2, 2.0), ("quick-0002", 2, 2.0)]
+    ingestor.forget("quick-0001")
+    assert store.rows(stored) == [("quick-0002", 2, 2.0)]

@@ -1,0 +1,58 @@
+"""What the libraries of the dashboard have freed goes back to the system."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+# A block of 30 MB that was freed raises glibc's threshold; then one of 20 MB lies in the heap, with a small one behind it, and stays when it is freed.
+FREED_MB = """
+import os, sys
+import psutil
+if sys.argv[1] == "yes":
+    from dashboard.frame import freed_memory
+    freed_memory.give_back()
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+def block(size):
+    place = libc.malloc(ctypes.c_size_t(size))
+    ctypes.memset(place, 1, size)
+    return place
+libc.free(block(30_000_000))
+begun = psutil.Process().memory_info().rss
+large, small = block(20_000_000), block(100_000)
+libc.free(large)
+print((psutil.Process().memory_info().rss - begun) / 1e6)
+"""
+POOL = """
+from dashboard.frame import freed_memory
+freed_memory.give_back()
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name)
+"""
+
+
+def told(program: str, *words: str) -> str:
+    """What a process of its own prints."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.strip()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no such threshold")
+def test_a_large_block_that_was_freed_does_not_stay_with_the_process() -> None:
+    assert float(told(FREED_MB, "no")) > 15
+    assert float(told(FREED_MB, "yes")) < 5
+
+
+def test_arrow_takes_its_blocks_from_the_system_unless_someone_chose_another_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    assert told(POOL) == "system"
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
+    assert told(POOL) == "mimalloc"
