@@ -164,3 +164,22 @@ def test_whoever_asks_for_what_is_true_now_gets_it_also_beside_one_who_does_not(
     assert store.lately(seconds_of_phases, "one") == 1.0
     assert store.once(seconds_of_phases, "one") == 3.0
     assert store.lately(seconds_of_phases, "one") == 3.0
+
+
+@pytest.mark.parametrize(
+    ("column", "is_kept"),
+    [
+        ("range(6_000)", True),
+        ("range(7_000)", False),
+        ("repeat('a', 190_000)::BLOB", True),
+        ("repeat('a', 210_000)::BLOB", False),
+    ],
+)
+def test_an_answer_with_long_lists_or_large_pictures_is_kept_for_nobody(
+    store: Store, column: str, is_kept: bool
+) -> None:
+    """A number of a list is an object of its own of 32 bytes."""
+    question = f"SELECT {column} FROM phases"
+    (answer,), (again,) = store.rows(question), store.rows(question)
+    assert answer == again
+    assert (answer is again) == is_kept
