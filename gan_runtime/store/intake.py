@@ -53,6 +53,7 @@ TABLES = (
     ),
     *STEPPED,
 )
+_METRIC = 4  # column of scalars
 MAX_TOLD = 20  # lines of a piece of a journal that are told one by one when they cannot be read
 _LAST_SCALARS = """
     INSERT INTO ingest.last_scalars SELECT * FROM ingest.scalars WHERE run_id = ?
@@ -151,11 +152,11 @@ class Intake:
 
     def _write_last_scalars(self, writer: Writer) -> None:
         """Removes those that have newer ones now, which are added with the rows; after a void the earlier ones are the last again."""
-        run_id, metric = self.run.run_id, 4
+        run_id = self.run.run_id
         if 0 in self._kept_steps:
             writer.execute("DELETE FROM ingest.last_scalars WHERE run_id = ?", [run_id])
             writer.execute(_LAST_SCALARS, [run_id])
-        newest = {row[metric]: row for row in self.rows.get("scalars", ())}
+        newest = {row[_METRIC]: row for row in self.rows.get("scalars", ())}
         if not self.is_new:
             writer.execute(
                 "DELETE FROM ingest.last_scalars WHERE run_id = ? AND list_contains(?, metric)",
