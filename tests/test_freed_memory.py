@@ -10,7 +10,7 @@ import pytest
 
 # A block of 30 MB that was freed raises glibc's threshold; then one of 20 MB lies in the heap, with a small one behind it, and stays when it is freed.
 FREED_MB = """
-import os, sys
+import sys
 import psutil
 if sys.argv[1] == "yes":
     from dashboard.frame import freed_memory

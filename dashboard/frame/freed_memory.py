@@ -15,7 +15,8 @@ LARGE_BYTES = 128 * 1024  # glibc's default, which else rises to the largest blo
 
 
 def give_back() -> None:
-    """From now on, at the start of the process: Arrow reads its variable when it is loaded. Without glibc only Arrow's blocks go back."""
+    """From now on. Before other threads begin, as glibc leaves them the heaps that they have, and before Arrow is loaded, which reads its
+    variable then. Without glibc only Arrow's blocks go back."""
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with contextlib.suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)

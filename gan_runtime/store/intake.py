@@ -157,7 +157,7 @@ class Intake:
             writer.execute("DELETE FROM ingest.last_scalars WHERE run_id = ?", [run_id])
             writer.execute(_LAST_SCALARS, [run_id])
         newest = {row[_METRIC]: row for row in self.rows.get("scalars", ())}
-        if not self.is_new:
+        if newest and not self.is_new:
             writer.execute(
                 "DELETE FROM ingest.last_scalars WHERE run_id = ? AND list_contains(?, metric)",
                 [run_id, list(newest)],
