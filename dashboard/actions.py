@@ -9,11 +9,11 @@ import streamlit as st
 
 from dashboard import words
 from dashboard.frame import places
+from gan_runtime import host_presets
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.runtime.after import After
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec
-from gan_runtime.spec.presets import preset as find_preset
 
 Answer = TypeVar("Answer")
 
@@ -27,8 +27,8 @@ def start(runtime: Runtime, spec: RunSpec, preset: str, after: After | None = No
 
 
 def start_preset(runtime: Runtime, name: str) -> None:
-    """Queues a preset as it is."""
-    start(runtime, RunSpec.parse(find_preset(name).values), name)
+    """Queues a preset as this host trains it."""
+    start(runtime, RunSpec.parse(host_presets.values(name)), name)
 
 
 def attempt(action: Callable[[], Answer]) -> Answer | None:

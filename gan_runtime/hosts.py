@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gan_runtime import jax_host
+from gan_runtime import jax_host, processor
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.kept_out import keep_scikit_learn_out
@@ -29,8 +29,6 @@ from gan_runtime.tpu_advice import advice
 PROBE_SECONDS = 120.0
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
 NO_CORE = "libtpu is installed but shows no TPU core: another process may hold it, or its version does not suit (docs/tpu.md)."
-CPU_INFO = Path("/proc/cpuinfo")
-ARITHMETIC = ("sse4", "avx", "amx", "fma", "f16c", "asimd", "sve", "bf16")  # beginnings of processor flags
 LIBRARIES = (
     "tensorflow",
     "keras",
@@ -173,14 +171,17 @@ def look() -> Host:
     """The answer itself, found in this process. Loads TensorFlow, where there is one: only for child processes."""
     tf = _tensorflow()
     return Host(
-        cpu_model=_cpu_model(),
+        cpu_model=processor.model(),
         cores=psutil.cpu_count(logical=False) or os.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         python=platform.python_version(),
         tensorflow=tf.__version__ if tf else "",
         devices={
             "cpu": Device(
-                available=True, count=os.cpu_count() or 1, name=_cpu_model(), engines=_engines_for_cpus(tf)
+                available=True,
+                count=os.cpu_count() or 1,
+                name=processor.model(),
+                engines=_engines_for_cpus(tf),
             ),
             "gpu": _also_by_jax("gpu", _gpu(tf), is_there=shutil.which("nvidia-smi") is not None),
             "tpu": _also_by_jax("tpu", _tpu(tf), is_there=any(path.exists() for path in TPU_DEVICES)),
@@ -245,20 +246,11 @@ def _tpu(tf: Any | None) -> Device:
     return Device(available=True, count=cores, name="TPU")
 
 
-def _cpu_model() -> str:
-    try:
-        lines = CPU_INFO.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
 def facts() -> dict[str, object]:
     """Machine, versions of what is imported by now, and commit, for the record of a run; loads no framework."""
     return {
-        "cpu_model": _cpu_model(),
-        "cpu_flags": cpu_flags(CPU_INFO.read_text(encoding="utf-8")) if CPU_INFO.exists() else [],
+        "cpu_model": processor.model(),
+        "cpu_flags": processor.flags(),
         "cores": os.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "platform": platform.platform(),
@@ -268,13 +260,6 @@ def facts() -> dict[str, object]:
         "commit": _git("rev-parse", "--short", "HEAD") or "",
         "uncommitted_changes": _has_uncommitted_changes(),
     }
-
-
-def cpu_flags(cpu_info: str) -> list[str]:
-    """The arithmetic that the first processor of a /proc/cpuinfo knows: avx2, avx512_bf16, …; empty where it says nothing."""
-    lines = (line.partition(":") for line in cpu_info.splitlines())
-    found = next((value.split() for name, _, value in lines if name.strip() in ("flags", "Features")), [])
-    return sorted(flag for flag in found if flag.startswith(ARITHMETIC))
 
 
 def _has_uncommitted_changes() -> bool | None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime import processor
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.home import Home
@@ -52,6 +53,12 @@ START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first."""
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
+@pytest.fixture(autouse=True)
+def bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Presets start in the precision they are written in, whatever processor the tests run on."""
+    monkeypatch.setattr(processor, "has_bfloat16", lambda: True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,20 +17,6 @@ from gan_runtime.hosts import NO_CORE, Device, Host
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 
-CPU_INFO = """processor	: 0
-model name	: Some CPU
-flags		: fpu sse4_2 avx512_bf16 avx2 amx_bf16 hypervisor
-
-processor	: 1
-flags		: fpu avx2 avx512f
-"""
-
-
-def test_flags_that_matter_for_arithmetic_are_told_of_the_first_processor() -> None:
-    assert hosts.cpu_flags(CPU_INFO) == ["amx_bf16", "avx2", "avx512_bf16", "sse4_2"]
-    assert hosts.cpu_flags("processor : 0\nFeatures : fp asimd bf16 crc32\n") == ["asimd", "bf16"]
-    assert hosts.cpu_flags("") == []
-
 
 def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
     facts = hosts.facts()

@@ -13,7 +13,7 @@ from dashboard import actions, change_buttons, data_words, words
 from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
-from gan_runtime import catalog
+from gan_runtime import catalog, host_presets
 from gan_runtime.data import door, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
@@ -82,8 +82,8 @@ def _train(known_set: KnownSet) -> None:
 def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     """The first preset that reads such fields as it stands, and the options. Without one, the first workload that reads them: its own options
     at their defaults, fitted to the data, beside a preset of it that is for other data; else the first preset, as far as it has its options."""
-    for name, preset in PRESETS.items():
-        spec = RunSpec.parse(nesting.overlaid(preset.values, {"dataset": dataset}))
+    for name in PRESETS:
+        spec = RunSpec.parse(nesting.overlaid(host_presets.values(name), {"dataset": dataset}))
         if door.reads(spec.entry, spec.of_workload, offered):
             return name, spec
     changes: dict[str, Any] = {"dataset": dataset}
@@ -92,7 +92,7 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     of_it = [name for name, preset in PRESETS.items() if preset.values["workload"] == changes.get("workload")]
     name = next(iter(of_it or PRESETS))
     lost = nesting.own_options(changes["workload"]) if of_it else {}
-    kept = {option: value for option, value in PRESETS[name].values.items() if option not in lost}
+    kept = {option: value for option, value in host_presets.values(name).items() if option not in lost}
     return name, RunSpec.parse(nesting.overlaid(kept, changes))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import option_words
-from gan_runtime import catalog
+from gan_runtime import catalog, host_presets
 from gan_runtime.home import command_line
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
@@ -37,7 +37,7 @@ def values() -> dict[str, Any]:
 
 def fill(preset: str) -> None:
     """Fills the form with the values of a preset."""
-    put(RunSpec.parse(PRESETS[preset].values).flat())
+    put(RunSpec.parse(host_presets.values(preset)).flat())
     st.session_state[f"{PREFIX}preset"] = preset
 
 
@@ -91,7 +91,7 @@ def command(preset: str, made: RunSpec) -> str:
 
 def _of_preset(preset: str, workload: str) -> RunSpec:
     """What the preset makes of a workload, which need not be its own."""
-    return RunSpec.parse(nesting.overlaid(PRESETS[preset].values, {"workload": workload}))
+    return RunSpec.parse(nesting.overlaid(host_presets.values(preset), {"workload": workload}))
 
 
 def _shell(value: Any) -> str:

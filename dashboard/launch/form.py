@@ -13,7 +13,7 @@ from dashboard import change_buttons, data_words, option_words, words
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.fields import PREFIX
 from dashboard.launch.shown_when import has_effect, needed
-from gan_runtime import catalog
+from gan_runtime import catalog, host_presets
 from gan_runtime.data import door, loading
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.errors import DatasetError, SpecError
@@ -55,7 +55,8 @@ def pick_preset() -> str:
             on_change=lambda: fields.fill(st.session_state[f"{PREFIX}preset"]),
         )
     )
-    st.caption(PRESETS[name].summary)
+    fitted = f" {host_presets.FITTED}" if host_presets.is_fitted(name) else ""
+    st.caption(f"{PRESETS[name].summary}{fitted}")
     return name
 
 
@@ -113,6 +114,7 @@ def _group(preset: str, options: list[Option], filled: Filled) -> None:
                 _summary(option, filled.known)
                 _suggestions(preset, option)
                 _caution(preset, option, filled.spec)
+                _slow_here(option, filled.spec)
                 if option.name in filled.problems:
                     st.markdown(f":red[{words.plain(filled.problems[option.name])}]")
 
@@ -245,8 +247,18 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
     caution = PRESETS[preset].caution
     if caution is None or spec is None or option.name != caution.option:
         return
-    if caution.concerns(spec.flat(), RunSpec.parse(PRESETS[preset].values).flat()):
+    if caution.concerns(spec.flat(), RunSpec.parse(host_presets.values(preset)).flat()):
         st.warning(caution.text, icon=":material/warning:")
         st.button(
             "Use the repaired setting", icon=":material/build:", on_click=fields.put, args=(caution.repair,)
         )
+
+
+def _slow_here(option: Option, spec: RunSpec | None) -> None:
+    """That this host has no arithmetic for the precision, and the way out."""
+    if spec is None or option.name != "precision" or not (why := host_presets.caution(spec)):
+        return
+    st.warning(why, icon=":material/warning:")
+    st.button(
+        "Use float32", icon=":material/build:", on_click=fields.put, args=(dict(host_presets.IN_FLOAT32),)
+    )

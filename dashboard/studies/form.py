@@ -11,6 +11,7 @@ from dashboard import actions, change_buttons, command_box, words
 from dashboard.frame import host_view, places
 from dashboard.studies import study_repeats
 from dashboard.studies import time as study_time
+from gan_runtime import host_presets
 from gan_runtime.errors import FieldError, SpecError, quoted
 from gan_runtime.home import command_line
 from gan_runtime.runtime.runtime import Runtime
@@ -39,7 +40,7 @@ class Asked:
     def design(self) -> StudyDesign:
         """The study. Raises SpecError."""
         typed = parse_assignments(self.sets.split())
-        base = nesting.overlaid(preset(self.preset).values, {"epochs": self.epochs, **typed})
+        base = nesting.overlaid(host_presets.values(self.preset), {"epochs": self.epochs, **typed})
         values = [part for part in self.values.replace(" ", "").split(",") if part]
         return StudyDesign.parse(self.question, base, list(values), _whole(self.repeats))
 

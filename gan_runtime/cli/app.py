@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gan_runtime import bundles, disk, hosts
+from gan_runtime import bundles, disk, host_presets, hosts
 from gan_runtime.cli import (
     best_checkpoint,
     binned,
@@ -112,10 +112,12 @@ def train(
 ) -> None:
     """Train a run and follow it to its end. Ctrl-C stops and saves it. Exit code 1 if it fails."""
     chosen = Home.choose(home)
-    values = presets.preset(preset).values if preset else {}
+    values = host_presets.values(preset) if preset else {}
     if spec_file:
         values = nesting.overlaid(values, read_values(spec_file))
     spec = RunSpec.parse(nesting.overlaid(values, presets.parse_assignments(assignments or [])))
+    if why := host_presets.caution(spec):
+        typer.echo(f"{why} Add --set precision=float32 to train in that.", err=True)
     with reports.choose(as_json) as report:
         if detach:
             end = training.queue(chosen, spec, preset, queueing.wish(after, only_if_finished))
@@ -151,7 +153,7 @@ def study(
     """Train several runs that differ in one thing, interleaved, and follow them. The Studies page shows what they say."""
     chosen = Home.choose(home)
     base = nesting.overlaid(
-        presets.preset(preset).values if preset else {}, presets.parse_assignments(assignments or [])
+        host_presets.values(preset) if preset else {}, presets.parse_assignments(assignments or [])
     )
     design = StudyDesign.parse(question, base, None if values is None else values.split(","), repeats, title)
     with reports.choose(as_json) as report:
@@ -345,7 +347,7 @@ def tpu_check(
     as_json: JsonOption = False,
 ) -> None:
     """Compile a run's training step for a TPU, without one, and say what it would take there. Exit code 1 if it is refused."""
-    values = nesting.overlaid(presets.preset(preset).values, presets.parse_assignments(assignments or []))
+    values = nesting.overlaid(host_presets.values(preset), presets.parse_assignments(assignments or []))
     if not tpu_checks.check(
         Home.choose(home), values, topology, sweep, as_json, "frame" if frame else "step"
     ):

@@ -62,6 +62,7 @@ PRESETS: dict[str, Preset] = {
             "workload": "dcgan_mnist",
             "dataset": "mnist",
             "replicas": 8,
+            "precision": "mixed_bfloat16",
             "batch_size_global": 64,
             "epochs": 30,
             "weight_snapshots": "yes",

@@ -98,7 +98,11 @@ def test_bfloat16_moves_float32_weights_as_float32_does(make: MakeEngine) -> Non
 
 
 def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(make: MakeEngine) -> None:
-    """Of each layer by itself: rounding turns them by no more than 11°. At rate 1 the weights move by the gradient."""
+    """Of each layer by itself, within 18°. At rate 1 the weights move by the gradient.
+
+    Rounding turns them by 13° where the processor has no bfloat16 arithmetic, for there the sums are rounded too; a filter gradient
+    that is off by one pixel turns by more than 60°.
+    """
     after = {}
     for precision in ("float32", "mixed_bfloat16"):
         engine = make(1, dcgan_mnist.WORKLOAD, precision=precision, **MOVE_BY_THE_GRADIENT)
@@ -109,5 +113,5 @@ def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(
     assert len(kernels) == 4 + 3
     for name in kernels:
         expected, found = ((after[precision][name] - before[name]).ravel() for precision in after)
-        assert cosine(found, expected) > 0.98, name
+        assert cosine(found, expected) > 0.95, name
         assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05), name

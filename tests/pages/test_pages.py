@@ -14,6 +14,7 @@ from streamlit.testing.v1.element_tree import Button
 
 from dashboard.frame import session
 from dashboard.runs import view as runs_view
+from gan_runtime import host_presets
 from gan_runtime.home import Home, command_line
 from gan_runtime.options import GROUPS
 from gan_runtime.records import journal
@@ -577,3 +578,21 @@ def test_a_home_that_another_process_owns_is_told_instead_of_the_page(show: Show
         app = show("home")
     assert not app.exception
     assert "is in use by" in texts(app)
+
+
+def test_launch_starts_presets_in_float32_where_bfloat16_is_slow_and_says_so(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_presets, "is_slow_in_bfloat16", lambda: True)
+    app = opened(show("launch"))
+    assert app.selectbox(key="spec.precision").value == "float32"
+    assert host_presets.FITTED in texts(app)
+    assert shown_commands(app)[0] == f"{command_line()} train --preset quick"
+    assert not [button for button in app.button if button.label == "Use float32"]
+
+    app.selectbox(key="spec.precision").set_value("mixed_bfloat16").run()
+    assert host_presets.SLOW in [warning.value for warning in app.warning]
+    assert shown_commands(app)[0] == f"{command_line()} train --preset quick --set precision=mixed_bfloat16"
+    next(button for button in app.button if button.label == "Use float32").click().run()
+    assert app.selectbox(key="spec.precision").value == "float32"
+    assert not app.warning
