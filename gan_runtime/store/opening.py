@@ -36,6 +36,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "allocator_background_threads": "true",  # what a question needed goes back to the system when nobody asks
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "max_vacuum_tasks": 0,  # see `merge_when_closed`
     "threads": max(1, min(4, (os.cpu_count() or 1) // 2)),  # a training beside it wants all cores
 }
 # What DuckDB says of a file that it cannot read, and not of a disk or a system that refuses for now.
@@ -95,6 +96,15 @@ def read_through(path: Path) -> None:
     finally:
         with suppress(duckdb.Error):  # a damaged file takes nothing more
             connection.close()
+
+
+def merge_when_closed(connection: duckdb.DuckDBPyConnection) -> None:
+    """The checkpoint that closes the file merges what the checkpoints since it was opened have added to each table.
+
+    Those leave the rows before them as they are. With merging, which DuckDB does otherwise, each one writes the last pictures anew, up
+    to 2,048 of them and sometimes all, beside a training and with that much memory (decision 69).
+    """
+    connection.execute("RESET GLOBAL max_vacuum_tasks")
 
 
 def spill_folder(path: Path) -> Path:

@@ -73,7 +73,8 @@ class Store:
     def close(self) -> None:
         """Writes everything into the file and releases it."""
         with suppress(duckdb.Error):  # a damaged file takes nothing more; the journals have it all
-            self._connection.close()
+            opening.merge_when_closed(self._connection)
+        self._let_go()
 
     def renew(self, between: Callable[[], None]) -> None:
         """Lets the statements under way end, closes the file, does what is to be done `between`, and opens it again.
@@ -81,7 +82,7 @@ class Store:
         Raises as `opening.connected` and `between`; the damage then stands as before, for another try.
         """
         with self.gate.shut():
-            self.close()
+            self._let_go()
             between()
             self._connection = opening.connected(self.path)
             self._memo.changed()
@@ -144,6 +145,10 @@ class Store:
                 cursor.execute("RESET memory_limit")
                 self._left_bytes = _held_bytes(cursor)  # such as rows that are not in the file yet
         return True
+
+    def _let_go(self) -> None:
+        with suppress(duckdb.Error):
+            self._connection.close()
 
     def forget_answers(self) -> None:
         """The next questions are asked anew, for whoever measures how long that takes."""

@@ -399,6 +399,26 @@ def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> No
     assert (found.rows, cursor.closed) == ([(7,)], True)
 
 
+GROUPS_OF_PICTURES = "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('ingest.samples')"
+PICTURES = "SELECT step, md5(png) FROM samples ORDER BY step"
+
+
+def test_a_checkpoint_leaves_stored_pictures_as_they_are_and_closing_merges_them(path: Path) -> None:
+    store = Store(path)
+    for step in range(40):  # 1 MB each: DuckDB makes a checkpoint of every 16 MB
+        with store.transaction() as writer:
+            writer.append("samples", [("quick-0001", 1, step, 1, "samples", os.urandom(1_000_000), None)])
+    stored = store.rows(PICTURES)
+    assert len(stored) == 40
+    assert store.rows(GROUPS_OF_PICTURES)[0][0] >= 3, "two checkpoints, and what came after"
+    store.close()
+
+    again = Store(path)
+    assert again.rows(GROUPS_OF_PICTURES) == [(1,)]
+    assert again.rows(PICTURES) == stored
+    again.close()
+
+
 HELD = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'BASE_TABLE'"
 NUMBERS = "INSERT INTO ingest.scalars SELECT 'quick-0001', 1, i, 1, 'loss', random(), random() FROM range(4_000_000) numbers(i)"
 HIGHEST = "SELECT max(value), max(wall_s) FROM scalars"
