@@ -11,10 +11,11 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 
 IN_FLOAT32 = {"precision": "float32"}
-FITTED = "Precision is float32: this host's processor has no bfloat16 arithmetic."
+FITTED = "This host's processor has no bfloat16 arithmetic, so precision is float32, and training takes longer than elsewhere."
+# Measured in docs/decisions/0068-presets-fit-the-processor.md
 SLOW = (
-    "This host's processor has no bfloat16 arithmetic. Without XLA, a step of the DCGAN took 8 times as long in "
-    "mixed_bfloat16 as in float32 on such a one (decision 68)."
+    "This host's processor has no bfloat16 arithmetic: without XLA, a step of the DCGAN takes about 8 times as long in it as in "
+    "float32."
 )
 
 
