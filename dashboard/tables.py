@@ -1,11 +1,16 @@
-"""The rows of a chart as a browser gets them, written once for all browsers that look at the same run."""
+"""Tables as a browser gets them: the rows of a chart, written once for all browsers that look at the same run, and numbers in our words."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 from streamlit import dataframe_util
+
+MOST_ROWS_IN_WORDS = 500
 
 SENT_AS = {
     **dict.fromkeys(["run_id", "metric", "series"], "category"),
@@ -36,3 +41,18 @@ def of_curves(frame: pd.DataFrame) -> Table:
     """As `of`, in half the bytes: a name of many rows is sent once, values in single precision, which is finer than a pixel."""
     kinds = {column: kind for column, kind in SENT_AS.items() if column in frame}
     return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)
+
+
+def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]) -> Styler | pd.DataFrame:
+    """A frame whose numbers are read in our words, with thin spaces, and still sorted as numbers.
+
+    Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare numbers.
+    """
+    if len(frame) > MOST_ROWS_IN_WORDS:
+        return frame.round(dict.fromkeys(columns, 3))
+    shown = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
+    return frame.style.format(shown)  # type: ignore[arg-type]
+
+
+def _or_dash(words_of: Callable[[float], str], number: float) -> str:
+    return "–" if pd.isna(number) else words_of(number)

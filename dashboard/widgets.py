@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import html
-import json
-from collections.abc import Callable, Hashable, Mapping
-from functools import cache, lru_cache, partial
-from typing import Any
 
-import altair as alt
-import pandas as pd
 import streamlit as st
-from pandas.io.formats.style import Styler
 
-from dashboard import chart_style, charts, listed, tables, words
+from dashboard import listed, words
 from dashboard.frame import places
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
@@ -25,9 +18,6 @@ from gan_runtime.store.store import Store
 SHOWN = "live.shown"  # the run on the Live page, until another page is opened
 MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
-MOST_ROWS_IN_WORDS = 500
-ROWS = "rows"  # of a chart, under this name in its specification
-MOST_KEPT = 500  # specifications, some kilobytes each
 MOST_IN_FIGURE = 2  # losses beside each other
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run are not those of "
@@ -39,85 +29,6 @@ def state(status: str, text: str = "") -> None:
     """A dot and the word of a run's state, and a text beside it."""
     rest = f"<span style='font-weight:400'>{html.escape(text)}</span>" if text else ""
     st.html(f"<span class='run-state'><span class='dot {words.dot(status)}'></span>{status} {rest}</span>")
-
-
-def chart(drawn: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None:
-    """Puts a chart that was just drawn on the page, its tables beside its specification. `selection`: `on_select` and
-    `selection_mode` of Streamlit."""
-    tables: dict[str, pd.DataFrame] = {}
-    for part in (drawn, *getattr(drawn, "layer", ())):
-        if isinstance(part.data, pd.DataFrame):
-            name = f"{ROWS}{len(tables) or ''}"
-            tables[name], part.data = part.data, alt.NamedData(name=name)
-    _put(specification(drawn), tables, key, **selection)
-
-
-def specification(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
-    """Of a chart whose tables have names. Nothing compares it with the schema of Vega-Lite, which takes as long as all the rest: tests do."""
-    made: dict[str, Any] = json.loads(json.dumps(drawn.to_dict(validate=False)))
-    has_ground = any(layer.get("data", {}).get("name") == charts.GROUND for layer in made.get("layer", ()))
-    datasets = {"datasets": {charts.GROUND: _ground_row()}} if has_ground else {}
-    return {**made, **datasets, "config": chart_style.CONFIG}
-
-
-@cache
-def _ground_row() -> bytes:
-    """Written once: Streamlit would write down anew, in each refresh, what stands in a specification."""
-    return tables.of(pd.DataFrame({"x": [0]})).arrow
-
-
-def with_rows(made: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:
-    """Puts a chart on the page: its kept specification and today's rows. `arguments`: of `st.vega_lite_chart`."""
-    _put(made, {ROWS: rows}, key, **arguments)
-
-
-def _put(
-    made: dict[str, Any], tables: Mapping[str, pd.DataFrame | bytes], key: str, **arguments: Any
-) -> None:
-    """Every chart of the dashboard is put on the page here."""
-    st.vega_lite_chart(
-        spec={**made, "datasets": {**made.get("datasets", {}), **tables}}, key=key, **arguments
-    )
-
-
-def kept_chart(
-    draw: Callable[..., alt.Chart | alt.LayerChart],
-    rows: pd.DataFrame | bytes,
-    key: str,
-    *what: Hashable,
-    **arguments: Any,
-) -> None:
-    """A chart on a page that is redrawn while a run trains: what `draw(rows, *what)` makes is drawn once, without the rows, and kept."""
-    with_rows(kept(draw, *what), rows, key, **arguments)
-
-
-@lru_cache(MOST_KEPT)
-def kept(draw: Callable[..., alt.Chart | alt.LayerChart], *what: Hashable) -> dict[str, Any]:
-    """The specification of `draw(rows, *what)` for rows that come later."""
-    return specification(draw(alt.NamedData(name=ROWS), *what))
-
-
-@st.cache_data(show_spinner=False, max_entries=100)
-def steady_chart(
-    _draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str
-) -> None:
-    """A chart in which more than the rows follows from the rows: with the same `key` and the same rows Streamlit repeats what it sent."""
-    chart(_draw(frame), key)
-
-
-def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]) -> Styler | pd.DataFrame:
-    """A frame whose numbers are read in our words, with thin spaces, and still sorted as numbers.
-
-    Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare numbers.
-    """
-    if len(frame) > MOST_ROWS_IN_WORDS:
-        return frame.round(dict.fromkeys(columns, 3))
-    shown = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
-    return frame.style.format(shown)  # type: ignore[arg-type]
-
-
-def _or_dash(words_of: Callable[[float], str], number: float) -> str:
-    return "–" if pd.isna(number) else words_of(number)
 
 
 def local_sgd(sync_every_steps: int) -> None:

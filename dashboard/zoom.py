@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, widgets, words
+from dashboard import charts, plots, words
 from dashboard.panels import Group
 from dashboard.tables import Table
 from gan_runtime.store import queries
@@ -38,7 +38,7 @@ def live_chart(
 ) -> None:
     """The step curves of a page that is redrawn while a run trains."""
     place = place_of(name, key)
-    widgets.kept_chart(
+    plots.kept_chart(
         charts.step_curves,
         rows.arrow,
         place,

@@ -287,6 +287,26 @@ def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -
     assert child.returncode == 0, child.stderr
 
 
+LOAD_HOME = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+loaded = [name for name in ("pandas", "altair", "pyarrow") if name in sys.modules]
+sys.exit(f"loaded: {loaded}" if loaded else 0)
+"""
+
+
+def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() -> None:
+    names = set().union(
+        *(imported(ROOT / path) for path in ("app.py", "dashboard/frame/navigation.py", "pages/home.py"))
+    )
+    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
+    assert "dashboard.home.view" in ours
+    command = [sys.executable, "-c", LOAD_HOME, *sorted(ours), "dashboard.widgets"]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert child.returncode == 0, child.stderr
+
+
 # ---- tables that must stay true -----------------------------------------------------------------------------------------
 
 

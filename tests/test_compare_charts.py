@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import palette, widgets
+from dashboard import palette, plots
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look
@@ -66,7 +66,7 @@ def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> No
         compare_charts.run_curves(curve(*[0.5] * points), COLORS, "step", LOSS, Look("strong"))
         for points in (4, 100)
     )
-    assert widgets.specification(_without_rows(few)) == widgets.specification(_without_rows(many))
+    assert plots.specification(_without_rows(few)) == plots.specification(_without_rows(many))
 
 
 def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, run_words, widgets
+from dashboard import option_words, plots, run_words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, parallel, result_charts, result_words
 from dashboard.compare import view as compare_view
@@ -159,7 +159,7 @@ def _colors(drawn: list[Series]) -> dict[str, str]:
 
 
 def _draw(chart: alt.LayerChart, key: str) -> None:
-    widgets.chart(
+    plots.chart(
         chart,
         key=key,
         on_select=lambda: compare_view.pick(key, compare_view.RESULTS),

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, run_words, widgets, words, zoom
+from dashboard import palette, plots, run_words, words, zoom
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look, Smoothing, YScale
@@ -184,7 +184,7 @@ def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, 
     draw = compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
     zoomed = zoom_key(chosen)
     place = zoom.place_of(metric.name, zoomed)
-    widgets.chart(
+    plots.chart(
         draw(shown, colors, chosen.x, metric, chosen.look),
         key=place,
         on_select=lambda: None if zoom.take(place, zoomed, shown["x"]) else pick(place, CURVES),

@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import run_words, widgets, words
+from dashboard import plots, run_words, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import words as flow_words
 from gan_runtime.catalog import flow_published
@@ -30,7 +30,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
     left, right = st.columns(2)
     with left:
         times = pd.DataFrame([vars(one) for one in flow_published.TIMES])
-        widgets.steady_chart(flow_charts.training_times, times, "flow.training_times")
+        plots.steady_chart(flow_charts.training_times, times, "flow.training_times")
     estimated = predicted(runtime, rows)
     with right:
         table = pd.DataFrame([*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS)

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import listed, palette, run_words, widgets, words
+from dashboard import listed, palette, plots, run_words, widgets, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
@@ -183,7 +183,7 @@ def wake(store: Store, found: Shown) -> None:
         draw = partial(
             flow_charts.spectrum, axis=BY_NAME["strouhal"].axis, colors=_colors(found, spectra["series"])
         )
-        widgets.steady_chart(draw, spectra, f"flow.spectrum.{found.key}")
+        plots.steady_chart(draw, spectra, f"flow.spectrum.{found.key}")
     st.caption(f"{_strouhal(store, found)} {flow_words.PROBE}")
 
 
@@ -225,10 +225,10 @@ def times(store: Store, found: Shown, stored: list[FlowRow]) -> None:
     left, right = st.columns(2)
     with left:
         draw = partial(flow_charts.stages, title="Time of all steps", axis="Seconds")
-        widgets.steady_chart(draw, whole, f"flow.times.{found.key}.{len(rows)}")
+        plots.steady_chart(draw, whole, f"flow.times.{found.key}.{len(rows)}")
     with right:
         draw = partial(flow_charts.stages, title="Time of a frame", axis="Milliseconds", solver=solver)
-        widgets.steady_chart(draw, each, f"flow.frame_times.{found.key}.{len(rows)}")
+        plots.steady_chart(draw, each, f"flow.frame_times.{found.key}.{len(rows)}")
     st.caption(flow_words.TIMES)
 
 
@@ -263,7 +263,7 @@ def _curve(
         horizons=horizons,
         is_narrow=is_narrow,
     )
-    widgets.steady_chart(draw, rows, f"flow.{name}.{found.key}")
+    plots.steady_chart(draw, rows, f"flow.{name}.{found.key}")
 
 
 def _colors(found: Shown, series: pd.Series[str]) -> dict[str, str]:

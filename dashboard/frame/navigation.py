@@ -9,13 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
-from altair.utils import schemapi
 
 from dashboard import widgets
 from dashboard.frame import disk_view, places, session, store_view, who_view
 from dashboard.launch import fields
 
-schemapi.disable_debug_mode()  # a chart is checked when it is sent; to check each part of it as well is what tests are for
 st.set_page_config(
     page_title="GAN training",
     page_icon=Path(__file__).with_name("favicon.svg"),

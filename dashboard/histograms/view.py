@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import run_words, widgets, words
+from dashboard import plots, run_words, widgets, words
 from dashboard.compare import grouping
 from dashboard.histograms import charts as histogram_charts
 from dashboard.histograms.words import Choice, Panel, choices
@@ -85,7 +85,7 @@ def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) ->
                 chart = partial(
                     draw, title=panel.title, axis=panel.axis, color=panel.color, domain=panel.domain
                 )
-                widgets.steady_chart(chart, frame, f"{view}.{panel.series}.{row.run_id}")
+                plots.steady_chart(chart, frame, f"{view}.{panel.series}.{row.run_id}")
 
 
 def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> None:
@@ -103,7 +103,7 @@ def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> 
             chart = histogram_charts.run_overlay(
                 shown, {name: colors[name] for name in present}, panel.title, panel.axis, domain=panel.domain
             )
-            widgets.chart(chart, key=f"overlay.{panel.series}")
+            plots.chart(chart, key=f"overlay.{panel.series}")
     _earlier_epochs(pd.concat(frames), names, epoch)
 
 

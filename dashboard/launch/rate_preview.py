@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dashboard import health_charts, panels, widgets
+from dashboard import health_charts, panels, plots
 from gan_runtime.catalog import declared
 from gan_runtime.engines import rates
 from gan_runtime.spec import RunSpec
@@ -24,4 +24,4 @@ def show(spec: RunSpec, rows: int) -> None:
     colors = {title: panels.network_color(known, name) for name, title in titles.items()}
     planned = pd.DataFrame(rates.planned(spec, steps_per_epoch)).rename(columns=titles)
     frame = planned.melt("epoch", var_name="series", value_name="rate")
-    widgets.chart(health_charts.planned_rates(frame, colors), key="launch.rates")
+    plots.chart(health_charts.planned_rates(frame, colors), key="launch.rates")

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import charts, option_words, step_charts, widgets, words
+from dashboard import charts, option_words, plots, step_charts, words
 from dashboard.histograms import words as histogram_words
 from dashboard.live import host_words, log_words
 from gan_runtime.catalog import declared
@@ -93,7 +93,7 @@ def _value_histograms(store: Store, row: RunRow, epoch: int) -> None:
                     st.caption(f"{panel.title}: after the first epoch.")
                 else:
                     key, named = f"{panel.series}.{row.run_id}", (panel.title, panel.axis, panel.color)
-                    widgets.kept_chart(charts.value_histogram, frame, key, *named)
+                    plots.kept_chart(charts.value_histogram, frame, key, *named)
 
 
 def _phases_line(store: Store, row: RunRow) -> None:
@@ -130,7 +130,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
     draw = partial(step_charts.by_network, titles=titles)
     if len(phases) > 1:
         draw = partial(step_charts.by_phase, phases=phases)
-    widgets.steady_chart(draw, profile, f"profile.{row.run_id}")
+    plots.steady_chart(draw, profile, f"profile.{row.run_id}")
     st.caption(
         f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training steps that count in no other time: the bar of their epoch is shorter by them.",
         help="Each moment is divided among the operations that compute then. Exchange and input count only when nothing "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import health_charts, widgets
+from dashboard import health_charts, plots
 from dashboard.live import rows
 from dashboard.live.rows import Drawn
 from dashboard.panels import Group
@@ -46,7 +46,7 @@ def _draw(drawn: list[Drawn], row: RunRow) -> None:
         ):
             draw = health_charts.over_epochs if group.per_epoch else health_charts.over_steps
             with column:
-                widgets.kept_chart(draw, table.arrow, f"{'.'.join(group.names)}.{row.run_id}", group)
+                plots.kept_chart(draw, table.arrow, f"{'.'.join(group.names)}.{row.run_id}", group)
 
 
 def _awaited(row: RunRow, groups: list[Group]) -> None:

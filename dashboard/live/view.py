@@ -10,7 +10,7 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import charts, first_screen, panels, widgets, words, zoom
+from dashboard import charts, first_screen, panels, plots, widgets, words, zoom
 from dashboard.frame import places
 from dashboard.live import details as live_details
 from dashboard.live import health_view, next_steps, pace, resume_view, rows, stop_view
@@ -226,7 +226,7 @@ def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place
         _awaited(row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT)
     else:
         key = f"score_histogram.{place}.{row.run_id}"
-        widgets.kept_chart(charts.score_histogram, histogram.arrow, key, judged)
+        plots.kept_chart(charts.score_histogram, histogram.arrow, key, judged)
 
 
 def _epochs(store: Store, row: RunRow) -> None:
@@ -234,7 +234,7 @@ def _epochs(store: Store, row: RunRow) -> None:
     if epochs.empty:
         _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
     else:
-        widgets.kept_chart(charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
+        plots.kept_chart(charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
 
 
 def _workers(store: Store, row: RunRow) -> None:
@@ -251,4 +251,4 @@ def _workers(store: Store, row: RunRow) -> None:
         )
         return
     st.caption(words.waiting(list(times["compute_s"]), float(times["wait_share"].max())))
-    widgets.chart(charts.worker_bars(times), key=f"workers.{row.run_id}")
+    plots.chart(charts.worker_bars(times), key=f"workers.{row.run_id}")

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, job_bar, listed, panels, widgets, words
+from dashboard import actions, change_buttons, job_bar, listed, panels, plots, widgets, words
 from dashboard.job_bar import EndButton
 from dashboard.paper import descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
@@ -44,7 +44,7 @@ def descent(runtime: Runtime) -> None:
 def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
     for column, one in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
         with column:
-            widgets.steady_chart(
+            plots.steady_chart(
                 partial(_map, one, known),
                 descent_charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
                 f"paper.11.{run_id}.{one.network}.{len(one.x)}",

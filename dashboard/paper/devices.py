@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, speed_charts, widgets
+from dashboard import option_words, plots, speed_charts
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import time_words, verdicts
 from dashboard.studies import condition_words
@@ -105,7 +105,7 @@ def _scaling(rates: pd.DataFrame) -> None:
     st.caption(
         f"{here}Dashed: {references.CERN}. Those are GPUs and TPU cores; simulated CPU cores share one processor and cannot get faster."
     )
-    widgets.steady_chart(speed_charts.speed_up, lines, "paper.scaling")
+    plots.steady_chart(speed_charts.speed_up, lines, "paper.scaling")
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**CERN, 3DGAN: seconds per epoch**")

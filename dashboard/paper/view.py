@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import listed, palette, widgets, words
+from dashboard import listed, palette, plots, words
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
 from dashboard.paper import descent_view, loss_words, time_words, verdicts
@@ -119,7 +119,7 @@ def _times(store: Store, found: Batches) -> None:
     says = "Larger batches have shorter epochs, about the same from epoch to epoch."
     with paper_figure.box("6", "Training time of each epoch", says):
         paper_figure.verdict(time_words.time_by_epoch(epochs, found.results))
-        widgets.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
+        plots.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
 
 
 def rate_figure(store: Store, found: Batches | None) -> None:
@@ -182,7 +182,7 @@ def _smooth_lines(
     if curves.empty:
         st.caption(f"{title}: not recorded in these runs.")
         return
-    widgets.steady_chart(
+    plots.steady_chart(
         lambda frame: paper_charts.smooth_lines(frame, found.colors, title, axis, smoothed), curves, key
     )
 
@@ -211,6 +211,6 @@ def _ridges(store: Store, found: Batches) -> None:
             height=300,
         )
         with column:
-            widgets.steady_chart(
+            plots.steady_chart(
                 draw, queries.loss_ridges(store, run_id, "loss_discriminator"), f"paper.8.{variant}"
             )

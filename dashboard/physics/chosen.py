@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from dashboard import actions, change_buttons, job_bar, widgets, words
+from dashboard import actions, change_buttons, job_bar, plots, words
 from dashboard.job_bar import EndButton
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import showers as physics_showers
@@ -124,7 +124,7 @@ def _made(look: JobLook, name: str, row: RunRow) -> None:
     for column, told in zip(st.columns(len(drawn)), drawn, strict=True):
         with column:
             chart = physics_charts.curve(rows[rows["curve"] == told.name], told, colors)
-            widgets.chart(chart, key=f"physics.chosen.{told.name}")
+            plots.chart(chart, key=f"physics.chosen.{told.name}")
     sides = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
     physics_showers.from_three_sides(
         {sides[picture.side]: queries.shower_of(picture, made.grid) for picture in made.pictures}

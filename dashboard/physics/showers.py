@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import widgets, words
+from dashboard import plots, words
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import space
 from dashboard.physics import words as physics_words
@@ -89,8 +89,8 @@ def from_three_sides(sides: dict[str, ShowerRow]) -> None:
             f"**{words.plain(title)}** – {physics_words.shower(row.energy_gev, row.angle)}. {physics_words.kept(row.share)}"
         )
         for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
-            made = widgets.kept(physics_charts.projection, row.cells_gev.shape, view)
+            made = plots.kept(physics_charts.projection, row.cells_gev.shape, view)
             named = {**made, "description": f"{title}. {made['description']}"}
             with column:
                 frame = physics_charts.projected(row.cells_gev, view)
-                widgets.with_rows(named, frame, f"physics.{title}.{view.name}.{row.cells_gev.shape}")
+                plots.with_rows(named, frame, f"physics.{title}.{view.name}.{row.cells_gev.shape}")

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import listed, run_words, widgets, words
+from dashboard import listed, plots, run_words, widgets, words
 from dashboard.frame import places
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import maps as physics_maps
@@ -203,13 +203,13 @@ def maps(store: Store, rows: pd.DataFrame, found: Shown) -> None:
 def _map(told: CurveWords, own: pd.DataFrame, series: str) -> None:
     """One map of one series, under its name."""
     if told.kind == "matrix":
-        made = widgets.kept(physics_maps.matrix, math.isqrt(len(own)), told)
+        made = plots.kept(physics_maps.matrix, math.isqrt(len(own)), told)
         rows = physics_maps.matrix_rows(own)
     else:
-        made = widgets.kept(physics_maps.angle_map, physics_maps.angle_ends(own), told)
+        made = plots.kept(physics_maps.angle_map, physics_maps.angle_ends(own), told)
         rows = physics_maps.angle_rows(own)
     named = {"title": {**made["title"], "text": series}, "description": f"{made['description']}, {series}."}
-    widgets.with_rows({**made, **named}, rows, f"physics.{told.name}.{series}")
+    plots.with_rows({**made, **named}, rows, f"physics.{told.name}.{series}")
 
 
 def curve_rows(store: Store, found: Shown) -> pd.DataFrame:
@@ -239,7 +239,7 @@ def _grid(
                 draw = partial(
                     physics_charts.curve, told=told, colors=colors, is_log=is_log and told.kind == "profile"
                 )
-                widgets.steady_chart(draw, rows[rows["curve"] == told.name], f"physics.{told.name}.{place}")
+                plots.steady_chart(draw, rows[rows["curve"] == told.name], f"physics.{told.name}.{place}")
 
 
 def scores(found: Shown) -> None:
@@ -271,7 +271,7 @@ def epochs(found: Shown) -> None:
     for column, name in zip(st.columns(len(OVER_EPOCHS)), OVER_EPOCHS, strict=True):
         with column:
             own = rows[rows["score"] == name]
-            widgets.chart(physics_charts.over_epochs(own, known[name], colors), key=f"physics.epochs.{name}")
+            plots.chart(physics_charts.over_epochs(own, known[name], colors), key=f"physics.epochs.{name}")
     errors = rows[rows["score"] == tables.BEST].dropna(subset=["value"])
     if errors.empty:
         return

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed, option_words, widgets, words
+from dashboard import actions, change_buttons, listed, option_words, tables, words
 from dashboard.frame import places
 from dashboard.runs import marks_view
 from gan_runtime.catalog import declared
@@ -176,7 +176,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
         **{loss.name: words.loss for loss in known.losses},
     }
     picked = st.dataframe(
-        widgets.with_words(rows[list(shown)], numbers),
+        tables.with_words(rows[list(shown)], numbers),
         column_order=[name for name in shown if _has_something(rows, name)],
         column_config=shown,
         hide_index=True,

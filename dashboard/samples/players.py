@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import panels, widgets, words
+from dashboard import panels, plots, widgets, words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.panels import Group
@@ -110,7 +110,7 @@ def _one_run(
         scores = own[own["name"].isin(group.names)]
         if len(scores):
             draw = partial(compare_charts.score_bars, judged=group)
-            widgets.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")
+            plots.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")
 
 
 def _scores_line(judged: list[Group]) -> str:

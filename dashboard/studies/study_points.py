@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import widgets
+from dashboard import plots
 from dashboard.studies import charts as study_charts
 from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
@@ -20,4 +20,4 @@ def show(results: pd.DataFrame, measure: str, page: str) -> None:
         st.caption(study_words.missing(results, measure))
         return
     draw = partial(study_charts.variant_points, unit=shown.unit, title=shown.title, mean_word=shown.mean_word)
-    widgets.steady_chart(draw, frame, f"{page}.{measure}")
+    plots.steady_chart(draw, frame, f"{page}.{measure}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import actions, change_buttons, widgets, words
+from dashboard import actions, change_buttons, plots, tables, words
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import frames as tpu_frames
 from dashboard.tpu import words as tpu_words
@@ -149,7 +149,7 @@ def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
     if frame.empty:
         st.caption("The time over the batch size appears here when a second batch size is compiled.")
         return
-    widgets.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
+    plots.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
         f"The paper: {words.share(references.PAPER_TIME_SAVED)} less time with batch 512 than with 64, everything included. It prints "
         "these two ends only; the line between them is drawn."
@@ -161,7 +161,7 @@ def _by_devices(plan: Plan, progress: Progress, overhead_s: float) -> None:
     if frame.empty:
         st.caption("The time over the number of cores appears here when a second number is compiled.")
         return
-    widgets.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
+    plots.chart(tpu_charts.by_devices(frame), key="tpu.by_devices")
     st.caption(
         f"The batch of {words.things(plan.point.batch_size_global, 'image')} is shared by the cores of one TPU. Exchange: {report.EXCHANGE_ESTIMATE}."
     )
@@ -179,7 +179,7 @@ def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
     st.dataframe(
-        widgets.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
+        tables.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
         hide_index=True,
         key="tpu.dearest",
         column_config={

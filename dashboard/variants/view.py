@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dashboard import command_box, listed, option_words, palette, step_charts, widgets, words, zoom
+from dashboard import command_box, listed, option_words, palette, plots, step_charts, words, zoom
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
@@ -111,7 +111,7 @@ def pay_back(store: Store, chosen: ComparableSet, medians: pd.DataFrame) -> None
     times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
     costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
     steps = max(queries.progress(store, rows[0].run_id).last_step for rows in chosen.runs.values())
-    widgets.chart(variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back")
+    plots.chart(variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back")
     first, *others = costs
     for other in others:
         st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
@@ -187,7 +187,7 @@ def work(store: Store, chosen: ComparableSet) -> None:
         st.caption("Where a step's time goes is shown here for runs with 'Profile steps' set on Launch.")
         return
     named = profiles.assign(variant=[value_name(chosen.option, value) for value in profiles["variant"]])
-    widgets.steady_chart(step_charts.by_variant, named, f"{chosen.option}.work")
+    plots.steady_chart(step_charts.by_variant, named, f"{chosen.option}.work")
 
 
 def losses(store: Store, chosen: ComparableSet) -> None:
@@ -221,7 +221,7 @@ def _loss_curves(
 ) -> None:
     frame = queries.curves(store, list(names), (loss.name,), window=zoom.window(option))
     place = zoom.place_of(loss.name, option)
-    widgets.chart(
+    plots.chart(
         variant_charts.loss_curves(frame.assign(variant=frame["run_id"].map(names)), colors, loss),
         key=place,
         on_select=lambda: zoom.follow(place, option, frame["step"]),

@@ -12,16 +12,18 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
-import pandas as pd
 
 from gan_runtime.errors import QueryError, StoreDamagedError
 from gan_runtime.store import opening, person
 from gan_runtime.store.gate import Gate
 from gan_runtime.store.memo import Made, Memo
 from gan_runtime.store.person import Answer, Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ROWS_KEPT, MOST_BYTES_KEPT = (
     2_000,
@@ -92,6 +94,8 @@ class Store:
         """The rows of a SELECT. Times come in UTC."""
 
         def make() -> pd.DataFrame:
+            import pandas as pd  # a third of a second, which Home starts without
+
             answer = self._answer_now(sql, parameters)
             return pd.DataFrame.from_records(answer.rows, columns=answer.columns)
 

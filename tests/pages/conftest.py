@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from dashboard import first_screen, widgets
+from dashboard import first_screen, plots
 from dashboard.frame import places, session
 from gan_runtime import processes
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
@@ -66,7 +66,7 @@ def older_objects_are_left_alone() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
     """Each chart of each page is compared with the schema of Vega-Lite, which the pages leave to these tests."""
-    specification = widgets.specification
+    specification = plots.specification
 
     @functools.wraps(specification)
     def checked(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def charts_are_checked() -> Iterator[None]:
         return specification(drawn)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(widgets, "specification", checked)
+        patch.setattr(plots, "specification", checked)
         yield
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import first_screen, widgets
+from dashboard import first_screen, plots
 from dashboard.frame import places
 from gan_runtime.records.rundir import RunDir
 from tests.pages.test_pages import charts, texts, titles
@@ -61,7 +61,7 @@ def points(app: AppTest) -> list[int]:
         dataset.data.data
         for item in app.get("vega_lite_chart")
         for dataset in item.proto.datasets
-        if dataset.name == widgets.ROWS
+        if dataset.name == plots.ROWS
     ]
     return [len(pa.ipc.open_stream(table).read_all()) // 2 for table in tables]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import widgets
+from dashboard import plots
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store.store import Store
 from tests.measured_showers import measured
@@ -63,8 +63,8 @@ def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
         lambda kind, *_, **__: found.append(f"{kind.__name__} from words"),
     )
     spied(monkeypatch, pd.DataFrame, "to_string", lambda *_, **__: found.append("a table as text"))
-    monkeypatch.setattr(widgets, "specification", widgets.specification.__wrapped__)  # type: ignore[attr-defined]
-    widgets.kept.cache_clear()
+    monkeypatch.setattr(plots, "specification", plots.specification.__wrapped__)  # type: ignore[attr-defined]
+    plots.kept.cache_clear()
     app = show(page, **VISITS[page])
     assert not app.exception
     assert len(app.get("vega_lite_chart")) > 1

@@ -9,13 +9,15 @@ otherwise squeeze all others into a single bin. At most 30 epochs × 50 bins = 1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FINITE = "isfinite(bin_left[1]) AND isfinite(bin_right)"  # what earlier versions stored of values that overflowed has no bins
 MAX_EPOCHS = 30
@@ -118,6 +120,8 @@ def loss_overlay(store: Store, run_ids: list[str], metric: str, epoch: int) -> p
 
 
 def _histograms(store: Store, chosen: str, parameters: dict[str, Any]) -> pd.DataFrame:
+    import pandas as pd  # see `Store.frame`
+
     rows = store.rows(
         f"""
         WITH present AS (SELECT run_id, epoch FROM histograms WHERE list_contains($runs, run_id) AND name = $name AND {FINITE}),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
 MOST_POINTS, MOST_EACH = 1_500, 400  # of a chart, over all its curves together; of one of them

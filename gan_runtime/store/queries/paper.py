@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gan_runtime import catalog
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Options that runs may differ in and still be compared by their speed: how many devices, chance, length, rates, and
 # what is watched and kept.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gan_runtime.metrics import SCORE
 from gan_runtime.metrics import histogram as histogram_name
 from gan_runtime.store.queries.distributions import FINITE
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> pd.DataFrame:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gan_runtime.errors import UnknownRunError, quoted
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import Status
 from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

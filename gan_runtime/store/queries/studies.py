@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gan_runtime.records.states import ENDED
 from gan_runtime.store.queries.declaring import columns_of, declared_of, names_of
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.queries.speed import progress
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries.run_rows import RunRow, runs
 from gan_runtime.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Options that may differ within a set: repeats differ in their seed, and profiling and counting count in no time. `accelerator` is
 # compared as it was resolved, not as it was asked for.
