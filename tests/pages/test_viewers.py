@@ -99,7 +99,12 @@ LOOKING = {
     "dashboard/data/sets_view.py": ["Train on it"],
     "dashboard/frame/store_view.py": ["Try again", "label", "Got it"],
     "dashboard/frame/who_view.py": ["Sign out", "Sign out", "label", "Enter"],
-    "dashboard/launch/form.py": ["option_words.choice(name)", "str(value)", "Use the repaired setting"],
+    "dashboard/launch/form.py": [
+        "option_words.choice(name)",
+        "str(value)",
+        "Use float32",
+        "Use the repaired setting",
+    ],
     "dashboard/live/next_steps.py": ["Run again with changes"],
     "dashboard/live/stop_view.py": ["Stopping …"],
     "dashboard/runs/view.py": ["f'Compare {len(ids)} runs'", "Open", "Samples"],
