@@ -39,6 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         ),
         *(
             "processes",
+            "processor",
             "patience",
             "disk",
             "targets",
@@ -50,7 +51,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         ),
     ),
     ("workloads", "data", "calorimeter", "flow", "pictures", "estimate"),
-    ("engines", "hosts", "jax_host"),
+    ("engines", "hosts", "host_presets", "jax_host"),
     ("training", "trained", "launcher", "worker"),
     ("runtime", "jobs", "store", "bundles", "studies", "surface", "tpu", "host_look"),
     ("cli", "__main__"),
