@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
-from gan_runtime import processor
-from gan_runtime.hosts import TPU_DEVICES
+from gan_runtime import hosts, processor
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 
@@ -41,5 +39,4 @@ def caution(spec: RunSpec) -> str:
 
 def is_slow_in_bfloat16() -> bool:
     """Whether a run lands on a processor that multiplies bfloat16 number by number. Starts nothing and loads no framework."""
-    has_other_devices = shutil.which("nvidia-smi") is not None or any(path.exists() for path in TPU_DEVICES)
-    return not has_other_devices and not processor.has_bfloat16()
+    return not (hosts.has_gpu() or hosts.has_tpu() or processor.has_bfloat16())

@@ -183,10 +183,20 @@ def look() -> Host:
                 name=processor.model(),
                 engines=_engines_for_cpus(tf),
             ),
-            "gpu": _also_by_jax("gpu", _gpu(tf), is_there=shutil.which("nvidia-smi") is not None),
-            "tpu": _also_by_jax("tpu", _tpu(tf), is_there=any(path.exists() for path in TPU_DEVICES)),
+            "gpu": _also_by_jax("gpu", _gpu(tf), is_there=has_gpu()),
+            "tpu": _also_by_jax("tpu", _tpu(tf), is_there=has_tpu()),
         },
     )
+
+
+def has_gpu() -> bool:
+    """Whether there is one by all signs, without asking a framework: it may still be one that nothing here can use."""
+    return shutil.which("nvidia-smi") is not None
+
+
+def has_tpu() -> bool:
+    """As `has_gpu`."""
+    return any(path.exists() for path in TPU_DEVICES)
 
 
 def _tensorflow() -> Any | None:
@@ -220,7 +230,7 @@ def _gpu(tf: Any | None) -> Device:
     if tf and gpus:
         details = tf.config.experimental.get_device_details(gpus[0])
         return Device(available=True, count=len(gpus), name=str(details.get("device_name", "GPU")))
-    if shutil.which("nvidia-smi"):
+    if has_gpu():
         reason = "this TensorFlow cannot use the NVIDIA GPU of this host: run `make setup` again to install the GPU build."
     else:
         reason = "this host has no NVIDIA GPU (nvidia-smi is not found)."
@@ -228,7 +238,7 @@ def _gpu(tf: Any | None) -> Device:
 
 
 def _tpu(tf: Any | None) -> Device:
-    if not any(path.exists() for path in TPU_DEVICES):
+    if not has_tpu():
         return Device(
             available=False,
             count=0,

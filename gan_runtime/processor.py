@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
+from itertools import takewhile
 from pathlib import Path
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -12,14 +14,14 @@ BFLOAT16 = ("avx512f", "avx_ne_convert", "bf16")  # one of them, and oneDNN comp
 
 def model() -> str:
     """The first processor's name, as far as the system tells it."""
-    names = _values("model name")
-    return names[0] if names else platform.processor() or platform.machine()
+    return _of_the_first().get("model name") or platform.processor() or platform.machine()
 
 
 def flags() -> list[str]:
     """The arithmetic that the first processor knows: avx2, avx512_bf16, …; empty where the system does not tell."""
-    known = (*_values("flags"), *_values("Features"))[:1]
-    return sorted(flag for line in known for flag in line.split() if flag.startswith(ARITHMETIC))
+    told = _of_the_first()
+    known = told.get("flags") or told.get("Features") or ""
+    return sorted(flag for flag in known.split() if flag.startswith(ARITHMETIC))
 
 
 def has_bfloat16() -> bool:
@@ -27,9 +29,9 @@ def has_bfloat16() -> bool:
     return not set(BFLOAT16).isdisjoint(flags())
 
 
-def _values(name: str) -> list[str]:
-    """What stands under a name in /proc/cpuinfo, once for each core."""
-    if not CPU_INFO.exists():
-        return []
-    lines = (line.partition(":") for line in CPU_INFO.read_text(encoding="utf-8").splitlines())
-    return [value.strip() for key, _, value in lines if key.strip() == name]
+def _of_the_first() -> dict[str, str]:
+    """Name → value of the first processor's lines. The others are not read: the system writes each of them when it is asked."""
+    with contextlib.suppress(OSError), CPU_INFO.open(encoding="utf-8") as file:
+        lines = (line.partition(":") for line in takewhile(str.strip, file))
+        return {name.strip(): value.strip() for name, _, value in lines}
+    return {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gan_runtime import host_presets, processor
+from gan_runtime import host_presets, hosts, processor
 from gan_runtime.errors import SpecError
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS, preset
@@ -19,7 +19,7 @@ flags		: fpu sse4_2 avx512_bf16 avx512f avx2 amx_bf16 hypervisor
 
 processor	: 1
 model name	: Some CPU
-flags		: fpu avx2
+flags		: fpu avx2 avx512vl
 """
 OLDER = "processor : 0\nmodel name : Older CPU\nflags : fpu sse4_2 avx2 f16c fma\n"
 ARM = "processor : 0\nFeatures : fp asimd {}crc32\n"
@@ -32,7 +32,7 @@ def cpu_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     """What /proc/cpuinfo says, on a host without GPU and TPU."""
     monkeypatch.setattr(processor, "has_bfloat16", HAS_BFLOAT16)
     monkeypatch.setattr(processor, "CPU_INFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr(host_presets, "TPU_DEVICES", (tmp_path / "accel0",))
+    monkeypatch.setattr(hosts, "TPU_DEVICES", (tmp_path / "accel0",))
     monkeypatch.setenv("PATH", str(tmp_path))
     return (tmp_path / "cpuinfo").write_text
 
@@ -44,6 +44,8 @@ def test_flags_that_matter_for_arithmetic_are_told_of_the_first_processor(cpu_in
     cpu_info(ARM.format("bf16 "))
     assert processor.flags() == ["asimd", "bf16"]
     assert processor.model()
+    cpu_info("")
+    assert processor.flags() == []
 
 
 @pytest.mark.usefixtures("cpu_info")

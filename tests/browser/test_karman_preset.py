@@ -19,9 +19,8 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
 ) -> None:
     page = open_page(browser, f"{dashboard.address}/launch")
     page.get_by_role("radio", name=re.compile("^Kármán street")).click()
-    expect(
-        page.get_by_text("train --preset karman")
-    ).to_be_visible()  # the form is filled: else its old values come with the next
+    # Only once the form is filled: what stood in it before would come back with the next word that is typed.
+    expect(page.get_by_text("train --preset karman")).to_be_visible()
     settled(page)
     fill(page, "textbox", "Epochs (passes over the data)", "1")
     expect(page.get_by_text("--set epochs=1")).to_be_visible()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from gan_runtime.home import Home
@@ -100,6 +101,7 @@ def slider_is_put_to_the_first_epoch(page: Page) -> bool:
     return page.get_by_role("button", name="Follow the newest epoch").is_visible()
 
 
+@pytest.mark.timeout(600)  # on a processor without AVX-512 it took longer than the usual 300 s
 def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]
 ) -> None:
