@@ -59,7 +59,7 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} – GAN training")
 if page.url_path != "live":
     st.session_state.pop(widgets.SHOWN, None)
-fields.keep_values()
+fields.keep_typed()
 store_view.take_over()
 who_view.show()
 store_view.show()

@@ -15,30 +15,56 @@ from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
 
 PREFIX = "spec."
-OF = "launch.workload"  # the workload whose options stand in the form
+VALUES = "launch.values"  # name of an option, or PRESET → what stands in its field
+TURNS = "launch.turns"  # name → how often the form itself has written into the field
+PRESET = "preset"
 WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
-def keep_values() -> None:
-    """Keeps what was typed while other pages are read: Streamlit drops the values of widgets it does not draw."""
-    for key in [key for key in st.session_state if str(key).startswith(PREFIX)]:
-        st.session_state[key] = st.session_state[key]
+def keep_typed() -> dict[str, str]:
+    """Takes over what has been typed since the last look, and gives what stands in all fields.
+
+    Kept beside the widgets, as Streamlit drops the values of those that it does not draw: in a closed group, or on another page.
+    """
+    kept: dict[str, str] = st.session_state.setdefault(VALUES, {})
+    kept.update({name: st.session_state[key(name)] for name in kept if key(name) in st.session_state})
+    return kept
+
+
+def text_of(name: str) -> str:
+    """What stands in a field, as text."""
+    return str(st.session_state[VALUES][name])
+
+
+def key(name: str) -> str:
+    """The key of a field's widget; another one each time the form itself writes into the field.
+
+    A browser sends the values of all widgets with whatever it asks for, those too that a page on its way to it has already replaced. Under the
+    same key they would come back, and a preset would be half undone.
+    """
+    turns: dict[str, int] = st.session_state.setdefault(TURNS, {})
+    return f"{PREFIX}{name}.{turns.get(name, 0)}"
+
+
+def key_to_draw(name: str) -> str:
+    """The key of a field's widget, which begins with what stands in the field."""
+    st.session_state.setdefault(key(name), text_of(name))
+    return key(name)
 
 
 def values() -> dict[str, Any]:
     """What stands in the form: whole numbers as numbers, what is none and all other text as typed."""
-    options = RunSpec.options(st.session_state[f"{PREFIX}workload"])
-    typed = {name: st.session_state[PREFIX + name] for name in options}
+    kept = keep_typed()
     return {
-        name: int(text) if options[name].kind is int and WHOLE.fullmatch(str(text)) else text
-        for name, text in typed.items()
+        name: int(kept[name]) if option.kind is int and WHOLE.fullmatch(kept[name]) else kept[name]
+        for name, option in RunSpec.options(kept["workload"]).items()
     }
 
 
 def fill(preset: str) -> None:
     """Fills the form with the values of a preset."""
     put(RunSpec.parse(host_presets.values(preset)).flat())
-    st.session_state[f"{PREFIX}preset"] = preset
+    _write(PRESET, preset)
 
 
 def fill_again(spec: Mapping[str, Any], preset: str) -> None:
@@ -47,16 +73,15 @@ def fill_again(spec: Mapping[str, Any], preset: str) -> None:
     workload = given if given in catalog.WORKLOADS else nesting.DEFAULT_WORKLOAD
     known = option_words.defaults(workload)
     put({**known, **{name: value for name, value in spec.items() if name in known}, "workload": workload})
-    st.session_state[f"{PREFIX}preset"] = preset if preset in PRESETS else next(iter(PRESETS))
+    _write(PRESET, preset if preset in PRESETS else next(iter(PRESETS)))
 
 
 def put(chosen: Mapping[str, Any]) -> None:
     """Writes values into their fields, which hold text unless they offer choices."""
-    workload = chosen.get("workload") or st.session_state[f"{PREFIX}workload"]
-    options = RunSpec.options(workload)
+    kept = keep_typed()
+    options = RunSpec.options(chosen.get("workload") or kept["workload"])
     for name, value in chosen.items():
-        st.session_state[PREFIX + name] = _typed(value) if options[name].kind is float else str(value)
-    st.session_state[OF] = workload
+        _write(name, _short(value) if options[name].kind is float else str(value))
 
 
 def fit_to_workload() -> None:
@@ -64,15 +89,25 @@ def fit_to_workload() -> None:
 
     What stood at the earlier workload's default, or is no choice of this one, is at the default of this one.
     """
-    before, now = (RunSpec.options(st.session_state[key]) for key in (OF, f"{PREFIX}workload"))
+    earlier_workload = st.session_state[VALUES]["workload"]
+    kept = keep_typed()
+    before, now = RunSpec.options(earlier_workload), RunSpec.options(kept["workload"])
     for name, option in now.items():
-        earlier, typed = before.get(name), st.session_state.get(PREFIX + name)
+        earlier = before.get(name)
         if earlier == option:
             continue
-        untouched = earlier is None or option_words.same(earlier, typed, earlier.default)
-        if untouched or (option.choices and typed not in option.choices):
+        untouched = earlier is None or option_words.same(earlier, kept[name], earlier.default)
+        if untouched or (option.choices and kept[name] not in option.choices):
             put({name: option.default})
-    st.session_state[OF] = st.session_state[f"{PREFIX}workload"]
+
+
+def _write(name: str, text: str) -> None:
+    kept, turns = st.session_state[VALUES], st.session_state.setdefault(TURNS, {})
+    if kept.get(name) == text:
+        return
+    if name in kept:
+        turns[name] = turns.get(name, 0) + 1
+    kept[name] = text
 
 
 def command(preset: str, made: RunSpec) -> str:
@@ -99,7 +134,7 @@ def _shell(value: Any) -> str:
     return f"'{text}'" if " " in text or not text else text
 
 
-def _typed(value: float) -> str:
+def _short(value: float) -> str:
     """Short, unless that loses digits."""
     short = option_words.number(value)
     return short if float(short) == value else repr(value)

@@ -11,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import change_buttons, data_words, option_words, words
 from dashboard.launch import fields, rate_preview
-from dashboard.launch.fields import PREFIX
 from dashboard.launch.shown_when import has_effect, needed
 from gan_runtime import catalog, host_presets
 from gan_runtime.data import door, loading
@@ -42,17 +41,17 @@ class Filled:
 
 def pick_preset() -> str:
     """The chosen preset's name; picking one fills the form with its values."""
-    if f"{PREFIX}workload" not in st.session_state:
+    if fields.PRESET not in fields.keep_typed():
         fields.fill(next(iter(PRESETS)))
     name = str(
         st.pills(
             "Preset",
             list(PRESETS),
             format_func=lambda preset: PRESETS[preset].title,
-            key=f"{PREFIX}preset",
+            key=fields.key_to_draw(fields.PRESET),
             required=True,
             wrap=True,
-            on_change=lambda: fields.fill(st.session_state[f"{PREFIX}preset"]),
+            on_change=lambda: fields.fill(fields.keep_typed()[fields.PRESET]),
         )
     )
     fitted = f" {host_presets.FITTED}" if host_presets.is_fitted(name) else ""
@@ -131,7 +130,7 @@ def _not_in_use(options: list[Option]) -> None:
 
 def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
     """What this host offers; what is missing stands there greyed, with the reason and what to do."""
-    chosen = st.session_state[f"{PREFIX}accelerator"]
+    chosen = fields.text_of("accelerator")
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
         device = host.devices.get(name) if host else None
@@ -188,7 +187,7 @@ def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
     text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}." + (
         f" Source: {option.source}." if option.source else ""
     )
-    key = PREFIX + option.name
+    key = fields.key_to_draw(option.name)
     choices = _choices(option, known)
     if choices:
         st.selectbox(
@@ -209,12 +208,12 @@ def _choices(option: Option, known: Mapping[str, KnownSet]) -> tuple[str, ...]:
     """What a field offers. Data sets are those known here, and that of a run which is to be trained again."""
     if option.name != "dataset":
         return option.choices
-    return tuple(dict.fromkeys([*known, st.session_state[PREFIX + option.name]]))
+    return tuple(dict.fromkeys([*known, fields.text_of(option.name)]))
 
 
 def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
     """What the chosen workload or dataset is, in a sentence."""
-    chosen = st.session_state[PREFIX + option.name]
+    chosen = fields.text_of(option.name)
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[chosen].summary)
     elif option.name == "dataset" and chosen in known:

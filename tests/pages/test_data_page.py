@@ -27,6 +27,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from tests.data.hdf5_showers import challenge_columns, written
 from tests.own_pictures import encoded, picture, zipped
+from tests.pages.launch_fields import filled_in
 from tests.stored_films import stored_pairs
 
 Show = Callable[..., AppTest]
@@ -81,16 +82,16 @@ def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
     app.button(key="data.train.fashion_mnist").click().run()
     assert not app.exception
     assert app.title[0].value == "Launch a run"
-    assert app.session_state["spec.dataset"] == "fashion_mnist"
-    assert app.session_state["spec.workload"] == "dcgan_mnist"
+    assert filled_in(app, "dataset") == "fashion_mnist"
+    assert filled_in(app, "workload") == "dcgan_mnist"
 
 
 def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.stacked_digits").click().run()
     assert not app.exception
-    assert app.session_state["spec.workload"] == "dcgan"
-    assert app.session_state["spec.learning_rate_generator"] == "5e-4", "what the preset says of any workload"
+    assert filled_in(app, "workload") == "dcgan"
+    assert filled_in(app, "learning_rate_generator") == "5e-4", "what the preset says of any workload"
     assert not app.error
 
 
@@ -122,7 +123,7 @@ def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home
     assert app.title[0].value == "Launch a run"
     assert not app.exception
     assert [error.value for error in app.error] == []
-    assert [app.session_state[f"spec.{name}"] for name in ("dataset", "workload", "tile")] == [
+    assert [filled_in(app, name) for name in ("dataset", "workload", "tile")] == [
         "edges",
         "pix2pix",
         "16",
@@ -270,9 +271,7 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
     app.button(key="data.train.showers").click().run()
     assert not app.exception
     assert not app.error
-    values = [
-        app.session_state[f"spec.{option}"] for option in ("preset", "dataset", "workload", "optimizer")
-    ]
+    values = [filled_in(app, option) for option in ("preset", "dataset", "workload", "optimizer")]
     assert values == ["showers", "showers", "shower_3dgan", "rmsprop"]
 
 

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.hosts import Host
+from tests.pages.launch_fields import text_field
 from tests.pages.test_pages import texts
 
 Show = Callable[..., AppTest]
@@ -31,7 +32,7 @@ def test_launch_does_not_wait_for_the_look_at_the_host(
     app = show("launch")
     assert not app.exception
     assert DETECTING in texts(app)
-    assert app.text_input(key="spec.batch_size_global").value == "32"  # the form can be filled in meanwhile
+    assert text_field(app, "batch_size_global").value == "32"  # the form can be filled in meanwhile
     assert "Start run" not in labels(app)
     may_answer.set()
     session.runtime().host()

@@ -18,6 +18,7 @@ from gan_runtime.fields import IMAGES, pictures
 from gan_runtime.home import Home
 from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.spec import RunSpec
+from tests.pages.launch_fields import choice_field, of, presets, text_field
 from tests.pages.test_pages import opened, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
@@ -50,7 +51,7 @@ def expanders(app: AppTest) -> dict[str, bool]:
 def field_names(app: AppTest) -> set[str]:
     """The options that have a field on the page."""
     widgets = [*app.selectbox, *app.text_input]
-    return {str(widget.key).removeprefix("spec.") for widget in widgets}
+    return {of(widget.key) for widget in widgets}
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ def test_an_option_without_effect_is_named_with_what_it_needs(show: Show) -> Non
     app = opened(show("launch"))
     assert "momentum" not in field_names(app)
     assert "Only with SGD: Momentum (SGD)" in texts(app)
-    app.selectbox(key="spec.optimizer").set_value("sgd").run()
+    choice_field(app, "optimizer").set_value("sgd").run()
     assert "momentum" in field_names(app)
     assert "adam_beta_1" not in field_names(app)
 
@@ -161,25 +162,24 @@ def test_a_closed_group_has_no_fields_and_keeps_what_was_typed(show: Show) -> No
     app = show("launch")
     assert "momentum" not in field_names(app)
     assert "adam_beta_1" not in field_names(app)
-    opened(app, "Optimizer").text_input(key="spec.adam_beta_1").set_value("0.25").run()
+    text_field(opened(app, "Optimizer"), "adam_beta_1").set_value("0.25").run()
     app.session_state["group.Optimizer"] = False
     app.run().run()
     assert "adam_beta_1" not in field_names(app)
     assert "--set adam_beta_1=0.25" in shown_commands(app)[0]
     assert "**Optimizer** · Adam · beta 1 = 0.25" in expanders(app)
-    assert opened(app, "Optimizer").text_input(key="spec.adam_beta_1").value == "0.25"
+    assert text_field(opened(app, "Optimizer"), "adam_beta_1").value == "0.25"
 
 
 def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -> None:
     app = opened(show("launch"), "Optimizer")
-    app.selectbox(key="spec.optimizer").set_value("sgd").run()
-    app.text_input(key="spec.momentum").set_value("0.9").run()
+    choice_field(app, "optimizer").set_value("sgd").run()
+    text_field(app, "momentum").set_value("0.9").run()
     app.session_state["group.Optimizer"] = False
-    app.session_state["spec.optimizer"] = "adam"
-    app.run()
+    choice_field(app, "optimizer").set_value("adam").run()
     assert "momentum" in field_names(app)
     assert expanders(app)["**Optimizer** · :red[1 value to correct]"]
-    app.text_input(key="spec.momentum").set_value("0").run()
+    text_field(app, "momentum").set_value("0").run()
     assert "momentum" not in field_names(app)
     assert expanders(app)["**Optimizer** · Adam · beta 1 = 0.5"], (
         "it must not close under the hand that has just corrected it"
@@ -189,16 +189,16 @@ def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -
 def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
     app = opened(show("launch"))
     assert titles(app) == []
-    app.selectbox(key="spec.learning_rate_schedule").set_value("cosine_restarts").run()
+    choice_field(app, "learning_rate_schedule").set_value("cosine_restarts").run()
     assert not app.exception
     assert titles(app) == ["Learning rates over the epochs"]
 
 
 def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
     app = opened(show("launch"))
-    app.text_input(key="spec.replicas").set_value("2").run()
+    text_field(app, "replicas").set_value("2").run()
     assert "Another algorithm" not in texts(app)
-    app.text_input(key="spec.sync_every_steps").set_value("5").run()
+    text_field(app, "sync_every_steps").set_value("5").run()
     assert "local SGD, weights averaged every 5 steps" in texts(app)
 
 
@@ -231,65 +231,93 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, 
     app = opened(show("launch"))
     assert {"r1_weight", "label_smoothing"} <= field_names(app)
     assert "strokes" not in field_names(app)
-    app.text_input(key="spec.r1_weight").set_value("much").run()
+    text_field(app, "r1_weight").set_value("much").run()
     assert expanders(app)["**DCGAN (paper, Table 1)** · :red[1 value to correct]"]
-    app.selectbox(key="spec.workload").set_value(painter).run()
+    choice_field(app, "workload").set_value(painter).run()
     assert not app.exception
     assert {"strokes", "label_smoothing"} <= field_names(app)
     assert "r1_weight" not in field_names(app)
     assert not app.error, "what is wrong with an option that is gone is gone too"
     assert any(label.startswith("**A painter** · rates 5e-4 / 5e-4") for label in expanders(app))
     assert "--set workload=painter" in shown_commands(app)[0]
-    app.text_input(key="spec.strokes").set_value("10").run()
+    text_field(app, "strokes").set_value("10").run()
     assert app.error[0].value == "strokes is 10, but allowed is a whole number from 1 to 9: use 7."
 
 
 def test_what_was_typed_stays_where_the_other_workload_has_that_option(show: Show, painter: str) -> None:
     app = opened(show("launch"))
-    app.text_input(key="spec.label_smoothing").set_value("0.1").run()
-    app.selectbox(key="spec.workload").set_value(painter).run()
-    assert app.text_input(key="spec.label_smoothing").value == "0.1"
-    assert app.selectbox(key="spec.updates").value == "shyly", "it has no such choice"
-    assert app.text_input(key="spec.strokes").value == "7"
+    text_field(app, "label_smoothing").set_value("0.1").run()
+    choice_field(app, "workload").set_value(painter).run()
+    assert text_field(app, "label_smoothing").value == "0.1"
+    assert choice_field(app, "updates").value == "shyly", "it has no such choice"
+    assert text_field(app, "strokes").value == "7"
     assert "--set painter.label_smoothing=0.1" in shown_commands(app)[0]
-    app.selectbox(key="spec.workload").set_value("dcgan_mnist").run()
-    assert app.selectbox(key="spec.updates").value == "together"
+    choice_field(app, "workload").set_value("dcgan_mnist").run()
+    assert choice_field(app, "updates").value == "together"
 
 
 def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, painter: str) -> None:
     app = opened(show("launch"))
-    app.selectbox(key="spec.workload").set_value(painter).run()
-    assert app.text_input(key="spec.label_smoothing").value == "0.2"
-    app.selectbox(key="spec.workload").set_value("mlp_gan").run()
-    assert app.text_input(key="spec.label_smoothing").value == "0"
+    choice_field(app, "workload").set_value(painter).run()
+    assert text_field(app, "label_smoothing").value == "0.2"
+    choice_field(app, "workload").set_value("mlp_gan").run()
+    assert text_field(app, "label_smoothing").value == "0"
 
 
 def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(show: Show) -> None:
     app = opened(show("launch"))
-    app.selectbox(key="spec.workload").set_value("shower_3dgan").run()
-    assert app.selectbox(key="spec.optimizer").value == "rmsprop"
+    choice_field(app, "workload").set_value("shower_3dgan").run()
+    assert choice_field(app, "optimizer").value == "rmsprop"
     assert "data set digits does not fit workload shower_3dgan: it has no showers" in app.error[0].value
-    app.selectbox(key="spec.workload").set_value("mlp_gan").run()
-    assert app.selectbox(key="spec.optimizer").value == "adam"
+    choice_field(app, "workload").set_value("mlp_gan").run()
+    assert choice_field(app, "optimizer").value == "adam"
 
 
 def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(show: Show, home: Home) -> None:
     app = show("launch")
-    app.button_group(key="spec.preset").set_value("showers").run()
+    presets(app).set_value("showers").run()
     assert not app.exception
     assert not app.error
-    assert app.selectbox(key="spec.workload").value == "shower_3dgan"
+    assert choice_field(app, "workload").value == "shower_3dgan"
     assert any(loading.MADE_FIRST in caption.value for caption in app.caption)
     assert not next(button for button in app.button if button.label == "Start run").disabled
     assert not home.data.exists()
 
 
+def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the_preset(show: Show) -> None:
+    """It sends the values of all its widgets with whatever it asks for, until it has drawn what the preset has changed."""
+    app = show("launch")
+    presets(app).set_value("karman")
+    before_it_is_drawn = app._tree.get_widget_states()
+    app.run()
+    given = shown_commands(app)[0]
+    assert given.endswith("train --preset karman")
+    app._run(before_it_is_drawn)
+    assert shown_commands(app) == [given]
+
+
+def test_what_is_typed_while_the_page_is_on_its_way_stays(show: Show) -> None:
+    """A pass that began before it was typed writes into no field."""
+    app = show("launch")
+    text_field(app, "epochs").set_value("7").run()
+    written = [item.label for item in (*app.text_input, *app.selectbox) if item.proto.set_value]
+    assert written == []
+
+
 def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Show) -> None:
     app = opened(show("launch"))
-    app.text_input(key="spec.label_smoothing").set_value("0.1").run()
+    text_field(app, "label_smoothing").set_value("0.1").run()
     app.switch_page(str(places.RUNS)).run()
     app.switch_page(str(places.LAUNCH)).run()
-    assert opened(app).text_input(key="spec.label_smoothing").value == "0.1"
+    assert text_field(opened(app), "label_smoothing").value == "0.1"
+
+
+def test_what_is_typed_in_the_moment_of_going_to_another_page_is_kept(show: Show) -> None:
+    app = show("launch")
+    text_field(app, "epochs").set_value("77")
+    app.switch_page(str(places.RUNS)).run()
+    app.switch_page(str(places.LAUNCH)).run()
+    assert text_field(app, "epochs").value == "77"
 
 
 def test_a_data_set_that_does_not_fit_is_said_beside_its_field(

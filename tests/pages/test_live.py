@@ -21,6 +21,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import stillness
+from tests.pages.launch_fields import filled_in
 from tests.pages.test_pages import charts, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
@@ -120,8 +121,8 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     assert not app.exception
     assert app.title[0].value == "Launch a run"
     assert "--set seed=7" in shown_commands(app)[0]
-    assert app.session_state["spec.seed"] == "7"
-    assert float(app.session_state["spec.learning_rate_generator"]) == 0.00123456789
+    assert filled_in(app, "seed") == "7"
+    assert float(filled_in(app, "learning_rate_generator")) == 0.00123456789
 
 
 def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(

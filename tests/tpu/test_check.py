@@ -25,6 +25,9 @@ SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
 GENERATOR = 16 * 7 * 7 * 16 + 1_000 * 2 * 16 + 25 * 16 * 8 + 1_000 * 2 * 8 + 25 * 8 * 3
 DISCRIMINATOR = 25 * 3 * 8 + 8 + 25 * 8 * 16 + 16 + 7 * 7 * 16 + 1 + 1_000 * 16
 TRAINED_OF_SMALL_DCGAN = GENERATOR + DISCRIMINATOR
+# A step of the paper for eight devices takes one core a minute, and a slow one several.
+COMPILE_SECONDS = 480.0
+pytestmark = pytest.mark.timeout(600)
 compiles = pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
 
 
@@ -40,7 +43,9 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progres
         if fewer:
             plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
         commands.check_on_tpu(home, plan, asker=operator("a test"))
-        wait_until(lambda: not tpu_requests.progress(home, plan).running, "the end of the check")
+        wait_until(
+            lambda: not tpu_requests.progress(home, plan).running, "the end of the check", COMPILE_SECONDS
+        )
         return tpu_requests.progress(home, plan)
 
     return to_its_end

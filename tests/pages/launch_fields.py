@@ -1,0 +1,33 @@
+"""The fields of the Launch form by the names of their options: their keys change when the form writes into them."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox, TextInput
+
+from dashboard.launch.fields import PREFIX, PRESET, VALUES
+
+
+def text_field(app: AppTest, option: str) -> TextInput:
+    (field,) = [item for item in app.text_input if of(item.key) == option]
+    return field
+
+
+def choice_field(app: AppTest, option: str) -> Selectbox:
+    (field,) = [item for item in app.selectbox if of(item.key) == option]
+    return field
+
+
+def presets(app: AppTest) -> ButtonGroup[str]:
+    (field,) = [item for item in app.button_group if of(item.key) == PRESET]
+    return field
+
+
+def filled_in(app: AppTest, option: str) -> str:
+    """What stands in a field, drawn or not."""
+    return str(app.session_state[VALUES][option])
+
+
+def of(key: str | None) -> str:
+    """The option of a widget; empty for those that are of none."""
+    return key.removeprefix(PREFIX).rpartition(".")[0] if key and key.startswith(PREFIX) else ""
