@@ -90,12 +90,12 @@ def measure() -> dict[str, Any]:
     }
 
 
-def serve(home: Home) -> tuple[subprocess.Popen[bytes], str]:
-    """Starts the dashboard on a free port; its process and address, as soon as it answers there."""
+def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], str]:
+    """Starts the dashboard, or another script of Streamlit, on a free port; its process and address, as soon as it answers there."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     environment = {**os.environ, HOME_VARIABLE: str(home.path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as people start it: compiled once
     server = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=sys.stderr)

@@ -23,15 +23,15 @@ drawn = compare_view.series(rows, chosen.by)
 compare_view.legend(drawn, chosen.by)
 zoom.line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
 known = compare_view.numbers(store, rows)
-alone = first_screen.stands_alone("compare")
-most = first_screen.POINTS if alone else queries.MOST_EACH
-compare_view.curve_charts(store, drawn, chosen, compare_view.losses(known), most)
-compare_view.picked_line(rows, drawn, compare_view.CURVES)
-if alone:
-    first_screen.rest_follows("Numbers, results and samples")
+losses = compare_view.losses(known)
+if first_screen.stands_alone("compare"):
+    compare_view.loss_charts(store, drawn, chosen, losses[:1], first_screen.POINTS)
+    first_screen.rest_follows("More losses, numbers, results and samples")
     st.stop()
 
-compare_view.curve_charts(store, drawn, chosen, compare_view.more_metrics(known))
+compare_view.loss_charts(store, drawn, chosen, losses, queries.MOST_EACH)
+compare_view.picked_line(rows, drawn, compare_view.CURVES)
+compare_view.more_charts(store, drawn, chosen, compare_view.more_metrics(known))
 
 compare_tables.numbers(store, rows)
 results = queries.results(store, [row.run_id for row in rows])

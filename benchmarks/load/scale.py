@@ -13,6 +13,7 @@ class Scale:
     rows: int
     epochs: int
     sessions: int
+    starts: int  # of the process
     visits: int  # of each page, each in a window of its own
     seconds: float  # of one look at a live run
     rounds: int  # of turns beside a training
@@ -20,5 +21,5 @@ class Scale:
     faster: float
 
 
-FULL = Scale(1_000, 10_000_000, 20, 30, 20, 30.0, 5, 3_600.0, 20.0)
-SMALL = Scale(6, 3_000, 2, 2, 1, 4.0, 1, 40.0, 20.0)
+FULL = Scale(1_000, 10_000_000, 20, 30, 5, 20, 30.0, 5, 3_600.0, 20.0)
+SMALL = Scale(6, 3_000, 2, 2, 1, 1, 4.0, 1, 40.0, 20.0)

@@ -19,9 +19,9 @@ ENDING_SECONDS = 20.0
 
 
 @contextmanager
-def served(home: Home) -> Iterator[tuple[psutil.Process, str]]:
+def served(home: Home, script: str = "app.py") -> Iterator[tuple[psutil.Process, str]]:
     """The process and its address, once it answers; ended afterwards."""
-    server, address = dashboard.serve(home)
+    server, address = dashboard.serve(home, script)
     try:
         yield psutil.Process(server.pid), address
     finally:

@@ -174,9 +174,9 @@ def color_of(field: str, colors: dict[str, str]) -> alt.Color:
 
 def _x_axis(x: str) -> alt.Axis:
     return (
-        alt.Axis(tickMinStep=1, grid=False, format="~s")
+        alt.Axis(tickMinStep=1, tickCount=10, grid=False, format="~s")
         if x in ("step", "images")
-        else alt.Axis(tickMinStep=1, grid=False)
+        else alt.Axis(tickMinStep=1, tickCount=10, grid=False)
     )
 
 

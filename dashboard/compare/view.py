@@ -46,7 +46,7 @@ GROUP_HELP = (
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
 Name = TypeVar("Name", bound=str)
-ACROSS = 2  # charts beside each other, which share the points that one over the whole width may have
+ACROSS = 2  # charts beside each other, which share the points that one over the whole width has
 CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
 
 
@@ -152,20 +152,25 @@ def more_metrics(known: dict[str, Metric]) -> list[Metric]:
     return [known[name] for name in picked]
 
 
-def curve_charts(
-    store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int = queries.MOST_EACH
-) -> None:
-    """Two charts beside each other for each metric, of at most so many points a curve."""
+def loss_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int) -> None:
+    """One below the other over the whole width, so that the same step stands at the same place; of at most so many points a curve."""
+    for metric in metrics:
+        _curves(store, drawn, chosen, metric, queries.points_each(len(drawn), most))
+
+
+def more_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric]) -> None:
+    """Two beside each other."""
+    points = queries.points_each(ACROSS * len(drawn), queries.MOST_EACH)
     for begin in range(0, len(metrics), ACROSS):
         for column, metric in zip(
             st.columns(ACROSS, gap="medium"), metrics[begin : begin + ACROSS], strict=False
         ):
             with column:
-                _curves(store, drawn, chosen, metric, most)
+                _curves(store, drawn, chosen, metric, points)
 
 
-def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, most: int) -> None:
-    frame = _frame(store, drawn, chosen, metric.name, most)
+def _curves(store: Store, drawn: list[Series], chosen: Choices, metric: Metric, points: int) -> None:
+    frame = _frame(store, drawn, chosen, metric.name, points)
     if frame.empty:
         none = "None of these runs has finished a step yet."
         st.info(
@@ -199,8 +204,8 @@ def zoom_key(chosen: Choices) -> str:
     return f"compare.{chosen.x}"
 
 
-def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, most: int) -> pd.DataFrame:
-    points, window = queries.points_each(ACROSS * len(drawn), most), zoom.window(zoom_key(chosen))
+def _frame(store: Store, drawn: list[Series], chosen: Choices, metric: str, points: int) -> pd.DataFrame:
+    window = zoom.window(zoom_key(chosen))
     if chosen.by == grouping.EACH_RUN:
         names = {line.run_ids[0]: line.name for line in drawn}
         curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)

@@ -75,6 +75,7 @@ def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
     found = printed("views", home)
     assert set(found) == {
         "start_s",
+        "first_view_bare_s",
         *(
             f"{kind}_{page}_{unit}"
             for page in PAGES

@@ -18,7 +18,7 @@ Make = Callable[..., RunDir]
 QUERIES = {"live": {"run": "quick-0001"}, "compare": {"runs": "quick-0001,quick-0002"}}
 FIRST = {
     "live": ["Generator and discriminator loss"],
-    "compare": ["Generator loss", "Discriminator loss"],
+    "compare": ["Generator loss"],
 }
 
 
