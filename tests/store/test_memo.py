@@ -78,6 +78,21 @@ def test_only_what_reads_a_changed_table_is_made_anew() -> None:
     assert made == ["a", "b", "a"]
 
 
+def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named() -> None:
+    views = {
+        "newest": "SELECT * FROM some",
+        "some": "SELECT * FROM all_steps",
+        "all_steps": "SELECT * FROM ingest.steps",
+    }
+    memo, made = Memo(["steps"], views), list[str]()
+    for _ in range(2):
+        counted(memo, "a", "SELECT 1 FROM newest", made)
+    assert made == ["a"]
+    memo.changed(["steps"])
+    counted(memo, "a", "SELECT 1 FROM newest", made)
+    assert made == ["a", "a"]
+
+
 def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
     memo, made = Memo(["steps", "epochs"], {}), list[str]()
 
