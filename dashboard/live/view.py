@@ -30,7 +30,7 @@ LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as i
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 Made = TypeVar("Made")
-NEVER_BEGAN = "This run ended before its first step."
+NOT_RECORDED = "This run ended before any of it was recorded."
 NO_LOSSES = (
     "This version does not know which numbers of this run are losses: all that it has recorded stands below."
 )
@@ -185,7 +185,7 @@ def _broken(store: Store, row: RunRow) -> None:
 def _awaited(row: RunRow, sentence: str, height: int) -> None:
     """The place of a chart before its first rows: as high as the chart, so that nothing jumps when they come."""
     if not row.is_live:
-        st.caption(NEVER_BEGAN)
+        st.caption(NOT_RECORDED)
         return
     with st.container(border=True, height=height, vertical_alignment="center", horizontal_alignment="center"):
         st.caption(sentence, width="content")

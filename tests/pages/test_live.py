@@ -275,6 +275,29 @@ def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(show: Sho
     assert titles(compare)[2] == "Scores of real images: cat"
 
 
+def test_a_run_lost_within_its_first_epoch_does_not_say_that_it_made_no_step(
+    show: Show, new_run: Make
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(status="running", reason="training"),
+        journal.Scalars(
+            epoch=1,
+            first_step=1,
+            wall_s=[1.0, 2.0],
+            values={"loss_generator": [0.9, 0.8], "loss_discriminator": [1.1, 1.2]},
+        ),
+        StatusChange(status="lost", reason="the trainer process is gone without a word"),
+    )
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "Generator and discriminator loss" in titles(app)
+    assert live_view.NOT_RECORDED in texts(app), "no epoch has ended"
+    assert "first step" not in texts(app)
+
+
 def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, new_run: Make) -> None:
     new_run("quick-0001")
     app = show("live", run="quick-0001")
