@@ -4,6 +4,7 @@ A view is a new window of one browser on the page's address, until its first scr
 every chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come later (dashboard/first_screen.py); `whole_page_median_s` is until all of the page is drawn, from the same beginning.
 The browser is Chromium with a profile on disk, as a person has it: it has seen the dashboard's own script and style before, and keeps them and what it has compiled of them. Payload: what the
 WebSocket and the pictures weigh, of the first screen and of the whole page after it. A browser is sent large parts that both have once; this count has them twice.
+In turns with our pages stands one of Streamlit with a single line: what the machine and Streamlit take by themselves. The start is the median of several.
 """
 
 from __future__ import annotations

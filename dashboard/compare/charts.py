@@ -173,11 +173,8 @@ def color_of(field: str, colors: dict[str, str]) -> alt.Color:
 
 
 def _x_axis(x: str) -> alt.Axis:
-    return (
-        alt.Axis(tickMinStep=1, tickCount=10, grid=False, format="~s")
-        if x in ("step", "images")
-        else alt.Axis(tickMinStep=1, tickCount=10, grid=False)
-    )
+    number = "~s" if x in ("step", "images") else alt.Undefined
+    return alt.Axis(tickMinStep=1, tickCount=10, grid=False, format=number)
 
 
 def _longest(frame: pd.DataFrame) -> int:

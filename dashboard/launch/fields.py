@@ -92,13 +92,15 @@ def fit_to_workload() -> None:
     earlier_workload = st.session_state[VALUES]["workload"]
     kept = keep_typed()
     before, now = RunSpec.options(earlier_workload), RunSpec.options(kept["workload"])
+    defaults: dict[str, Any] = {}
     for name, option in now.items():
         earlier = before.get(name)
         if earlier == option:
             continue
         untouched = earlier is None or option_words.same(earlier, kept[name], earlier.default)
         if untouched or (option.choices and kept[name] not in option.choices):
-            put({name: option.default})
+            defaults[name] = option.default
+    put(defaults)
 
 
 def _write(name: str, text: str) -> None:

@@ -97,18 +97,14 @@ class Memo:
 
     def _tables(self, sql: str) -> frozenset[str]:
         """All that the names in it can mean: too many rather than too few."""
-        return self._of(frozenset(_NAME.findall(sql)))
-
-    def _of(self, names: frozenset[str]) -> frozenset[str]:
-        return frozenset().union(*(self._reads[name] for name in names if name in self._reads))
+        return frozenset().union(*(self._reads.get(name, frozenset()) for name in _NAME.findall(sql)))
 
     def _follow(self, views: Mapping[str, str]) -> None:
-        named = {view: frozenset(_NAME.findall(definition)) for view, definition in views.items()}
         before: dict[str, frozenset[str]] = {}
         while before != self._reads:  # a view of views of views
             before = dict(self._reads)
-            for view, names in named.items():
-                self._reads[view] = self._reads.get(view, frozenset()) | self._of(names)
+            for name, definition in views.items():
+                self._reads[name] = self._reads.get(name, frozenset()) | self._tables(definition)
 
     def _slot(self, key: Hashable) -> _Slot:
         with self._lock:
