@@ -55,10 +55,9 @@ def with_rows(made: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **argu
 def _put(
     made: dict[str, Any], tables: Mapping[str, pd.DataFrame | bytes], key: str, **arguments: Any
 ) -> None:
-    """Every chart of the dashboard is put on the page here."""
-    st.vega_lite_chart(
-        spec={**made, "datasets": {**made.get("datasets", {}), **tables}}, key=key, **arguments
-    )
+    """Every chart of the dashboard is put on the page here. Its place has its height before it is drawn: what stands below does not move."""
+    spec = {**made, "datasets": {**made.get("datasets", {}), **tables}}
+    st.vega_lite_chart(spec=spec, key=key, **{"height": made["height"], **arguments})
 
 
 def kept_chart(

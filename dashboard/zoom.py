@@ -6,7 +6,7 @@ scrolls the page. Charts with the same key show the same part.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -28,15 +28,8 @@ def window(key: str) -> Window:
     return part
 
 
-def live_chart(
-    group: Group,
-    rows: Table,
-    name: str,
-    key: str,
-    pixels: int,
-    height: Literal["content", "stretch"] = "content",
-) -> None:
-    """The step curves of a page that is redrawn while a run trains."""
+def live_chart(group: Group, rows: Table, name: str, key: str, pixels: int, **arguments: Any) -> None:
+    """The step curves of a page that is redrawn while a run trains. `arguments`: of `st.vega_lite_chart`."""
     place = place_of(name, key)
     plots.kept_chart(
         charts.step_curves,
@@ -46,7 +39,7 @@ def live_chart(
         pixels,
         on_select=lambda: _follow_everywhere(place, key, rows.frame["x"]),
         selection_mode=PARAMETERS,
-        height=height,
+        **arguments,
     )
 
 

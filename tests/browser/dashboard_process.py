@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserType, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserType, Locator, Page, expect, sync_playwright
 
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY
 from tests import local_server
@@ -121,6 +121,16 @@ def open_page(
     page.goto(address)
     settled(page)
     return page
+
+
+def opened(page: Page, label: str) -> Locator:
+    """The select box of this label, its list open. A list closes when the page scrolls, and Playwright scrolls to what it clicks: that is over first."""
+    box = page.get_by_role("combobox", name=label, exact=True)
+    box.scroll_into_view_if_needed()
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    box.click()
+    expect(page.get_by_role("option").first).to_be_visible()
+    return box
 
 
 def settled(page: Page) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints, snapshots
-from tests.browser.dashboard_process import settled
+from tests.browser.dashboard_process import opened, settled
 from tests.measured_showers import measured
 
 DRAWN = (
@@ -38,7 +38,7 @@ def looked_through(page: Page, address: str, run: RunDir) -> None:
     expect(charts).to_have_count(DRAWN)
     page.get_by_role("slider").first.press("Home")
     expect(page.get_by_text("after epoch 1: 150 generated showers")).to_be_visible()
-    page.get_by_role("combobox", name="Energy", exact=True).click()
+    opened(page, "Energy")
     page.get_by_role("option").nth(1).click()
     settled(page)
     expect(charts).to_have_count(DRAWN)

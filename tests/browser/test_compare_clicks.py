@@ -67,8 +67,12 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(dashboard.address)))
     page.add_init_script(
-        f"""new MutationObserver(() => {{ if (document.querySelector('.st-key-{first_screen.MARK}'))
-            window.before ??= document.querySelectorAll('h2').length; }}).observe(document, {{subtree: true, childList: true}})"""
+        f"""window.undrawn = [];
+        new MutationObserver(() => {{
+            if (document.querySelector('.st-key-{first_screen.MARK}')) window.before ??= document.querySelectorAll('h2').length;
+            for (const chart of document.querySelectorAll('[data-testid="stVegaLiteChart"]'))
+                if (!chart.querySelector('canvas, svg')) window.undrawn.push(chart.offsetHeight);
+        }}).observe(document, {{subtree: true, childList: true}})"""
     )
     page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0002")
     losses = page.get_by_test_id("stVegaLiteChart").first
@@ -78,6 +82,12 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     expect(page.locator(f".st-key-{first_screen.MARK}")).to_have_count(0)
     assert page.evaluate("window.before") == 0, "no part below the first screen had come"
     assert losses.bounding_box() == top, "nothing moves"
+    charts = page.get_by_test_id("stVegaLiteChart")
+    expect(charts.locator("canvas, svg")).to_have_count(charts.count())
+    drawn = charts.evaluate_all("charts => charts.map(chart => chart.offsetHeight)")
+    assert min(page.evaluate("window.undrawn")) == min(drawn) > 100, (
+        "a chart has its height before it is drawn"
+    )
     assert "/_stcore/health" in asked
     assert [path for path in asked if path.startswith("/compare/_stcore")] == []
     page.close()

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from gan_runtime.home import Home
 from gan_runtime.store.store import Store
-from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 
 STEPS_PER_EPOCH = 56  # 1,797 digits in batches of 32
 EPOCHS_OF_MLP = 20  # long enough to lose a dashboard in the middle
@@ -36,7 +36,7 @@ def launch(page: Page, dashboard: Dashboard, epochs: int, replicas: int, workloa
     fill(page, "textbox", "Replicas (devices)", str(replicas))
     fill(page, "textbox", "Epochs (passes over the data)", str(epochs))
     if workload:
-        page.get_by_role("combobox", name="Workload").click()
+        opened(page, "Workload")
         page.get_by_role("option", name=workload).click()
         settled(page)
     expect(page.get_by_text(f"--set epochs={epochs}")).to_be_visible()

@@ -19,7 +19,7 @@ from gan_runtime.records.journal import AttemptStart, Sample
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec, nesting
-from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.browser.test_main_job import chart, fill
 from tests.own_pictures import zipped
 
@@ -134,9 +134,7 @@ def compared(page: Page, dashboard: Dashboard, run: RunDir, other: str) -> None:
     page.goto(f"{dashboard.address}/compare?runs={run.run_id},{other}")
     settled(page)
     expect(page.get_by_role("img", name=re.compile("a row for each class"))).to_have_count(2)
-    picker = page.get_by_role("combobox", name="More curves")
-    picker.click()  # first: a field that is only coming into focus empties itself
-    expect(page.get_by_role("option").first).to_be_visible()
+    picker = opened(page, "More curves")
     picker.fill("Scores of generated images: disks")
     page.get_by_role("option", name="Scores of generated images: disks", exact=True).click()
     picker.press("Escape")

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, expect
 
 from gan_runtime.home import Home
 from gan_runtime.tpu import plan as planning
-from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.tpu.examples import keep_all
 
 
@@ -24,13 +24,13 @@ def test_a_kept_check_is_drawn_and_follows_the_assumed_overhead(
     page.get_by_role("slider").press("Home")  # no overhead at all
     settled(page)
     expect(epoch).to_contain_text("128 ms")
-    page.get_by_role("combobox", name="TPU").click()
+    opened(page, "TPU")
     page.get_by_role("option").filter(has_text="v5e").first.click()
     settled(page)
     expect(page.get_by_text("Nothing is compiled for this choice yet")).to_be_visible()
 
     # Check compiles with the real compiler: the answer about the run comes first, and what was answered before a Cancel stays.
-    page.get_by_role("combobox", name="Workload").click()
+    opened(page, "Workload")
     page.get_by_role("option", name="Fully connected GAN").click()
     settled(page)
     page.get_by_role("button", name="Check", exact=True).click()
