@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sized
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -70,6 +70,7 @@ WITHOUT_MENTION = (
     *("batch_size_global", "epochs", "steps_per_loop"),
 )
 MOST_LEFT_OUT = 5
+MOST_KEPT = 2_000  # runs, about 2 kB each
 SEARCHED = [
     "run_id",
     "name",
@@ -105,16 +106,19 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
         done=100 * table["epochs_done"] / table["epochs"],
         precision=[option_words.choice(precision) for precision in table["precision"]],
         algorithm=["local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]],
-        options=[
-            option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
-            for spec, preset in zip(table["spec"], table["preset"], strict=True)
-        ],
+        options=[_options(*given) for given in zip(table["spec"], table["preset"], strict=True)],
         time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
         link=[
             f"live?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
         ],
     )
+
+
+@lru_cache(MOST_KEPT)
+def _options(spec: str, preset: str) -> str:
+    """What a run has changed from its preset never changes."""
+    return option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
 
 
 def left_out(store: Store) -> None:
@@ -142,11 +146,11 @@ def filtered(table: pd.DataFrame) -> pd.DataFrame:
         if known
         else set()
     )
-    haystack = table[SEARCHED].astype(str).agg(" ".join, axis=1).str.lower()
-    tagged = pd.Series([tags <= set(own) for own in table["tags"]], index=table.index)
-    return _without_hidden(
-        table[table["status"].isin(wanted) & haystack.str.contains(text, regex=False) & tagged], table
-    )
+    fits = [
+        state in wanted and tags <= set(own) and text in " ".join(map(str, searched)).lower()
+        for state, own, *searched in table[["status", "tags", *SEARCHED]].itertuples(index=False)
+    ]
+    return _without_hidden(table[fits], table)
 
 
 def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
