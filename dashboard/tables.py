@@ -43,12 +43,17 @@ def of_curves(frame: pd.DataFrame) -> Table:
     return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)
 
 
+def is_long(frame: pd.DataFrame) -> bool:
+    """Whether `with_words` leaves it with its bare numbers."""
+    return len(frame) > MOST_ROWS_IN_WORDS
+
+
 def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]) -> Styler | pd.DataFrame:
     """A frame whose numbers are read in our words, with thin spaces, and still sorted as numbers.
 
     Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare numbers.
     """
-    if len(frame) > MOST_ROWS_IN_WORDS:
+    if is_long(frame):
         return frame.round(dict.fromkeys(columns, 3))
     shown = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
     return frame.style.format(shown)  # type: ignore[arg-type]

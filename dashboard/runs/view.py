@@ -25,6 +25,13 @@ from gan_runtime.store.store import Store
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
 
+
+def _space(given: str | None = None) -> Any:
+    """The column of a run's bytes; `given`: a format of Streamlit's, which words do without."""
+    text = "All files of the run: checkpoints, pictures, journals, films."
+    return st.column_config.NumberColumn("Space", format=given, help=text)
+
+
 COLUMNS = {
     "link": st.column_config.LinkColumn(
         "Name", display_text=NAME_IN_LINK, pinned=True, help="Opens the run in a new tab."
@@ -47,9 +54,7 @@ COLUMNS = {
         width="large",
         help="What differs from the preset the run was started from, beside the columns here.",
     ),
-    "space": st.column_config.NumberColumn(
-        "Space", help="All files of the run: checkpoints, pictures, journals, films."
-    ),
+    "space": _space(),
     "dataset": st.column_config.TextColumn("Dataset"),
     "workload": st.column_config.TextColumn("Workload"),
     "accelerator": st.column_config.TextColumn("On"),
@@ -174,6 +179,8 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     before = st.session_state.get(TICKED, [])
     known = declared.together(rows["workload"])
     shown = columns(known)
+    if tables.is_long(rows):
+        shown["space"] = _space("bytes")
     numbers = {
         "images_per_s": words.count,
         "space": words.size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import listed
+from dashboard import listed, tables
 from dashboard.frame import session
 from dashboard.runs import bin_view
 from dashboard.runs import view as runs_view
@@ -286,6 +287,16 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(
     assert line.startswith("Space: runs 2 MB · ")
     assert " · Keras' cache 1 MB · " in line
     assert line.endswith(" free on the disk")
+
+
+@pytest.mark.parametrize(("most_in_words", "given"), [(500, None), (0, "bytes")])
+def test_a_table_too_long_for_words_shows_the_space_as_sizes_too(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, most_in_words: int, given: str | None
+) -> None:
+    trained("quick-0001")
+    monkeypatch.setattr(tables, "MOST_ROWS_IN_WORDS", most_in_words)
+    space = json.loads(show("runs").dataframe[0].proto.columns)["space"]
+    assert space["type_config"].get("format") == given
 
 
 @pytest.mark.parametrize("page", ["home", "launch", "runs"])
