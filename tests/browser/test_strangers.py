@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from oidc_provider_mock import User, run_server_in_thread
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.frame import access, who_view
+from gan_runtime import bundles
 from gan_runtime.home import Home
 from gan_runtime.operator_password import hash_of
 from gan_runtime.records.rundir import RunDir
@@ -121,12 +123,18 @@ def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard)
 
 
 def check_secrets(shared: Dashboard, *more: str) -> None:
-    """None is in the home or in the log, nor any name of a person in the home."""
+    """None is in the home, in a bundle of its run or in the log, nor any name of a person in home and bundle."""
     shared.stop()
+    bundle = shared.home.with_name("given-away.zip")
+    bundles.pack([Home(shared.home).run_dir("quick-0001")], bundle)
+    with zipfile.ZipFile(bundle) as packed:
+        given_away = [packed.read(name).decode(errors="replace") for name in packed.namelist()]
     kept = [
         shared.printed(),
+        *given_away,
         *(path.read_text(errors="replace") for path in shared.home.rglob("*") if path.is_file()),
     ]
+    assert any("loss_generator" in text for text in given_away), "the bundle holds the run"
     assert len(kept) > 5, "this looks in the wrong place"
     for secret in (CLIENT_SECRET, COOKIE_SECRET, "$argon2id$", *more):
         assert not [text for text in kept if secret in text], "a secret was written down"
