@@ -21,17 +21,17 @@ from gan_runtime.records import entry
 
 VARIABLE = "GAN_FAULTS_INJECT"
 _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
-Do = Literal["nothing", "kill", "tear", "io_error", "no_space", "read_only"]
+Do = Literal["nothing", "kill", "tear", "cut_short", "io_error", "no_space", "read_only"]
 At = Literal["file operation", "sync", "commit"]
 _ERRORS = {"io_error": errno.EIO, "no_space": errno.ENOSPC, "read_only": errno.EROFS}
-TORN_BYTES = 7  # of a write that a kill tears
+TORN_BYTES = 7  # of a write that ends in its midst
 
 
 @dataclass(frozen=True)
 class Injection:
     """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one, 0: of any. `do`: what happens at the
-    `number`-th `at` (from 1). "tear", at a sync, lets that file take a few bytes of its next write, in whose midst the system then
-    ends the process. `clock_s`: by how much the clock of its records is off.
+    `number`-th `at` (from 1). "tear" and "cut_short", at a sync, let that file take a few bytes of its next write: in whose midst the
+    system then ends the process, or which fails, and no later one. `clock_s`: by how much the clock of its records is off.
     """
 
     who: str = ""
@@ -79,8 +79,8 @@ class Watcher:
     def _sync(self, descriptor: int) -> None:
         self.syncs += 1
         if self._is_now("sync", self.syncs):
-            if self._injection.do == "tear":
-                _limit_next_write(descriptor)
+            if self._injection.do in ("tear", "cut_short"):
+                _limit_next_write(descriptor, ends=self._injection.do == "tear")
             else:
                 _strike(self._injection.do)
         self._real_sync(descriptor)
@@ -117,9 +117,14 @@ def _strike(do: Do) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _limit_next_write(descriptor: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+def _limit_next_write(descriptor: int, ends: bool) -> None:
+    """The write that would make a file larger fails and sends a signal, which ends the process or gives the space back."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if ends:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    else:
+        signal.signal(signal.SIGXFSZ, lambda *_: resource.setrlimit(resource.RLIMIT_FSIZE, before))
     size = os.fstat(descriptor).st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + TORN_BYTES, resource.RLIM_INFINITY))
 

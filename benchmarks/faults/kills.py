@@ -87,6 +87,11 @@ def fail_a_sync(stage: Stage) -> Harm:
     return _injected(stage, "io_error", "sync", FAILED, LOST)
 
 
+def fail_a_write(stage: Stage) -> Harm:
+    """One write of the trainer ends in its midst and fails, and no other: it says so itself."""
+    return _injected(stage, "cut_short", "sync", FAILED)
+
+
 def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Harm:
     most = stage.syncs if at == "sync" else stage.operations
     injection = Injection("trainer", 1, do, at, stage.random.randint(1, most))

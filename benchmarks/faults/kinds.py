@@ -21,6 +21,7 @@ TOYS: dict[str, Kind] = {
         kills.kill_in_a_write,
         kills.fail_once,
         kills.fail_a_sync,
+        kills.fail_a_write,
         kills.kill_owner_at_commit,
         kills.fail_owner_once,
         kills.freeze_and_stop,
