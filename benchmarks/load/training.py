@@ -1,6 +1,6 @@
 """What open Live pages cost a training on the same cores, and what they cost the dashboard.
 
-A real run (the quick preset's networks, TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
+A real run (the quick preset's networks and, as there, the precision that this processor can; TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
 one … Its speed in each turn is read from its journal: steps from one line to a later one, over the time between their writing.
 Each turn with windows is compared with the mean of the turns without any before and after it. One window takes less than a turn differs from the
 next one, so it has more turns. The windows are processes of this machine too; on another one
@@ -22,7 +22,7 @@ from benchmarks import trial
 from benchmarks.load import stage
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
-from gan_runtime import hosts
+from gan_runtime import host_presets, hosts
 from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
@@ -41,7 +41,10 @@ LINE_BYTES = 200_000
 def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
     """Turns beside one training in the home of many runs. `options`: of its run."""
     with trial.no_process_left(), trial.random_mnist(IMAGES):
-        spec = RunSpec.parse({"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})})
+        given = {"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})}
+        spec = RunSpec.parse(given)
+        if host_presets.caution(spec):
+            spec = RunSpec.parse({**given, **host_presets.IN_FLOAT32})
         run = commands.submit(home, spec, hosts.probe(), asker=operator("a benchmark"))
         with stage.served(home) as (process, address):
             _wait_until_it_trains(run)
@@ -85,11 +88,14 @@ def _figure(
 
 
 def _steps_per_s(run: RunDir, seconds: float) -> float:
-    """From now on, for so long."""
-    begin = _newest_call(run)
+    """From now on, for so long or until there is a new line."""
+    begin, deadline = _newest_call(run), time.monotonic() + seconds + STARTING_SECONDS
     time.sleep(seconds)
-    end = _newest_call(run)
-    return (end[0] - begin[0]) / max(1e-9, end[1] - begin[1])
+    while (end := _newest_call(run))[0] == begin[0]:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the training makes no step any more: {run.log_tail(5)}")
+        time.sleep(0.2)
+    return (end[0] - begin[0]) / (end[1] - begin[1])
 
 
 def _newest_call(run: RunDir) -> tuple[int, float]:

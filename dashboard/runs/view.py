@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sized
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -75,7 +75,6 @@ WITHOUT_MENTION = (
     *("batch_size_global", "epochs", "steps_per_loop"),
 )
 MOST_LEFT_OUT = 5
-MOST_KEPT = 2_000  # runs, about 2 kB each
 SEARCHED = [
     "run_id",
     "name",
@@ -111,19 +110,16 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
         done=100 * table["epochs_done"] / table["epochs"],
         precision=[option_words.choice(precision) for precision in table["precision"]],
         algorithm=["local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]],
-        options=[_options(*given) for given in zip(table["spec"], table["preset"], strict=True)],
+        options=[
+            option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
+            for spec, preset in zip(table["spec"], table["preset"], strict=True)
+        ],
         time=[words.duration(None if pd.isna(value) else value) for value in table["seconds"]],
         link=[
             f"live?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
         ],
     )
-
-
-@lru_cache(MOST_KEPT)
-def _options(spec: str, preset: str) -> str:
-    """What a run has changed from its preset never changes."""
-    return option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
 
 
 def left_out(store: Store) -> None:
