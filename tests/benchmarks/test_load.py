@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from benchmarks.load.figures import BY_NAME, PAGES, Figure, p95
 from benchmarks.load.scale import SMALL
 from dashboard.frame import access
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +113,21 @@ def test_a_training_is_timed_with_and_without_windows_beside_it(home: Home) -> N
         assert -2 < figure.value < 1
         assert figure.further["refreshes"] > 0
         assert figure.further["dashboard_cores"] > 0
+
+
+def test_a_look_at_a_training_lasts_until_its_next_line(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+
+    def ten_steps(first: int) -> None:
+        values = {name: [1.0] * 10 for name in ("loss_generator", "loss_discriminator")}
+        line = journal.Scalars(epoch=1, first_step=first, wall_s=[0.1] * 10, values=values)
+        journal.append(run.trainer_journal(), 1, line)
+
+    ten_steps(1)
+    late = threading.Timer(1.0, ten_steps, (11,))
+    late.start()
+    assert 0 < training._steps_per_s(run, 0.1) < 11, "ten steps, a second later or more"
+    late.join()
 
 
 def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it() -> None:
