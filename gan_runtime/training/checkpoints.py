@@ -1,7 +1,7 @@
 """Checkpoints: named arrays in safetensors files, written aside and renamed; the newest few and the best one are kept.
 
 The names and shapes are those of one device, so a checkpoint of eight replicas opens on one and back. Each file carries a
-digest of its arrays. A newest file that is damaged, or holds numbers that are none, is passed over for the one before it,
+digest of all that it holds. A newest file that is damaged, or holds numbers that are none, is passed over for the one before it,
 and the caller is told. Files and their names are on the disk, not only in the system's memory, when `save` returns.
 """
 
@@ -24,6 +24,10 @@ from gan_runtime.training.finite import first_not_finite
 
 BEST = "best.safetensors"
 SHORTFALL = "gap"  # as files have called it from the beginning
+DIGEST, OF_ALL = (
+    "digest",
+    "all:",
+)  # before the digest of a file that has one of more than its arrays' names and numbers
 Which = Literal["newest", "best"]
 
 
@@ -163,9 +167,9 @@ def note_failure(folder: Path, step: int) -> int | None:
 def _write(path: Path, arrays: Arrays, step: int, wall_s: float, told: dict[str, str]) -> None:
     # Not np.ascontiguousarray, which makes a scalar, such as a step count, a vector; the run would then refuse it.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    metadata = {"step": str(step), "wall_s": repr(wall_s), "digest": _digest(contiguous)}
+    metadata = {"step": str(step), "wall_s": repr(wall_s), **told}
     with disk.whole_file(path, durable=True) as aside:
-        save_file(contiguous, aside, metadata=metadata | told)
+        save_file(contiguous, aside, metadata={**metadata, DIGEST: _digest_of_all(contiguous, metadata)})
 
 
 def _path(folder: Path, step: int) -> Path:
@@ -188,9 +192,9 @@ def _remove(path: Path) -> None:
 
 def _read(path: Path, warnings: tuple[str, ...]) -> Checkpoint:
     with safe_open(path, framework="numpy") as file:
-        metadata = file.metadata()
+        metadata = file.metadata() or {}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (safe_open is no dict)
-    if metadata.get("digest", _digest(arrays)) != _digest(arrays):
+    if not _is_as_written(arrays, metadata):
         raise ValueError("its contents have changed since they were written")
     return Checkpoint(arrays, int(metadata["step"]), float(metadata["wall_s"]), path, warnings)
 
@@ -201,6 +205,23 @@ def _least_shortfall(folder: Path) -> float:
             return float(file.metadata()[SHORTFALL])
     except (SafetensorError, OSError, KeyError, ValueError):
         return float("inf")  # none yet, or one that nobody can read
+
+
+def _is_as_written(arrays: Arrays, metadata: dict[str, str]) -> bool:
+    """Files of earlier versions have a digest of their arrays alone, those of the first ones none."""
+    told = {name: text for name, text in metadata.items() if name != DIGEST}
+    written = metadata.get(DIGEST)
+    if written is None:
+        return told.keys() <= {"step", "wall_s", SHORTFALL}
+    expected = _digest_of_all(arrays, told) if written.startswith(OF_ALL) else _digest(arrays)
+    return written == expected
+
+
+def _digest_of_all(arrays: Arrays, told: dict[str, str]) -> str:
+    """Of the arrays with their types and shapes, and of what is told beside them."""
+    kinds = [(name, array.dtype.str, array.shape) for name, array in sorted(arrays.items())]
+    beside = hashlib.blake2b(repr((kinds, sorted(told.items()))).encode(), digest_size=16)
+    return f"{OF_ALL}{_digest(arrays)}{beside.hexdigest()}"
 
 
 def _digest(arrays: Arrays) -> str:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from safetensors import SafetensorError
+from safetensors.numpy import save_file
 
 from gan_runtime import disk
 from gan_runtime.errors import CheckpointError, HomeError
@@ -68,6 +69,36 @@ def test_changed_contents_are_found_though_the_file_still_opens(tmp_path: Path) 
     assert found is not None
     assert found.step == 1
     assert "its contents have changed since they were written" in found.warnings[0]
+
+
+def test_another_bit_anywhere_is_found(tmp_path: Path) -> None:
+    checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.5, kept=3)
+    newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=1.5, kept=3, shortfall=0.25)
+    (tmp_path / checkpoints.BEST).unlink()
+    whole = newest.read_bytes()
+    unseen = []
+    for place in range(len(whole)):
+        for bit in range(8):
+            newest.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            found = checkpoints.load_newest(tmp_path)
+            if found is None or found.step != 1 or newest.name not in found.warnings[0]:
+                unseen.append((whole[max(0, place - 9) : place], place, bit))
+    assert not unseen, (
+        "in the numbers, their names, types and shapes, the step, the time or the digest itself"
+    )
+
+
+def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(tmp_path: Path) -> None:
+    weights = arrays(1.0)
+    path, told = tmp_path / "step-00000007.safetensors", {"step": "7", "wall_s": "1.25"}
+    for digest in ({}, {"digest": checkpoints._digest(weights)}):
+        save_file(weights, path, metadata=told | digest)
+        found = checkpoints.load_newest(tmp_path)
+        assert found is not None
+        assert (found.step, found.wall_s, found.warnings) == (7, 1.25, ())
+    save_file(weights, path, metadata=told | {"digest": checkpoints._digest(arrays(2.0))})
+    with pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
+        checkpoints.load_newest(tmp_path)
 
 
 def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None:
