@@ -11,7 +11,7 @@ from dashboard import first_screen
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
-from tests.browser.dashboard_process import Dashboard, open_page
+from tests.browser.dashboard_process import Dashboard, open_page, settled
 
 STEPS = 200
 
@@ -82,6 +82,7 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     expect(page.locator(f".st-key-{first_screen.MARK}")).to_have_count(0)
     assert page.evaluate("window.before") == 0, "no part below the first screen had come"
     assert losses.bounding_box() == top, "nothing moves"
+    settled(page)  # no chart comes after it
     charts = page.get_by_test_id("stVegaLiteChart")
     expect(charts.locator("canvas, svg")).to_have_count(charts.count())
     drawn = charts.evaluate_all("charts => charts.map(chart => chart.offsetHeight)")
