@@ -13,6 +13,9 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
+LAST_RUNS = "last_runs"  # style.css gives the pictures in it one height
+ACROSS = 4
+
 
 def welcome() -> None:
     """What a first visitor sees: the three things to do here."""
@@ -75,10 +78,17 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
     if not rows:
         return
     st.header("Last runs")
-    columns = st.columns(4)
-    for index, row in enumerate(rows):
-        with columns[index % 4].container(border=True):
-            sample_images.show(store, row, row.epochs, caption=False)
-            widgets.state(row.status, row.name)
-            st.caption(f"{words.plain(run_words.settings(row))} · {words.plain(row.note)}")
-            st.page_link(places.LIVE, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})
+    with st.container(key=LAST_RUNS):
+        for begin in range(
+            0, len(rows), ACROSS
+        ):  # row by row: on a phone one card follows the other in this order
+            for column, row in zip(st.columns(ACROSS), rows[begin : begin + ACROSS], strict=False):
+                with column.container(border=True, height="stretch"):
+                    _card(store, row)
+
+
+def _card(store: Store, row: RunRow) -> None:
+    sample_images.show(store, row, row.epochs, caption=False)
+    widgets.state(row.status, row.name)
+    st.caption(f"{words.plain(run_words.settings(row))} · {words.plain(row.note)}")
+    st.page_link(places.LIVE, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sized
+from collections.abc import Collection, Sized
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed, option_words, tables, words
+from dashboard import actions, change_buttons, listed, option_words, run_words, tables, words
 from dashboard.frame import places
-from dashboard.runs import marks_view
+from dashboard.runs import losses, marks_view
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.runtime import bin
@@ -24,6 +24,7 @@ from gan_runtime.store.store import Store
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
+ROW_PIXELS, FRAME_PIXELS = 35, 6  # of a row of Streamlit's table, its head too, and of the lines around all
 
 
 def _space(given: str | None = None) -> Any:
@@ -89,22 +90,16 @@ SEARCHED = [
 ]
 
 
-def columns(known: Declared) -> dict[str, Any]:
-    """The columns of the table, with one for each loss that the workloads of the runs declare."""
-    losses = {
-        loss.name: st.column_config.NumberColumn(
-            known.loss_title(loss),
-            help=f"At the last step, in {loss.unit}." if loss.unit else "At the last step.",
-        )
-        for loss in known.losses
-    }
+def columns(known: Declared, workloads: int = 1) -> dict[str, Any]:
+    """The columns of the table, with those of the losses that the workloads of the runs declare."""
     place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
     items = list(COLUMNS.items())
-    return dict([*items[:place], *losses.items(), *items[place:]])
+    return dict([*items[:place], *losses.columns(known, workloads).items(), *items[place:]])
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with more columns in words: kept_first, options (changed, in words), done (percent of the epochs), link (to the run)."""
+    """The table with more columns in words: kept_first, options (changed, in words), done (percent of the epochs), link (to the run),
+    losses (of its workload)."""
     return table.assign(
         kept_first=["pinned" if pinned else "" for pinned in table["pinned"]],
         done=100 * table["epochs_done"] / table["epochs"],
@@ -119,6 +114,7 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
             f"live?run={quote(one)}#{quote(name)}"
             for one, name in zip(table["run_id"], table["name"], strict=True)
         ],
+        **{losses.TOGETHER: [losses.in_words(row) for row in table.to_dict("records")]},
     )
 
 
@@ -166,35 +162,38 @@ def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return rows if st.session_state[listed.SHOW_HIDDEN] else rows[~rows["hidden"]]
 
 
-def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them."""
+def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
+    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them. `stored`: the ids of all runs; a deleted
+    run is ticked no longer, also once it is restored."""
+    before = [run_id for run_id in st.session_state.get(TICKED, []) if run_id in stored]
     if rows.empty:
         st.info("No run fits this search. Clear the text or the states above.")
         return rows
     ids = list(rows["run_id"])
-    before = st.session_state.get(TICKED, [])
     known = declared.together(rows["workload"])
-    shown = columns(known)
+    shown = columns(known, rows["workload"].nunique())
     if tables.is_long(rows):
         shown["space"] = _space("bytes")
     numbers = {
         "images_per_s": words.count,
         "space": words.size,
-        **{loss.name: words.loss for loss in known.losses},
+        **{loss.name: words.loss for loss in known.losses if loss.name in shown},
     }
-    picked = st.dataframe(
-        tables.with_words(rows[list(shown)], numbers),
-        column_order=[name for name in shown if _has_something(rows, name)],
-        column_config=shown,
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="multi-row",
-        selection_default={
-            "selection": {"rows": [index for index, run_id in enumerate(ids) if run_id in before]}
-        },
-        key=table_key(ids),
-        placeholder="–",
-    )
+    with st.container(key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False):
+        picked = st.dataframe(
+            tables.with_words(rows[list(shown)], numbers),
+            column_order=[name for name in shown if _has_something(rows, name)],
+            column_config=shown,
+            height="stretch",
+            hide_index=True,
+            on_select="rerun",
+            selection_mode="multi-row",
+            selection_default={
+                "selection": {"rows": [index for index, run_id in enumerate(ids) if run_id in before]}
+            },
+            key=table_key(ids),
+            placeholder="–",
+        )
     ticked = [ids[index] for index in picked.selection.rows]
     hidden = [run_id for run_id in before if run_id not in ids]
     st.session_state[TICKED] = ticked + hidden
@@ -270,7 +269,8 @@ def _rename(runtime: Runtime, run_id: str, name: str) -> None:
 
 @st.dialog("Move to the bin?")
 def _delete(runtime: Runtime, ids: list[str]) -> None:
-    named = words.plain(", ".join(ids))
+    known = run_words.unique_names(queries.runs(runtime.store))
+    named = words.plain(", ".join(known.get(run_id, run_id) for run_id in ids))
     st.write(
         f"{named}: gone from all lists and charts, and kept in the bin below the table for {bin.DAYS} days, where everything can be "
         "restored."

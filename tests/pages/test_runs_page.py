@@ -1,0 +1,66 @@
+"""The Runs page: what the table shows of several workloads, what a deletion asks, and which runs are ticked; the cards of Home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from dashboard.frame import session
+from dashboard.runs import view as runs_view
+from gan_runtime.records.rundir import RunDir
+from tests.pages.test_pages import offered_for_deletion, texts, tick
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def test_a_deletion_names_runs_as_the_table_does(show: Show, trained: Make) -> None:
+    trained("quick-0001", name="thin strokes")
+    trained("quick-0002", name="twins", seconds=10)
+    trained("quick-0003", name="twins", seconds=20)
+    app = show("runs")
+    tick(app, "quick-0001", "quick-0003")
+    assert offered_for_deletion(app).startswith("twins (quick-0003), thin strokes:"), texts(app)
+
+
+def test_a_restored_run_does_not_come_back_ticked(show: Show, trained: Make) -> None:
+    for number in (1, 2):
+        trained(f"quick-000{number}", seconds=number)
+    app = show("runs")
+    tick(app, "quick-0001")
+    runtime = session.runtime()
+    runtime.delete("quick-0001")
+    app.run()
+    assert "not in this search" not in texts(app)
+    runtime.keeping.restore("quick-0001")
+    app.run()
+    assert list(app.dataframe[0].value["run_id"]) == ["quick-0002", "quick-0001"]
+    assert app.session_state[runs_view.TICKED] == []
+
+
+def test_losses_of_several_workloads_take_one_column(show: Show, trained: Make, new_run: Make) -> None:
+    trained("quick-0001")
+    assert "loss_generator" in show("runs").dataframe[0].value
+    new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seconds=5)
+    session.close()
+    shown = show("runs").dataframe[0].value
+    assert list(shown["losses"]) == ["–", "G 0.900 · D 1.100"]
+    assert not [name for name in shown if name.startswith("loss_")]
+    assert list(shown).index("options") == list(shown).index("losses") + 1
+
+
+def test_the_table_has_room_for_all_runs(show: Show, trained: Make) -> None:
+    for number in range(1, 13):
+        trained(f"quick-00{number:02}", seconds=number)
+    heights = [block.proto.height_config.pixel_height for block in show("runs").get("container")]
+    assert max(heights) >= 13 * runs_view.ROW_PIXELS
+
+
+def test_the_cards_of_home_stand_row_by_row_the_newest_first(show: Show, trained: Make) -> None:
+    for number in range(1, 7):
+        trained(f"quick-000{number}", seconds=number)
+    labels = [link.proto.label for link in show("home").get("page_link")]
+    assert [label for label in labels if label.startswith("Open quick")] == [
+        f"Open quick-000{number}" for number in (6, 5, 4, 3, 2, 1)
+    ]
