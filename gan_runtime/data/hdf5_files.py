@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.data import hdf5_problems
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import readable
 from gan_runtime.data.preparations import HDF5_SUFFIXES
+from gan_runtime.data.prepared import Skip, Skipped
 from gan_runtime.errors import DatasetError, quoted
 
 READ_BYTES = 1 << 24  # at once, for the hash
@@ -26,26 +30,68 @@ UNREADABLE = (
     ValueError,
     TypeError,
 )  # what h5py raises, depending on the part that is damaged
-MOST_KEYS = 8  # of a file, named in a sentence
+MOST_KEYS, MOST_LETTERS = 8, 40  # of a file and of a key, named in a sentence
+MOST_SKIPPED = 20  # files of a folder, by name
 
 
-def files_of(source: Path) -> list[Path]:
-    """The one file, or those of a folder by name. Raises DatasetError when there is none."""
-    advice = "give an HDF5 file (.h5 or .hdf5), or a folder of them"
+@dataclass(frozen=True)
+class Source:
+    """`files`: those that are read, by name. `skipped`: what else a folder holds."""
+
+    files: list[Path]
+    skipped: Skipped
+
+
+def source_of(source: Path) -> Source:
+    """The one file, or those of a folder. Raises DatasetError when there is none."""
+    name, advice = quoted(str(source)), "give an HDF5 file (.h5 or .hdf5), or a folder of them"
     try:
-        files = sorted(source.iterdir()) if source.is_dir() else [source]
-        files = [path for path in files if path.suffix.lower() in HDF5_SUFFIXES and path.is_file()]
+        if not source.is_dir():
+            source.stat()
+        found = _in_folder(source) if source.is_dir() else Source([source], Skipped())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no file can have that name"
-        raise DatasetError(f"{quoted(str(source))} cannot be read ({reason}): {advice}.") from None
-    if not files:
-        raise DatasetError(f"{quoted(str(source))} is, or holds, no HDF5 file: {advice}.")
-    return files
+        raise DatasetError(f"{name} cannot be read ({reason}): {advice}.") from None
+    if not found.files:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in found.skipped.counts.items())
+        raise DatasetError(f"{name} holds no HDF5 file{f' ({kinds})' if kinds else ''}: {advice}.")
+    if not found.files[0].is_file():
+        raise DatasetError(f"{name} is neither a file nor a folder: {advice}.")
+    return found
+
+
+def _in_folder(folder: Path) -> Source:
+    """HDF5 files, and what is passed over: hidden files, such as ._NAME, which macOS writes next to NAME, are only counted."""
+    files, skips, hidden = [], [], 0
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            hidden += 1
+        elif skip := _skip(path):
+            skips.append(skip)
+        else:
+            files.append(path)
+    counts = dict(Counter(skip.kind for skip in skips))
+    return Source(files, Skipped(counts=counts, first=tuple(skips[:MOST_SKIPPED]), hidden=hidden))
+
+
+def _skip(path: Path) -> Skip | None:
+    """Why a file is passed over; None for an HDF5 file, by its name, which ?download=1 may follow, or by its contents."""
+    name = readable(path.name)
+    if not path.is_file():
+        return Skip(
+            name=name, kind="no file", reason="it is no file, and folders within a folder are not read"
+        )
+    try:
+        if path.name.partition("?")[0].lower().endswith(HDF5_SUFFIXES) or hdf5_problems.begins_as_hdf5(path):
+            return None
+    except OSError as error:
+        return Skip(name=name, kind="not readable", reason=f"it cannot be read ({error.strerror})")
+    return Skip(name=name, kind="no HDF5 file", reason="it is no HDF5 file")
 
 
 def content(source: Path, progress: Progress) -> str:
     """A hash of the names and bytes of all files, in hexadecimal. Raises DatasetError when one cannot be read."""
-    files = files_of(source)
+    files = source_of(source).files
     size, done, known = sum(path.stat().st_size for path in files), 0, hashlib.sha256()
     for path in files:
         known.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
@@ -62,12 +108,11 @@ def content(source: Path, progress: Progress) -> str:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[h5py.File]:
-    """A file, to read. Raises DatasetError: it is no HDF5 file, or cut short."""
+    """A file, to read. Raises DatasetError with the cause, see `hdf5_problems`."""
     try:
         file = h5py.File(path, "r", rdcc_nbytes=CACHE_BYTES)
     except OSError as error:
-        why = "it is cut short" if "truncated" in str(error) else "it is no HDF5 file, or damaged"
-        raise DatasetError(f"{readable(path.name)} cannot be opened, {why}: fetch it again.") from None
+        raise hdf5_problems.not_opened(path, error) from None
     with file:
         yield file
 
@@ -75,13 +120,12 @@ def opened(path: Path) -> Iterator[h5py.File]:
 def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
     """The numbers under a key, N rows of one of the shapes; (N, 1) passes for (N,).
 
-    Raises DatasetError: there is no such key, it holds no numbers, they have another shape, or lie in another file (whoever
-    dropped a file into a browser must not get at others of this host).
+    Raises DatasetError: there is no such key, it holds no numbers, they have another shape, cannot be unpacked, or lie in another
+    file (whoever dropped a file into a browser must not get at others of this host).
     """
     name, known = name_of(file), _keys(file)
     if key not in known:
-        held = ", ".join(known[:MOST_KEYS]) or "nothing"
-        raise DatasetError(f"{name} has no {key}, only {held}: is it a file of another kind?")
+        raise DatasetError(f"{name} has no {key}, only {_in_words(known)}: is it a file of another kind?")
     numbers = _opened_column(file, key)
     if not isinstance(numbers, h5py.Dataset) or numbers.dtype.kind not in "fiu":
         raise DatasetError(f"{name}: its {key} holds no numbers: is it a file of another kind?")
@@ -89,6 +133,11 @@ def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
     if not given or given[1:] not in {*shapes, *(shape or (1,) for shape in shapes)}:
         needed = " or ".join(sizes(("N", *shape)) for shape in shapes)
         raise DatasetError(f"{name}: its {key} is {sizes(given)}, but {needed} is needed.")
+    if missing := hdf5_problems.missing_filter(numbers):
+        raise DatasetError(
+            f"{name}: its {key} is packed with the filter {missing}, which is not installed here: repack the file where it is, "
+            "with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to a folder that holds it, such as hdf5plugin.PLUGIN_PATH."
+        )
     block = math.prod(numbers.chunks or ()) * numbers.dtype.itemsize
     if block > CACHE_BYTES:  # each part that is read would unpack all of it, into memory
         raise DatasetError(
@@ -108,7 +157,7 @@ def _opened_column(file: h5py.File, key: str) -> Any:
     except (KeyError, *UNREADABLE):
         raise _damaged(file) from None
     raise DatasetError(
-        f"{name_of(file)}: its {key} lies in another file, which is not followed: copy it into this one."
+        f"{name_of(file)}: its {key} is a link or lies in another file, which is not followed: copy the numbers into this one."
     )
 
 
@@ -116,14 +165,13 @@ def read(file: h5py.File, numbers: h5py.Dataset, begin: int, end: int) -> NDArra
     """Some rows. Raises DatasetError: they are damaged, or hold what is no number."""
     key = numbers.name.lstrip("/")
     try:
-        rows: NDArray[np.float32] = np.asarray(numbers[begin:end], np.float32)
-    except UNREADABLE:  # a block that cannot be unpacked, or lies behind the end
-        raise DatasetError(
-            f"{name_of(file)} is damaged: its {key} cannot be read from row {begin:,} on: fetch it again."
-        ) from None
+        with np.errstate(over="ignore"):
+            rows: NDArray[np.float32] = np.asarray(numbers[begin:end], np.float32)
+    except UNREADABLE as error:  # a block that cannot be unpacked, or lies behind the end
+        raise hdf5_problems.not_read(name_of(file), key, begin, error) from None
     if not np.isfinite(rows).all():
         raise DatasetError(
-            f"{name_of(file)}: its {key} holds what is no number, in rows {begin:,} to {end - 1:,}."
+            f"{name_of(file)}: its {key} holds what is no number, or one above 3e38, in rows {begin:,} to {end - 1:,}."
         )
     return rows
 
@@ -164,3 +212,11 @@ def _keys(file: h5py.File) -> list[str]:
 
 def _damaged(file: h5py.File) -> DatasetError:
     return DatasetError(f"{name_of(file)} is damaged: fetch it again.")
+
+
+def _in_words(keys: list[str]) -> str:
+    """The first keys of a file, none longer than a few words: anybody may have named them."""
+    short = (readable(key) for key in keys[:MOST_KEYS])
+    named = [key if len(key) <= MOST_LETTERS else f"{key[: MOST_LETTERS - 1]}…" for key in short]
+    more = [f"{len(keys) - MOST_KEYS:,} more"] if len(keys) > MOST_KEYS else []
+    return ", ".join([*named, *more]) or "nothing"

@@ -68,5 +68,5 @@ def _below(folder: Path, depth: int, suffixes: tuple[str, ...]) -> Iterator[Path
                 yield path
                 if depth > 1:
                     yield from _below(path, depth - 1, suffixes)
-            elif path.suffix.lower() in suffixes:
+            elif path.name.partition("?")[0].lower().endswith(suffixes):  # as a download may be called
                 yield path

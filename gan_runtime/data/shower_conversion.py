@@ -13,7 +13,7 @@ import h5py
 
 from gan_runtime.data import hdf5_files
 from gan_runtime.data.contract import Arrays, Progress
-from gan_runtime.data.hdf5_files import files_of, opened
+from gan_runtime.data.hdf5_files import opened
 from gan_runtime.data.picture_files import readable
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
@@ -46,11 +46,11 @@ def convert(source: Path, kind: Kind, held_out_percent: float, folder: Path, pro
         DatasetError: a file is damaged, of another kind, or of another shape than the first; no row is left.
         HomeError: the disk has too little space.
     """
-    files = files_of(source)
-    fields, total = _looked_at(files, kind)
+    found = hdf5_files.source_of(source)
+    fields, total = _looked_at(found.files, kind)
     kept = done = 0
     with RowWriter(folder, fields, total, f"a data set of {total:,} showers") as writer:
-        for path in files:
+        for path in found.files:
             for read, rows in _parts(path, kind):
                 writer.append(rows)
                 kept, done = kept + len(next(iter(rows.values()))), done + read
@@ -61,6 +61,7 @@ def convert(source: Path, kind: Kind, held_out_percent: float, folder: Path, pro
         fields,
         writer.shards,
         min(int(kept * held_out_percent / 100), kept - 1),
+        skipped=found.skipped,
         note=_note(total, kept, kind),
     )
 

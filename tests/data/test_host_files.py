@@ -35,6 +35,11 @@ def test_folders_and_zips_are_offered() -> None:
     assert host_files.offered() == ["birds.ZIP", "mnist", "photos", "photos/cats", "photos/more.zip"]
 
 
+def test_a_download_with_a_query_in_its_name_is_offered(root: Path) -> None:
+    (root / "dataset_3_1.hdf5?download=1").touch()
+    assert "dataset_3_1.hdf5?download=1" in host_files.offered((".h5", ".hdf5"))
+
+
 def test_what_is_offered_can_be_chosen(root: Path) -> None:
     assert [host_files.chosen(name) for name in host_files.offered()] == [
         root / name for name in host_files.offered()

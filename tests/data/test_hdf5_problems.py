@@ -1,0 +1,177 @@
+"""HDF5 files that cannot be opened or read: each refusal says the real cause and what to do."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from gan_runtime.data import hdf5_files
+from gan_runtime.errors import DatasetError
+
+
+def written(path: Path) -> Path:
+    with h5py.File(path, "w") as file:
+        file.create_dataset(
+            "energy", data=np.random.default_rng(0).random(5_000), chunks=(500,), compression="gzip"
+        )
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(DatasetError) as refused:
+        energies(path)
+    return str(refused.value)
+
+
+def energies(path: Path) -> np.ndarray:
+    with hdf5_files.opened(path) as file:
+        column = hdf5_files.column(file, "energy", ())
+        return hdf5_files.read(file, column, 0, len(column))
+
+
+@pytest.mark.parametrize(
+    ("content", "cause", "remedy"),
+    [
+        (b"", "empty", "fetch it again"),
+        (b"\n <!DOCTYPE HTML><title>Sign in</title>", "no HDF5 file but a web page", "download the file itself"),
+        (b'{"status": 404}', "no HDF5 file but JSON text", "download the file itself"),
+        (gzip.compress(b"whatever"), "no HDF5 file but packed with gzip", "unpack it first"),
+        (b"PK\x03\x04....", "no HDF5 file but a zip", "unpack it first"),
+        (b"CDF\x01....", "no HDF5 file but a NetCDF 3 file", "nccopy -k nc4"),
+        (b"\x93NUMPY\x01\x00", "no HDF5 file but a NumPy array", "write its arrays into an HDF5 file with h5py"),
+        (b"\0\x05\x16\x07\0\x02\0\0Mac OS X", "no HDF5 file but what macOS stores about another file", "without ._"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "no HDF5 file but a pointer of Git LFS", "git lfs pull"),
+        (bytes(4_096), "no HDF5 file but only zeros at its beginning", "fetch it again"),
+        (b"energy,angle\n1,2\n", "no HDF5 file, whatever its name ends in", "give the right one"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_kind_is_called_what_it_is(
+    tmp_path: Path, content: bytes, cause: str, remedy: str
+) -> None:
+    path = tmp_path / "run.h5"
+    path.write_bytes(content)
+    said = refusal(path)
+    assert said.startswith(f"run.h5 is {cause}")
+    assert remedy in said
+
+
+def test_a_download_that_has_not_finished_says_how_much_is_there(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.h5")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert refusal(path) == (
+        "run.h5 is cut short, as a download or a copy did not finish: "
+        f"it has {len(whole) // 2:,} of {len(whole):,} bytes, so fetch it again."
+    )
+
+
+def test_a_file_that_another_program_writes_is_not_called_damaged(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.h5")
+    with path.open("rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 takes it for a writer
+        assert refusal(path) == (
+            "run.h5 is open for writing in another program: close it there, or wait until it is written."
+        )
+
+
+def test_a_file_that_a_writer_did_not_close_names_the_tool_that_helps(tmp_path: Path) -> None:
+    path = tmp_path / "run.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        file["energy"] = np.ones(3)
+        file.flush()
+        left = path.read_bytes()  # with the mark of an open file
+    path.write_bytes(left)
+    assert "is marked as open for writing" in refusal(path)
+    assert "h5clear -s" in refusal(path)
+
+
+def test_what_the_system_refuses_is_said_in_its_words(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "gone.h5") == "gone.h5 cannot be read (No such file or directory)."
+    assert refusal(tmp_path) == f"{tmp_path.name} cannot be read (Is a directory)."
+
+
+@pytest.mark.parametrize(
+    ("code", "named"), [(32_001, "blosc (32001)"), (32_015, "zstd (32015)"), (32_999, "32999")]
+)
+def test_a_filter_that_is_not_installed_is_named(tmp_path: Path, code: int, named: str) -> None:
+    path = tmp_path / "run.h5"
+    with h5py.File(path, "w") as file:
+        packed = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        packed.set_chunk((8,))
+        packed.set_filter(code, h5py.h5z.FLAG_OPTIONAL, (1,))
+        space = h5py.h5s.create_simple((8,))
+        h5py.h5d.create(file.id, b"energy", h5py.h5t.IEEE_F64LE, space, packed)
+    said = refusal(path)
+    assert said.startswith(
+        f"run.h5: its energy is packed with the filter {named}, which is not installed here"
+    )
+    assert "h5repack -f GZIP=4" in said
+    assert "HDF5_PLUGIN_PATH" in said
+
+
+def test_a_block_that_cannot_be_unpacked_says_where_and_why(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.h5")
+    with h5py.File(path) as file:
+        block = file["energy"].id.get_chunk_info(3)
+    content = bytearray(path.read_bytes())
+    content[block.byte_offset : block.byte_offset + block.size] = bytes(block.size)
+    path.write_bytes(content)
+    assert refusal(path) == (
+        "run.h5 is damaged: its energy cannot be read from row 0 on "
+        "(filter returned failure during read): fetch it again."
+    )
+
+
+def test_a_folder_is_read_by_suffix_or_contents_and_what_is_passed_over_is_counted(tmp_path: Path) -> None:
+    names = ("a.h5", "b.HDF5", "c.hdf5?download=1", "without_a_suffix")
+    for name in names:
+        written(tmp_path / name)
+    for name in names[:3]:
+        (tmp_path / f"._{name}").write_bytes(b"\0\x05\x16\x07")
+    (tmp_path / "README.txt").write_text("notes")
+    (tmp_path / "more").mkdir()
+    source = hdf5_files.source_of(tmp_path)
+    assert [path.name for path in source.files] == list(names)
+    assert source.skipped.hidden == 3
+    assert source.skipped.counts == {"no HDF5 file": 1, "no file": 1}
+    assert [skip.name for skip in source.skipped.first] == ["README.txt", "more"]
+
+
+@pytest.mark.parametrize("name", ["dataset_2_1.hdf5?download=1", "dataset_2_1", "dataset_2_1.part"])
+def test_a_single_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / name)
+    assert hdf5_files.source_of(path).files == [path]
+    assert len(energies(path)) == 5_000
+
+
+def test_what_holds_no_hdf5_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="holds no HDF5 file: give an HDF5 file"):
+        hdf5_files.source_of(tmp_path)
+    (tmp_path / "2019").mkdir()
+    with pytest.raises(DatasetError, match=r"holds no HDF5 file \(no file 1\): give an HDF5 file"):
+        hdf5_files.source_of(tmp_path)
+    with pytest.raises(DatasetError, match=r"cannot be read \(No such file or directory\)"):
+        hdf5_files.source_of(tmp_path / "gone")
+    os.mkfifo(tmp_path / "pipe.h5")
+    with pytest.raises(DatasetError, match="is neither a file nor a folder"):
+        hdf5_files.source_of(tmp_path / "pipe.h5")
+
+
+def test_keys_are_shortened_and_counted_in_a_refusal(tmp_path: Path) -> None:
+    path = tmp_path / "run.h5"
+    with h5py.File(path, "w") as file:
+        file["k" * 10_000] = 1.0
+        file["line\nbreak"] = 1.0
+        for number in range(20):
+            file[f"z{number:02d}"] = 1.0
+    said = refusal(path)
+    assert len(said) < 250
+    assert "\n" not in said
+    assert f"{'k' * 39}…" in said
+    assert "14 more" in said
