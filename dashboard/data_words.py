@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from dashboard import words
 from gan_runtime.fields import IMAGES, LABELS, Field, Fields
@@ -59,12 +59,3 @@ def listed(names: Sequence[str]) -> str:
     """The first names of a list, with dots for the rest."""
     shown = [words.plain(name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…") for name in names]
     return ", ".join(shown[:MOST_CLASSES]) + (" …" if len(names) > MOST_CLASSES else "")
-
-
-def left_out(counts: Mapping[str, int], hidden: int) -> str:
-    """3 files left out: too small 2, damaged 1. Empty when nothing is."""
-    total = sum(counts.values())
-    kinds = ", ".join(f"{kind} {words.count(number)}" for kind, number in counts.items())
-    told = f"{words.things(total, 'file')} left out: {kinds}." if total else ""
-    aside = f"{words.things(hidden, 'hidden file')} not looked at." if hidden else ""
-    return " ".join(filter(None, (told, aside)))

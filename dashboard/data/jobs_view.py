@@ -7,9 +7,9 @@ import base64
 import pandas as pd
 import streamlit as st
 
-from dashboard import data_words, job_bar, words
+from dashboard import data_words, job_bar, summary_view, words
 from dashboard.job_bar import EndButton
-from gan_runtime.data import live_picture
+from gan_runtime.data import live_picture, loading
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime import data_requests
 from gan_runtime.runtime.runtime import Runtime
@@ -26,7 +26,7 @@ def show(runtime: Runtime) -> None:
         if look.is_live:
             progress(runtime, look)
         elif look.job.job_id == st.session_state.get(MAKING):
-            _told(look)
+            _told(runtime, look)
             del st.session_state[MAKING]  # told once
 
 
@@ -74,8 +74,8 @@ def _how_far(look: JobLook) -> str:
     return f"{what}: {job_bar.now(look)}"
 
 
-def _told(look: JobLook) -> None:
-    """How it ended."""
+def _told(runtime: Runtime, look: JobLook) -> None:
+    """How it ended; of a new set the summary, which its card keeps."""
     name = words.plain(data_requests.name_of(look.asked))
     if look.end is None:
         return
@@ -83,6 +83,9 @@ def _told(look: JobLook) -> None:
         made = look.end.result
         rows = words.things(int(made.get("rows", 0)), data_words.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
+        made_set = loading.known(runtime.home).get(data_requests.name_of(look.asked))
+        if made_set is not None and made_set.preparation is not None:
+            summary_view.show(made_set.preparation, "data.made")
     elif look.state == "cancelled":
         st.info(f"Data set {name}: {words.plain(look.end.reason)}", icon=":material/info:")
     else:

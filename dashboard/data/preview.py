@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import actions, change_buttons, data_words, words
+from dashboard import actions, change_buttons, data_words, summary_view, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view, mosaic
 from dashboard.data.form import Wanted
 from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.data.summary import Summary
 from gan_runtime.jobs.data_work import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime.runtime import Runtime
@@ -55,7 +55,7 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
 
 
 def _answer(look: JobLook, found: dict[str, Any]) -> None:
-    counts, skipped = found["counts"], found["skipped"]
+    summary = Summary.model_validate(found)
     noun = data_words.noun(found.get("fields", ()))
     grid, numbers = st.columns([3, 2], gap="large")
     with grid:
@@ -63,10 +63,14 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
         st.image(
             mosaic.png(rows),
             width=GRID_WIDTH,
-            alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if counts else ''}.",
+            alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if summary.counts else ''}.",
         )
         order = (
-            "ordered by class" if counts else "source left, target right" if noun == data_words.PAIR else ""
+            "ordered by class"
+            if summary.counts
+            else "source left, target right"
+            if noun == data_words.PAIR
+            else ""
         )
         st.caption(f"{', '.join(filter(None, ('As they would be stored', order)))}.")
     with numbers:
@@ -77,33 +81,13 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
                 help="Those that a run trains on.",
                 width=120,
             )
-            st.metric("Held out", words.count(found["held_out"]), width=120)
+            st.metric("Held out", words.count(summary.held_out), width=120)
             st.metric("On disk", words.size(found["bytes_on_disk"]), width=120)
-        if noun != data_words.PAIR:
-            _counts(counts)
-    _left_out(skipped)
-
-
-def _counts(counts: dict[str, int]) -> None:
-    if not counts:
-        st.caption("No labels: the pictures lie in one folder.")
-        return
-    frame = pd.DataFrame({"Class": list(counts), "Pictures": list(counts.values())})
-    st.dataframe(frame, hide_index=True, key="data.counts")
-
-
-def _left_out(skipped: dict[str, Any]) -> None:
-    sentence = data_words.left_out(skipped["counts"], skipped["hidden"])
-    if not sentence:
-        st.caption("Every file can be used.")
-        return
-    st.markdown(sentence)
-    if skipped["first"]:
-        frame = pd.DataFrame(
-            [(file["name"], file["reason"]) for file in skipped["first"]],
-            columns=["File", "Why it is left out"],
-        )
-        st.dataframe(frame, hide_index=True, key="data.left_out")
+        if noun != data_words.PAIR and not summary.counts:
+            st.caption("No labels: the pictures lie in one folder.")
+        if not summary.skipped.in_words():
+            st.caption("Every file can be used.")
+        summary_view.show(summary, "data.preview")
 
 
 def _prepare(runtime: Runtime, wanted: Wanted) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import actions, change_buttons, data_words, words
+from dashboard import actions, change_buttons, data_words, summary_view, words
 from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
@@ -53,6 +53,8 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
         f"{words.things(rows, data_words.noun(known_set.fields))} · {data_words.row(known_set.fields)}"
     )
     st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
+    if known_set.preparation is not None:
+        summary_view.folded(known_set.rows, known_set.preparation, f"data.summary.{known_set.name}")
     with st.container(horizontal=True, gap="small"):
         if isinstance(at_hand, Availability):
             _train(known_set)

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import change_buttons, data_words, option_words, words
+from dashboard import change_buttons, data_words, option_words, summary_view, words
 from dashboard.launch import fields, rate_preview
 from dashboard.launch.shown_when import has_effect, needed
 from gan_runtime import catalog, host_presets
@@ -217,7 +217,10 @@ def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[chosen].summary)
     elif option.name == "dataset" and chosen in known:
-        st.caption(_of_set(known[chosen]))
+        known_set = known[chosen]
+        st.caption(_of_set(known_set))
+        if known_set.preparation is not None:
+            summary_view.folded(known_set.rows, known_set.preparation, "launch.summary")
 
 
 def _of_set(known_set: KnownSet) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +14,9 @@ from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption
 from gan_runtime.cli.tables import table
 from gan_runtime.data import loading, prepared, preparing
 from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.data.prepared import Manifest, Skipped
+from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.preparing import Asked
+from gan_runtime.data.summary import Summary
 from gan_runtime.data.survey import Survey
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
@@ -28,6 +29,7 @@ SETTABLE = "\n\n".join(
     for name, known in PREPARATIONS.items()
     if preparing.options_of(known.options)
 )
+MOST_LINES = 10  # of a table, after a preparation
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A data set; `data list` lists them.")]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -66,7 +68,8 @@ def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fals
         "at hand": "yes" if at_hand.ready else "no",
         "from": at_hand.note or at_hand.origin,
     }
-    return output.answers().print(*_tables(name, facts, manifest), sep="\n")
+    output.answers().print(_pairs("data set", name, {**facts, **(_facts(manifest) if manifest else {})}))
+    return _say_summary(manifest) if manifest else None
 
 
 @app.command(epilog=SETTABLE)
@@ -102,11 +105,12 @@ def prepare(
     rows = loading.availability(made, chosen).images
     if as_json:
         return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
-    left_out = _left_out(manifest) if manifest else ""
-    return output.say(
-        f"data set {made} is ready: {rows:,} rows to train on{left_out}. "
+    held_out = f", {manifest.held_out:,} held out" if manifest else ""
+    output.say(
+        f"data set {made} is ready: {rows:,} rows to train on{held_out}. "
         f"Train on it with `train --set dataset={made}`."
     )
+    return _say_summary(manifest, MOST_LINES) if manifest else None
 
 
 @app.command()
@@ -136,54 +140,54 @@ def in_words(fields: Fields) -> str:
     return ", ".join(f"{field.size} {name}" if field.shape else name for name, field in fields.items())
 
 
-def _left_out(manifest: Manifest) -> str:
-    """The end of a sentence: "; 3 files are left out (too small 2, damaged 1), such as a.png: …", or the note of the set."""
-    skipped = manifest.skipped
-    if not skipped.first:
-        return f"; {manifest.note}" if manifest.note else ""
-    total, first = sum(skipped.counts.values()), skipped.first[0]
-    files = "1 file is" if total == 1 else f"{total:,} files are"
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in skipped.counts.items())
-    return f"; {files} left out ({kinds}), such as {first.name}: {first.reason}"
+def _say_summary(summary: Summary, most: int | None = None) -> None:
+    """Sentences, warnings and tables; of each table the first `most` rows."""
+    for sentence in (*summary.sentences(), *(f"Warning: {warning}" for warning in summary.warnings)):
+        output.say(sentence)
+    output.answers().print(*_details(summary, most), sep="\n", end="")
 
 
 def _say_survey(seen: Survey, as_json: bool) -> None:
     if as_json:
-        skipped = seen.skipped.model_dump()
-        facts = {"rows": seen.rows, "held_out": seen.held_out, "counts": seen.counts, "skipped": skipped}
-        return output.print_json({**facts, "bytes_on_disk": seen.bytes_on_disk})
+        facts = seen.summary.model_dump(mode="json")
+        return output.print_json({"rows": seen.rows, **facts, "bytes_on_disk": seen.bytes_on_disk})
     told = {
         "rows to train on": f"{seen.rows:,}",
-        "held out": f"{seen.held_out:,}",
+        "held out": f"{seen.summary.held_out:,}",
         "one row": in_words(seen.fields),
         "on disk": f"{seen.bytes_on_disk / 1e6:,.1f} MB",
     }
-    tables = [_pairs("would be made", "", told), *_details(seen.counts, seen.skipped)]
-    return output.answers().print(*tables, sep="\n")
+    output.answers().print(_pairs("would be made", "", told))
+    return _say_summary(seen.summary)
 
 
-def _tables(name: str, facts: dict[str, str], manifest: Manifest | None) -> list[Table]:
-    if manifest is None:
-        return [_pairs("data set", name, facts)]
-    more = {
+def _facts(manifest: Manifest) -> dict[str, str]:
+    """How a set was prepared."""
+    return {
         "held out": f"{manifest.held_out:,}",
         "on disk": f"{manifest.bytes / 1e6:,.1f} MB",
         "prepared at (UTC)": f"{manifest.prepared_at:%Y-%m-%d %H:%M}",
         **{key: str(value) for key, value in manifest.options.items()},
-        "hidden files": f"{manifest.skipped.hidden:,}",
-        **({"note": manifest.note} if manifest.note else {}),
     }
-    return [_pairs("data set", name, {**facts, **more}), *_details(manifest.counts, manifest.skipped)]
 
 
-def _details(counts: dict[str, int], skipped: Skipped) -> Iterator[Table]:
+def _details(summary: Summary, most: int | None = None) -> Iterator[Table]:
     """Rows of each class, and what was left out; each only where there is something to tell."""
-    if counts:
-        yield _pairs("class", "rows", {name: f"{count:,}" for name, count in counts.items()})
-    if skipped.first:
-        more = sum(skipped.counts.values()) - len(skipped.first)
-        rest = {"…": f"and {more:,} more"} if more else {}
-        yield _pairs("left out", "why", {skip.name: skip.reason for skip in skipped.first} | rest)
+    if summary.counts:
+        rows = [(name, f"{train:,}", f"{held:,}") for name, (train, held) in summary.by_split().items()]
+        yield _cut(("class", "to train on", "held out"), rows, len(rows), most)
+    if first := [(skip.name, skip.reason) for skip in summary.skipped.first]:
+        yield _cut(("left out", "why"), first, sum(summary.skipped.counts.values()), most)
+
+
+def _cut(columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, most: int | None) -> Table:
+    """The first rows, and how many more there are."""
+    made = table(*columns)
+    for row in rows[:most]:
+        made.add_row(*row)
+    if more := total - len(rows[:most]):
+        made.add_row("…", f"and {more:,} more")
+    return made
 
 
 def _pairs(first: str, second: str, pairs: dict[str, str]) -> Table:

@@ -53,23 +53,31 @@ class NotUsableError(Exception):
         self.kind = kind
 
 
-def converted(file: BinaryIO, target: Target) -> NDArray[np.uint8]:
-    """uint8 (pixels, pixels, channels), 0 is black. Raises NotUsableError."""
-    return sized(file, target)[0]
+@dataclass(frozen=True)
+class Converted:
+    """One picture as a row.
+
+    `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: the width and height that it had, upright. `changes`: what
+    was done to it, in a few words each, for counting.
+    """
+
+    pixels: NDArray[np.uint8]
+    size: tuple[int, int]
+    changes: tuple[str, ...]
 
 
-def sized(file: BinaryIO, target: Target) -> tuple[NDArray[np.uint8], tuple[int, int]]:
-    """As `converted`, and the width and height that the picture had. Raises NotUsableError."""
+def converted(file: BinaryIO, target: Target) -> Converted:
+    """A picture as a row. Raises NotUsableError."""
     with _opened(file) as picture:
         _check_size(*picture.size, target)
         size = _upright(picture)
         # A JPEG is decoded at a half, a fourth or an eighth of its size where twice the target is left.
         picture.draft(None, (2 * target.pixels, 2 * target.pixels))
-        return _row(ImageOps.exif_transpose(picture), target), size
+        return Converted(_row(ImageOps.exif_transpose(picture), target), size, ())
 
 
-def halves(file: BinaryIO, target: Target) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The left and the right half of a picture, each as `converted`. Raises NotUsableError."""
+def halves(file: BinaryIO, target: Target) -> tuple[Converted, Converted]:
+    """The left and the right half of a picture. Raises NotUsableError."""
     with _opened(file) as picture:
         width, height = _upright(picture)
         if width % 2:
@@ -77,7 +85,8 @@ def halves(file: BinaryIO, target: Target) -> tuple[NDArray[np.uint8], NDArray[n
         _check_size(width // 2, height, target)
         whole = ImageOps.exif_transpose(picture)
         left, right = whole.crop((0, 0, width // 2, height)), whole.crop((width // 2, 0, width, height))
-        return _row(left, target), _row(right, target)
+        size = (width // 2, height)
+        return Converted(_row(left, target), size, ()), Converted(_row(right, target), size, ())
 
 
 @contextlib.contextmanager

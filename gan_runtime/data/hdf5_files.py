@@ -19,7 +19,7 @@ from gan_runtime.data import hdf5_problems
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.picture_files import readable
 from gan_runtime.data.preparations import HDF5_SUFFIXES
-from gan_runtime.data.prepared import Skip, Skipped
+from gan_runtime.data.summary import Skip, Skipped
 from gan_runtime.errors import DatasetError, quoted
 
 READ_BYTES = 1 << 24  # at once, for the hash

@@ -5,7 +5,7 @@ The rows of a flow stand in the order of time, each with its Reynolds number. Th
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from gan_runtime.data.karman_options import FlowOptions, numbers, pairs, promise
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
+from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError
 from gan_runtime.flow import frames as flow_frames
 from gan_runtime.flow.lattice import OBSTACLES, Lattice
@@ -62,7 +63,18 @@ def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progres
             flow = begun(options, of_flow, number)
             for row in rows_of(flow, options, told, f"flow {number + 1} of {len(reynolds)}"):
                 writer.append(row)
-    return Stored(fields, writer.shards, held_out=pairs(options) * len(held_out))
+    return Stored(fields, writer.shards, _summary(options))
+
+
+def _summary(options: FlowOptions) -> Summary:
+    """Rows of each Reynolds number."""
+    trained_on, held_out = (
+        Counter({f"Re {value:g}": count * pairs(options) for value, count in Counter(numbers(text)).items()})
+        for text in (options.reynolds, options.held_out_reynolds)
+    )
+    return Summary(
+        held_out=held_out.total(), counts=dict(trained_on + held_out), held_out_counts=dict(held_out)
+    )
 
 
 def begun(options: FlowOptions, reynolds: float, number: int) -> Lattice:

@@ -17,6 +17,7 @@ from gan_runtime.data import digits, mnist, prepared, stacked_digits
 from gan_runtime.data.contract import ArraySet, Availability, DataSet, Promised
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.sharded import row_bytes
+from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError, GanRuntimeError, quoted
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
@@ -32,7 +33,7 @@ MADE_FIRST = "made here first, when a run needs it"
 @dataclass(frozen=True)
 class KnownSet:
     """A data set that a run may name; one that is promised is made when a run needs it. `problem`: why it cannot be used as it is;
-    empty when it can."""
+    empty when it can. `preparation`: the summary of one that was prepared."""
 
     name: str
     title: str
@@ -41,6 +42,7 @@ class KnownSet:
     rows: int
     fields: Fields
     problem: str = ""
+    preparation: Summary | None = None
 
 
 def load(name: str, home: Home | None = None) -> DataSet:
@@ -116,7 +118,7 @@ def _prepared(home: Home, name: str) -> KnownSet:
     except DatasetError as error:
         return KnownSet(name, name, "", True, 0, {}, str(error))
     told = ". ".join(filter(None, (manifest.origin, manifest.note)))
-    return KnownSet(name, name, told, True, manifest.rows, manifest.offered)
+    return KnownSet(name, name, told, True, manifest.rows, manifest.offered, preparation=manifest)
 
 
 def _promise(name: str, home: Home | None) -> Promised | None:

@@ -23,7 +23,7 @@ from typing import BinaryIO, Protocol, cast
 
 from gan_runtime import zip_directory
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.prepared import Skip
+from gan_runtime.data.summary import Skip
 from gan_runtime.errors import DatasetError, quoted
 from gan_runtime.zip_directory import CrowdedZipError
 

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from gan_runtime.data import picture_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.conversion import NotUsableError, halves, sized
+from gan_runtime.data.conversion import Converted, NotUsableError, converted, halves
 from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_files import Source, readable
 from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
 from gan_runtime.data.pictures import content, folders_of
-from gan_runtime.data.prepared import Skip, Stored
+from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter, row_bytes
+from gan_runtime.data.summary import Skip
 from gan_runtime.data.survey import Survey
 from gan_runtime.errors import DatasetError, quoted
 from gan_runtime.fields import Fields
@@ -51,15 +52,13 @@ def survey(source: Path, options: PairOptions, progress: Progress) -> Survey:
         for rows in _rows(files, options, tally, progress):
             grid += [np.concatenate(row, axis=1) for row in rows[: GRID - len(grid)]]
     tally.check()
-    fields, held_out = _fields(options), tally.held_out(options.held_out_percent)
+    fields, summary = _fields(options), tally.summary(options.held_out_percent)
     return Survey(
         fields=fields,
-        rows=tally.rows - held_out,
-        held_out=held_out,
-        counts={},
+        rows=tally.rows - summary.held_out,
+        summary=summary,
         grid=np.stack(grid),
         grid_labels=(),
-        skipped=tally.skipped,
         bytes_on_disk=tally.rows * sum(map(row_bytes, fields.values())),
     )
 
@@ -79,7 +78,7 @@ def prepare(source: Path, options: PairOptions, folder: Path, progress: Progress
                     sources, targets = zip(*rows, strict=True)
                     writer.append({SOURCE: np.stack(sources), TARGET: np.stack(targets)})
     tally.check()
-    return Stored(fields, writer.shards, tally.held_out(options.held_out_percent), skipped=tally.skipped)
+    return Stored(fields, writer.shards, tally.summary(options.held_out_percent))
 
 
 def pairs_of(names: Sequence[str], layout: str) -> tuple[list[Pair], list[Skip]]:
@@ -145,24 +144,26 @@ def _rows(
                 tally.skip(result)
             else:
                 tally.labels.append("")
-                rows.append(result)
+                for picture in result:
+                    tally.converted.update(picture.changes)
+                rows.append((result[0].pixels, result[1].pixels))
         yield rows
     progress(len(pairs), len(pairs), f"Converted {tally.rows:,} pairs")
 
 
-def _row(files: Source, pair: Pair, options: PairOptions) -> tuple[Pixels, Pixels] | Skip:
-    """Source and target (pixels, pixels, 3) of a pair, or why it gives none."""
+def _row(files: Source, pair: Pair, options: PairOptions) -> tuple[Converted, Converted] | Skip:
+    """Source and target of a pair, or why it gives none."""
     name = pair.a
     try:
         if pair.a == pair.b:
             a, b = of_file(files, pair.a, lambda file: halves(file, options.target))
         else:
-            a, size = of_file(files, pair.a, lambda file: sized(file, options.target))
+            a = of_file(files, pair.a, lambda file: converted(file, options.target))
             name = pair.b
-            b, other = of_file(files, pair.b, lambda file: sized(file, options.target))
-            if other != size:
+            b = of_file(files, pair.b, lambda file: converted(file, options.target))
+            if b.size != a.size:
                 raise NotUsableError(
-                    "other size", f"it has {_size(other)} pixels, but its partner {_size(size)}"
+                    "other size", f"it has {_size(b.size)} pixels, but its partner {_size(a.size)}"
                 )
     except NotUsableError as error:
         return skip(name, error)

@@ -14,7 +14,7 @@ import numpy as np
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import NotUsableError
 from gan_runtime.data.picture_files import MAX_FILE_BYTES, UNREADABLE, Source, readable
-from gan_runtime.data.prepared import Skip, Skipped
+from gan_runtime.data.summary import EXAMPLES, Skip, Skipped, Summary
 from gan_runtime.errors import DatasetError
 
 # Decoding leaves Python's lock; each thread may hold a picture of 89 million pixels.
@@ -34,11 +34,13 @@ class Tally:
     labels: list[str] = field(default_factory=list)  # of each row; all empty without labels
     skip_counts: Counter[str] = field(default_factory=Counter)
     first_skips: list[Skip] = field(default_factory=list)
+    converted: Counter[str] = field(default_factory=Counter)  # files by what was changed
+    warnings: list[str] = field(default_factory=list)
 
     def skip(self, skip: Skip) -> None:
         """Counts a file that is left out."""
         self.skip_counts[skip.kind] += 1
-        if len(self.first_skips) < MOST_TOLD:
+        if len(self.first_skips) < MOST_TOLD or self.skip_counts[skip.kind] <= EXAMPLES:
             self.first_skips.append(skip)
 
     @property
@@ -66,6 +68,19 @@ class Tally:
     def held_out(self, percent: float) -> int:
         """Rows that are kept back; at least one is trained on."""
         return min(int(self.rows * percent / 100), self.rows - 1)
+
+    def summary(self, percent: float) -> Summary:
+        """What has come of the files where `percent` of the rows, the last ones, are held out."""
+        held_out = self.held_out(percent)
+        of_class = Counter(self.labels[self.rows - held_out :])
+        return Summary(
+            held_out=held_out,
+            counts=self.counts,
+            held_out_counts={name: of_class[name] for name in self.classes} if held_out else {},
+            skipped=self.skipped,
+            converted=dict(self.converted.most_common()),
+            warnings=tuple(self.warnings),
+        )
 
     def check(self) -> None:
         """Raises DatasetError when there is no picture that can be used."""

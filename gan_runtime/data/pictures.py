@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from gan_runtime import disk
 from gan_runtime.data import picture_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.conversion import NotUsableError, converted
+from gan_runtime.data.conversion import Converted, NotUsableError, converted
 from gan_runtime.data.picture_files import SUFFIXES, Source, readable
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
-from gan_runtime.data.prepared import Skip, Stored
+from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
+from gan_runtime.data.summary import Skip
 from gan_runtime.data.survey import Survey
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import IMAGES, LABELS, Fields, labels
@@ -41,15 +42,13 @@ def survey(source: Path, options: PictureOptions, progress: Progress) -> Survey:
         for rows in _rows(files, options, tally, progress):
             grid += rows[: GRID - len(grid)]
     fields = _fields(tally, options)
-    held_out = tally.held_out(options.held_out_percent)
+    summary = tally.summary(options.held_out_percent)
     return Survey(
         fields=fields,
-        rows=tally.rows - held_out,
-        held_out=held_out,
-        counts=tally.counts,
+        rows=tally.rows - summary.held_out,
+        summary=summary,
         grid=np.stack(grid),
         grid_labels=tuple(tally.labels[: len(grid)]) if tally.classes else (),
-        skipped=tally.skipped,
         bytes_on_disk=tally.rows * sum(map(row_bytes, fields.values())),
     )
 
@@ -81,7 +80,7 @@ def prepare(source: Path, options: PictureOptions, folder: Path, progress: Progr
         with FieldWriter(folder, LABELS, fields[LABELS]) as numbers:
             numbers.append(np.array([number[label] for label in tally.labels]))
         shards[LABELS] = tuple(numbers.shards)
-    return Stored(fields, shards, tally.held_out(options.held_out_percent), tally.counts, tally.skipped)
+    return Stored(fields, shards, tally.summary(options.held_out_percent))
 
 
 def labels_of(names: Sequence[str], options: PictureOptions) -> dict[str, str]:
@@ -149,12 +148,13 @@ def _rows(
                 tally.skip(Skip(name=readable(name), kind="no label", reason=reason))
             else:
                 tally.labels.append(label_of[name])
-                rows.append(result)
+                tally.converted.update(result.changes)
+                rows.append(result.pixels)
         yield rows
     progress(len(names), len(names), f"Converted {tally.rows:,} pictures")
 
 
-def _row(files: Source, name: str, options: PictureOptions) -> NDArray[np.uint8] | Skip:
+def _row(files: Source, name: str, options: PictureOptions) -> Converted | Skip:
     """One picture, or why it gives none."""
     try:
         return of_file(files, name, lambda file: converted(file, options.target))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +15,7 @@ from pydantic import Field as Bounds
 from gan_runtime import catalog
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
+from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError, HomeError, quoted
 from gan_runtime.fields import Field, Fields
 from gan_runtime.home import Home
@@ -53,48 +53,22 @@ class FieldRecord(BaseModel):
         return Field(**dict(self))
 
 
-class Skip(BaseModel):
-    """A file of which no row was made.
-
-    `kind`: in one or two words, for counting; `reason`: the end of a sentence about it.
-    """
-
-    model_config = ConfigDict(frozen=True)
-    name: str
-    kind: str
-    reason: str
-
-
-class Skipped(BaseModel):
-    """All that was left out: how many of each kind, the first of them by name, and how many hidden files."""
-
-    model_config = ConfigDict(frozen=True)
-    counts: dict[str, int] = {}
-    first: tuple[Skip, ...] = ()
-    hidden: int = 0
-
-
 @dataclass(frozen=True)
 class Stored:
-    """What was written into the folder of a new set: for its manifest. `note`: what a person should know of it."""
+    """What was written into the folder of a new set, for its manifest."""
 
     fields: Fields
     shards: dict[str, tuple[int, ...]]
-    held_out: int
-    counts: dict[str, int] = dataclass_field(default_factory=dict)
-    skipped: Skipped = dataclass_field(default_factory=Skipped)
-    note: str = ""
+    summary: Summary
 
 
-class Manifest(BaseModel):
-    """What a prepared set is.
+class Manifest(Summary):
+    """What a prepared set is: the summary of its preparation, and how it was made.
 
     `content`: a hash of what it was made of and of how; the same content is not prepared twice. `source`: the
-    name of the file or folder. `shards`: rows in each file of each field. `counts`: rows of each class, in
-    the order of the classes. `note`: what a person should know of it, such as how many events were left out.
+    name of the file or folder. `shards`: rows in each file of each field.
     """
 
-    model_config = ConfigDict(frozen=True)
     format: int = FORMAT
     name: str
     preparation: str
@@ -103,10 +77,6 @@ class Manifest(BaseModel):
     content: str
     fields: dict[str, FieldRecord]
     shards: dict[str, tuple[int, ...]]
-    held_out: int = Bounds(ge=0)
-    counts: dict[str, int] = {}
-    skipped: Skipped = Skipped()
-    note: str = ""
     prepared_at: datetime
 
     @property

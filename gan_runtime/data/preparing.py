@@ -148,11 +148,8 @@ def _manifest(asked: Asked, chosen: OptionRecord, content: str, stored: Stored) 
         content=content,
         fields={name: FieldRecord.of(field) for name, field in stored.fields.items()},
         shards=stored.shards,
-        held_out=stored.held_out,
-        counts=stored.counts,
-        skipped=stored.skipped,
-        note=stored.note,
         prepared_at=now(),
+        **vars(stored.summary),
     )
 
 

@@ -17,6 +17,7 @@ from gan_runtime.data.hdf5_files import opened
 from gan_runtime.data.picture_files import readable
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
+from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
 
@@ -57,13 +58,9 @@ def convert(source: Path, kind: Kind, held_out_percent: float, folder: Path, pro
                 progress(done, total, f"Converting {done:,} of {total:,} showers")
     if not kept:
         raise DatasetError(f"none of the {total:,} showers can be used: each {kind.left_out}.")
-    return Stored(
-        fields,
-        writer.shards,
-        min(int(kept * held_out_percent / 100), kept - 1),
-        skipped=found.skipped,
-        note=_note(total, kept, kind),
-    )
+    held_out = min(int(kept * held_out_percent / 100), kept - 1)
+    summary = Summary(held_out=held_out, skipped=found.skipped, note=_note(total, kept, kind))
+    return Stored(fields, writer.shards, summary)
 
 
 def _looked_at(files: list[Path], kind: Kind) -> tuple[Fields, int]:

@@ -13,6 +13,7 @@ from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.shower_options import ShowerOptions, held_out
+from gan_runtime.data.summary import Summary
 
 # Simulated together, with random numbers of their own: the first showers are the same, however many are asked for.
 AT_ONCE = 32
@@ -26,7 +27,7 @@ def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progr
         for begin in range(0, options.events, AT_ONCE):
             progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")
             writer.append(simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin)))
-    return Stored(fields, writer.shards, held_out=held_out(options))
+    return Stored(fields, writer.shards, Summary(held_out=held_out(options)))
 
 
 def simulated(options: ShowerOptions, part: int, count: int) -> Arrays:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.data.prepared import Skipped
+from gan_runtime.data.summary import Summary
 from gan_runtime.fields import Fields
 
 
@@ -16,14 +16,12 @@ class Survey:
     """What a preparation would make, before anything is stored.
 
     `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of each,
-    empty without labels. `counts`: rows of each class. `bytes_on_disk`: of the prepared set.
+    empty without labels. `bytes_on_disk`: of the prepared set.
     """
 
     fields: Fields
     rows: int
-    held_out: int
-    counts: dict[str, int]
+    summary: Summary
     grid: NDArray[np.uint8]
     grid_labels: tuple[str, ...]
-    skipped: Skipped
     bytes_on_disk: int

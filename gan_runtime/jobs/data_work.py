@@ -39,12 +39,10 @@ def look_through(task: Task) -> dict[str, Any]:
     look = preparing.survey(_asked(task.options), task.progress)
     np.save(task.results / GRID_FILE, look.grid)
     return {
+        **look.summary.model_dump(mode="json"),
         "rows": look.rows,
         "fields": list(look.fields),
-        "held_out": look.held_out,
-        "counts": look.counts,
         "grid_labels": list(look.grid_labels),
-        "skipped": look.skipped.model_dump(mode="json"),
         "bytes_on_disk": look.bytes_on_disk,
     }
 

@@ -18,7 +18,7 @@ WHOLE = Target(pixels=32, channels=3, ground=255, cropped=False)
 
 
 def row(content: bytes, target: Target = SQUARE) -> np.ndarray:
-    return converted(io.BytesIO(content), target)
+    return converted(io.BytesIO(content), target).pixels
 
 
 def refused(content: bytes, target: Target = SQUARE) -> tuple[str, str]:

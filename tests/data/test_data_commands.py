@@ -44,10 +44,15 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
     assert (made.exit_code, made.stderr) == (0, "")
     [job] = desk.looks(home)
     assert (job.asked.kind, job.asked.asker, job.state) == ("prepare_data", "command line", "finished")
-    assert made.stdout == (
-        "data set photos is ready: 5 rows to train on; 1 file is left out (damaged 1), such as dogs/torn.png: it is damaged. "
-        "Train on it with `train --set dataset=photos`.\n"
-    )
+    assert made.stdout.splitlines() == [
+        "data set photos is ready: 5 rows to train on, 0 held out. Train on it with `train --set dataset=photos`.",
+        "1 file left out: damaged 1 (dogs/torn.png).",
+        "class  to train on  held out",
+        "cats   3            0       ",
+        "dogs   2            0       ",
+        "left out       why          ",
+        "dogs/torn.png  it is damaged",
+    ]
     shown = run("show", "photos").stdout
     for part in (
         "32 × 32 × 3 images, labels",

@@ -96,7 +96,7 @@ def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
     )
     seen = looked_at(source)
     assert seen.rows == 1
-    assert {skip.name: skip.reason for skip in seen.skipped.first} == {
+    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "odd.png": "it is 81 pixels wide, which cannot be halved",
         "narrow.png": "it has 30 × 40 pixels, fewer than 32 × 32",
         "torn.png": "it is damaged",
@@ -120,7 +120,7 @@ def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pac
     )
     seen = looked_at(source, layout="folders")
     assert seen.rows == 1
-    assert {skip.name: skip.reason for skip in seen.skipped.first} == {
+    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "edges/1.webp": "edges/1.png has the same name",
         "edges/2.png": "there is no picture of this name in 'photos'",
         "photos/3.png": "there is no picture of this name in 'edges'",
@@ -128,7 +128,7 @@ def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pac
         "edges/5.png": "it is damaged",
         "readme.png": "it lies beside the two folders",
     }
-    assert seen.skipped.counts == {"no partner": 3, "twice": 1, "other size": 1, "damaged": 1}
+    assert seen.summary.skipped.counts == {"no partner": 3, "twice": 1, "other size": 1, "damaged": 1}
 
 
 @pytest.mark.parametrize(

@@ -117,17 +117,17 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(home: Home
         ".DS_Store": b"x",
     }
     seen = preparing.survey(asked(pack({**TWO_CLASSES, **others}), held_out_percent="20"), quiet)
-    assert (seen.rows, seen.held_out, seen.counts) == (8, 2, {"cats": 6, "dogs": 4})
+    assert (seen.rows, seen.summary.held_out, seen.summary.counts) == (8, 2, {"cats": 6, "dogs": 4})
     assert seen.grid.shape == (10, 32, 32, 3)
     assert [label == "cats" for label in seen.grid_labels] == [bool(row[0, 0, 0] > 128) for row in seen.grid]
-    assert {skip.name: skip.reason for skip in seen.skipped.first} == {
+    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "top/alone.png": "it lies beside the folders that are the classes",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
         "top/notes.txt": "it is no JPEG, PNG or WebP picture",
     }
-    assert seen.skipped.counts == {"damaged": 1, "too small": 1, "no picture": 1, "no label": 1}
-    assert seen.skipped.hidden == 2
+    assert seen.summary.skipped.counts == {"damaged": 1, "too small": 1, "no picture": 1, "no label": 1}
+    assert seen.summary.skipped.hidden == 2
     assert seen.bytes_on_disk == 10 * (32 * 32 * 3 + 4)
     assert not home.data.exists(), "nothing is stored"
 
@@ -164,7 +164,7 @@ def test_a_member_that_is_damaged_within_the_zip_is_left_out(pack: Pack) -> None
     place = content.find(b"IDAT")
     content[place + 6] ^= 255
     path.write_bytes(content)
-    assert preparing.survey(asked(path), quiet).skipped.counts == {"damaged": 1}
+    assert preparing.survey(asked(path), quiet).summary.skipped.counts == {"damaged": 1}
 
 
 # ---- all or nothing -----------------------------------------------------------------------------------------------------------

@@ -215,8 +215,8 @@ def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
             (folder / f"{ending}-{number:03d}.{ending}").write_bytes(content)
     (folder / "good.png").write_bytes((tmp_path / "whole.png").read_bytes())
     surveyed = pictures.survey(folder, PictureOptions(), lambda *_: None)
-    left_out = sum(surveyed.skipped.counts.values())
-    assert surveyed.rows + surveyed.held_out + left_out == 2 * (CUTS + TURNS) + 1
+    left_out = sum(surveyed.summary.skipped.counts.values())
+    assert surveyed.rows + surveyed.summary.held_out + left_out == 2 * (CUTS + TURNS) + 1
     assert left_out >= 2 * CUTS
     assert surveyed.grid.dtype == np.uint8
 

@@ -142,12 +142,12 @@ def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wai
         ("Held out", "0"),
     ]
     assert list(app.dataframe[0].value.itertuples(index=False, name=None)) == [
-        ("disks", 20),
-        ("squares", 20),
+        ("disks", 20, 0),
+        ("squares", 20, 0),
     ]
     assert "2 files left out: " in said(app)
-    assert "too small 1" in said(app)
-    assert "no picture 1" in said(app)
+    assert "too small 1 (shapes/disks/tiny.png)" in said(app)
+    assert "no picture 1 (shapes/notes.txt)" in said(app)
     assert not home.data.exists()  # nothing is stored yet
 
     app.button(key="data.prepare").click().run()
@@ -156,6 +156,10 @@ def test_pictures_are_previewed_prepared_and_removed(show: Show, home: Home, wai
     app.run()
     assert "Data set my-shapes is ready: 40 pictures." in told + said(app)
     assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
+    assert "40 to train on, 0 held out · 2 files left out" in said(app)
+    assert [label.label for label in app.expander if "Summary" in label.label] == [
+        "Summary of the preparation"
+    ]
     assert loading.load("my-shapes", home).rows == 40
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 

@@ -1,0 +1,87 @@
+"""The summary of a preparation: what a person checks at a glance before training."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from gan_runtime.data import prepared, preparing
+from gan_runtime.data.picture_rows import MOST_TOLD, Tally
+from gan_runtime.data.preparing import Asked
+from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
+from gan_runtime.home import Home
+from tests.data.conftest import BLUE, GREEN, Pack, encoded
+
+
+def test_a_manifest_holds_the_rows_of_each_class_and_split(home: Home, spread: Pack) -> None:
+    files = {f"fern/{number}.png": encoded(GREEN) for number in range(14)}
+    files |= {f"sky/{number}.png": encoded(BLUE) for number in range(6)}
+    options = {"pixels": "32", "held_out_percent": "30"}
+    preparing.prepare(home, Asked("pictures", "plants", spread(files), options), lambda *_: None)
+    summary = prepared.manifest(home, "plants")
+    assert (summary.counts, summary.held_out) == ({"fern": 14, "sky": 6}, 6)
+    data = prepared.opened(home, "plants")
+    held_out = data.read_held_out(6)["labels"].tolist()
+    assert summary.by_split() == {
+        "fern": (14 - held_out.count(0), held_out.count(0)),
+        "sky": (6 - held_out.count(1), held_out.count(1)),
+    }
+
+
+def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
+    options = {"reynolds": "60, 90", "held_out_reynolds": "75", "frames": "4", "discarded": "0", "later": "0"}
+    asked = Asked("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
+    preparing.prepare(home, asked, lambda *_: None)
+    summary = prepared.manifest(home, "brief")
+    assert summary.by_split() == {"Re 60": (3, 0), "Re 90": (3, 0), "Re 75": (0, 3)}
+    assert summary.held_out == 3
+
+
+def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:
+    skips = [Skip(name=f"{letter}.png", kind="too small", reason="it is small") for letter in "abcd"]
+    torn = Skip(name="z.jpg", kind="damaged", reason="it is damaged")
+    skipped = Skipped(counts={"too small": 4, "damaged": 1}, first=(*skips, torn), hidden=1)
+    assert skipped.in_words() == (
+        "5 files left out: too small 4 (a.png, b.png, c.png, …), damaged 1 (z.jpg). 1 hidden file not read."
+    )
+    assert Skipped().in_words() == ""
+
+
+def test_a_rare_kind_has_its_example_after_many_of_another() -> None:
+    tally = Tally(hidden=0)
+    for number in range(MOST_TOLD + 5):
+        tally.skip(Skip(name=f"{number}.txt", kind="no picture", reason="it is text"))
+    tally.skip(Skip(name="rare.png", kind="damaged", reason="it is damaged"))
+    assert "damaged 1 (rare.png)" in tally.skipped.in_words()
+
+
+def test_what_was_converted_and_measured_and_the_note_are_sentences() -> None:
+    summary = Summary(
+        converted={"color profile to sRGB": 1200, "turned by EXIF": 3},
+        quantities=(
+            Quantity(name="sampling fraction", value=0.021349),
+            Quantity(name="depth", value=7.5, unit="X0"),
+        ),
+        note="12 showers are faint",
+    )
+    assert summary.sentences() == [
+        "Converted: color profile to sRGB 1,200, turned by EXIF 3.",
+        "Measured: sampling fraction 0.02135, depth 7.5 X0.",
+        "12 showers are faint.",
+    ]
+    assert Summary().sentences() == []
+
+
+def test_a_quantity_is_a_number() -> None:
+    """JSON holds no NaN: a manifest with one could not be read."""
+    with pytest.raises(ValidationError):
+        Quantity(name="sampling fraction", value=float("nan"))
+
+
+def test_a_manifest_of_an_earlier_version_has_a_summary(home: Home, spread: Pack) -> None:
+    source = spread({"a/1.png": encoded(GREEN), "b/1.png": encoded(BLUE)})
+    preparing.prepare(home, Asked("pictures", "old", source, {"pixels": "32"}), lambda *_: None)
+    path = prepared.folder(home, "old") / prepared.MANIFEST
+    later = {"held_out_counts", "converted", "quantities", "curve", "warnings"}
+    path.write_text(prepared.manifest(home, "old").model_dump_json(exclude=later))
+    assert prepared.manifest(home, "old").by_split() == {"a": (1, 0), "b": (1, 0)}
