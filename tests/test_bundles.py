@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from gan_runtime.askers import operator
 from gan_runtime.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
-from gan_runtime.records import flow_frames, journal
+from gan_runtime.records import flow_frames, journal, lines, marks
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.store import memory, queries
@@ -606,3 +607,67 @@ def test_what_is_no_plain_file_is_never_replaced(ended: RunDir, tmp_path: Path) 
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "link").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "home", "link", "pipe"]
+
+
+# ---- what would take memory, disk or time ---------------------------------------------------------------------------
+
+
+def _with(source: Path, target: Path, name: str, more: bytes, **how: Any) -> Path:
+    """A copy of a bundle, with more at the end of one file."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, **how) as new:
+        for member in old.infolist():
+            new.writestr(
+                member.filename, old.read(member) + (more if member.filename.endswith(name) else b"")
+            )
+    return target
+
+
+@pytest.mark.parametrize("name", ["journal-0.jsonl", "journal-supervisor.jsonl", "epoch-00001.png"])
+def test_a_small_bundle_of_a_large_file_is_refused_before_it_is_unpacked(
+    ended: RunDir, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    bundles.pack([ended], tmp_path / "one.zip")
+    crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", name, b"no\n" * 2_000_000)
+    opened, open_ = [], zipfile.ZipFile.open
+    monkeypatch.setattr(
+        zipfile.ZipFile, "open", lambda self, member: opened.append(member.filename) or open_(self, member)
+    )
+    with pytest.raises(BundleError, match=r"would unpack to \d,?\d+ times its size"):
+        bundles.unpack(crafted, other)
+    assert opened == ["bundle.json"]
+    assert not other.runs.exists()
+
+
+def test_a_run_whose_journal_is_no_journal_is_neither_packed_nor_loaded(
+    ended: RunDir, other: Home, tmp_path: Path
+) -> None:
+    bundles.pack([ended], tmp_path / "one.zip")
+    no_records = b"what is this?\n" * (lines.MAX_BAD_LINES + 1)
+    crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-0.jsonl", no_records)
+    with pytest.raises(BundleError, match=r"run quick-0001 in .* is not whole"):
+        bundles.unpack(crafted, other)
+    ended.trainer_journal().write_bytes(ended.trainer_journal().read_bytes() + no_records)
+    with pytest.raises(BundleError, match="run quick-0001 cannot be bundled"):
+        bundles.pack([ended], tmp_path / "two.zip")
+
+
+def test_a_run_that_no_home_would_take_in_for_its_repetitions_is_not_packed(
+    ended: RunDir, tmp_path: Path
+) -> None:
+    event = journal.Event(level="info", topic="t", message="again")
+    journal.append(ended.trainer_journal(), 1, *[event] * 20_000)
+    with pytest.raises(BundleError, match=r"journal-0\.jsonl repeats itself too much"):
+        bundles.pack([ended], tmp_path / "one.zip")
+    assert not (tmp_path / "one.zip").exists()
+
+
+def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
+    ended: RunDir, other: Home, tmp_path: Path
+) -> None:
+    bundles.pack([ended], tmp_path / "one.zip")
+    marked = journal.Marked(tags=["mine"], pinned=True, hidden=True).model_dump_json().encode() + b"\n"
+    crafted = _with(tmp_path / "one.zip", tmp_path / "crafted.zip", "journal-supervisor.jsonl", marked)
+    assert bundles.unpack(crafted, other) == ["quick-0001"]
+    assert marks.of_run(other.run_dir("quick-0001")) == marks.Marks(tags=("mine",))
+    [row] = queries.run_table(memory.from_journals(other)).to_dict("records")
+    assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gan_runtime.errors import HomeError
-from gan_runtime.records import journal
-from gan_runtime.records.journal import AttemptStart, Event, JournalWriter, Phase, Scalars
+from gan_runtime.errors import HomeError, JournalError
+from gan_runtime.records import journal, lines
+from gan_runtime.records.journal import (
+    AttemptStart,
+    Event,
+    JournalWriter,
+    Phase,
+    Renamed,
+    Scalars,
+    StatusChange,
+)
+from tests import not_plain
 
 Limit = Callable[[int], AbstractContextManager[None]]
 
@@ -160,3 +171,39 @@ def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(
         writer.write(phase(3))
     chunk = journal.read(path)
     assert (seconds(chunk.records), len(chunk.skipped)) == ([2, 3], 1)
+
+
+def test_a_line_that_never_ends_takes_the_memory_of_no_reader(path: Path) -> None:
+    """Ten gigabytes of zeros behind good lines, of which the disk holds none."""
+    journal.append(path, 1, StatusChange(status="running", reason="trains"), Renamed(name="mine"))
+    with path.open("ab") as file:
+        file.truncate(10**10)
+    tracemalloc.start()
+    for read in (journal.read, journal.read_all, journal.statuses):
+        with pytest.raises(JournalError, match="has a line of more than"):
+            read(path)
+    assert tracemalloc.get_traced_memory()[1] < 4 * lines.MAX_LINE
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", not_plain.KINDS)
+@pytest.mark.parametrize("read", [journal.read, journal.read_all, journal.first, journal.statuses])
+def test_what_is_no_plain_file_is_never_opened(path: Path, read: Callable[[Path], Any], kind: str) -> None:
+    not_plain.put(path, kind)
+    with pytest.raises(JournalError, match=f"{path.name} is no plain file"):
+        read(path)
+
+
+def test_lines_that_do_not_name_what_is_asked_for_are_not_looked_at(path: Path) -> None:
+    path.write_bytes(b"x\n" * 100_000)
+    journal.append(path, 1, Renamed(name="one"))
+    path.open("ab").write(b"x\n" * 100_000)
+    journal.append(path, 1, StatusChange(status="stopped", reason="done"))
+    [(renamed, _)] = journal.naming(path, b'"renamed"')
+    [(stopped, change)] = journal.statuses(path)
+    content = path.read_bytes()
+    assert (content[renamed - 1 : renamed + 1], content[stopped - 1 : stopped + 1]) == (b"\n{", b"\n{")
+    assert change.status == "stopped"
+    path.write_bytes(b'"status"\n' * (lines.MAX_BAD_LINES + 1))
+    with pytest.raises(JournalError, match="lines that are no records"):
+        journal.statuses(path)

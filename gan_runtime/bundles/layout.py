@@ -9,7 +9,9 @@ quick-0007/flow/iterate-0001-naive.npz the films of its iterations, unless they 
 
 from __future__ import annotations
 
+import collections
 import re
+import zipfile
 from pathlib import Path
 
 from gan_runtime.errors import JournalError, RunStateError, SpecError
@@ -28,13 +30,16 @@ MAX_FILM_BYTES = (
     2_000_000_000  # of all films, whose files are packed once more: looking through them takes some 10 s
 )
 MAX_MEMBERS = 100_000
+# Unpacked over packed, of a file of more than RATIO_BYTES. Journals of trainings come to 6; what comes to hundreds measures nothing.
+MAX_RATIO, RATIO_BYTES = 100, 1_000_000
 _FILES = re.compile(
-    r"(?P<spec>spec\.json)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
+    r"(?P<spec>spec\.json)|(?P<decisions>journal-(?:supervisor|launcher)\.jsonl)|(?P<journal>journal-[a-z0-9]{1,20}\.jsonl)|samples/(?P<picture>[a-z][a-z0-9_]{0,39}-[0-9]{5,9}\.png)"
     rf"|flow/(?P<film>{flow_frames.FILE_NAME.pattern})"
 )
 _MAX_BYTES_OF = {
     "manifest": 10_000,
     "spec": 100_000,
+    "decisions": 20_000_000,  # of owner and launcher; those of an hour take some kilobytes
     "journal": 1_000_000_000,
     "picture": pictures.MAX_BYTES,
     "film": flow_frames.MAX_BYTES,
@@ -55,11 +60,18 @@ def most_bytes(name: str) -> int | None:
     return _MAX_BYTES_OF[str(known.lastgroup)] if known else None
 
 
+def is_bloated(member: zipfile.ZipInfo) -> bool:
+    """Whether a small file would become a large one that says next to nothing."""
+    return member.file_size > max(RATIO_BYTES, MAX_RATIO * member.compress_size)
+
+
 def is_whole(run: RunDir) -> bool:
-    """Whether the run has readable options and a history from its creation to an end."""
+    """Whether the run has readable options, journals, and a history from its creation to an end."""
     try:
         run.spec()
-        history = journal.read_all(run.supervisor_journal)
-        return isinstance(history[0], journal.Created) and latest_status(run).status in ENDED
-    except (SpecError, RunStateError, JournalError, OSError, ValueError, IndexError):
+        for path in run.journals():
+            collections.deque(journal.chunks(path), maxlen=0)
+        first = journal.first(run.supervisor_journal)
+        return isinstance(first, journal.Created) and latest_status(run).status in ENDED
+    except (SpecError, RunStateError, JournalError, OSError, ValueError):
         return False

@@ -19,6 +19,7 @@ from gan_runtime.bundles.layout import (
     MAX_BYTES,
     MAX_FILM_BYTES,
     MAX_MEMBERS,
+    is_bloated,
     is_whole,
     most_bytes,
 )
@@ -78,14 +79,14 @@ def _check(run: RunDir, prefix: str) -> None:
 
 def _pack_run(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> None:
     folder = f"{prefix}{run.run_id}"
-    journals = {path.name: records_of(path.read_bytes().splitlines()) for path in run.journals()}
-    privacy = Privacy(
-        run, [record for records in journals.values() for record in records if isinstance(record, dict)]
-    )
+    journals = run.journals()
+    records = (record for path in journals for record in records_of(path))
+    privacy = Privacy(run, (record for record in records if isinstance(record, dict)))
     bundle.writestr(f"{folder}/spec.json", json.dumps(privacy.spec(run.spec().model_dump()), indent=2))
-    for name, records in journals.items():
-        lines = [_line(privacy, record, prefix) for record in records]
-        bundle.writestr(f"{folder}/{name}", b"".join(line + b"\n" for line in lines))
+    for path in journals:
+        with bundle.open(f"{folder}/{path.name}", "w") as member:
+            for record in records_of(path):
+                member.write(_line(privacy, record, prefix) + b"\n")
     for path in sorted(run.samples.glob("*.png")):
         if most_bytes(f"{folder}/samples/{path.name}"):
             with contextlib.suppress(
@@ -111,6 +112,11 @@ def _pack_films(bundle: zipfile.ZipFile, run: RunDir, prefix: str) -> int:
 def _check_size(bundle: zipfile.ZipFile, film_bytes: int) -> None:
     """Raises BundleError where no home would take it in."""
     members = bundle.infolist()
+    if bloated := next(filter(is_bloated, members), None):
+        raise BundleError(
+            f"{bloated.filename} repeats itself too much to be measurements ({bloated.file_size / 1e6:,.0f} MB packed into "
+            f"{bloated.compress_size / 1e3:,.0f} kB), so no home would take it in: leave that run out."
+        )
     size = sum(member.file_size for member in members)
     if size > MAX_BYTES or film_bytes > MAX_FILM_BYTES or len(members) > MAX_MEMBERS:
         raise BundleError(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gan_runtime.home import REPOSITORY
+from gan_runtime.records import lines
 from gan_runtime.records.rundir import RunDir
 
 # A path that begins at the root, up to its last "/"; names of folders may hold spaces and brackets.
@@ -76,17 +79,23 @@ class Privacy:
         return _HOST_OF_URL.sub(r"\1host", text)
 
 
-def records_of(lines: Iterable[bytes]) -> list[bytes | dict[str, Any]]:
-    """The lines of a journal: as they are where they hold numbers only, else as objects. What is no object is left out."""
-    records: list[bytes | dict[str, Any]] = []
-    for line in lines:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):  # torn by a crash
-            continue
-        if isinstance(record, dict):
-            records.append(line if any(kind in line for kind in _NUMBERS_ONLY) else record)
-    return records
+def records_of(path: Path) -> Iterator[bytes | dict[str, Any]]:
+    """The lines of a journal: as they are where they hold numbers only, else as objects. What is no object is left out. Raises JournalError."""
+    bad = lines.BadLines(path)
+    for line in itertools.chain.from_iterable(map(io.BytesIO, lines.pieces(path))):
+        record = _object(line)
+        if record is None:
+            bad.count()
+        else:
+            yield line.rstrip() if any(kind in line for kind in _NUMBERS_ONLY) else record
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):  # torn by a crash
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def _mapped(change: Any, value: Any) -> Any:

@@ -22,12 +22,14 @@ from gan_runtime.bundles.layout import (
     MAX_BYTES,
     MAX_FILM_BYTES,
     MAX_MEMBERS,
+    MAX_RATIO,
+    is_bloated,
     is_whole,
     most_bytes,
 )
 from gan_runtime.errors import BundleError, HomeError, PictureError, quoted
 from gan_runtime.home import Home
-from gan_runtime.records import flow_frames
+from gan_runtime.records import flow_frames, journal, marks
 from gan_runtime.records import sample_files as pictures
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.zip_directory import CrowdedZipError
@@ -66,6 +68,7 @@ def unpack(source: Path, home: Home) -> list[str]:
                 if not is_whole(run):
                     raise BundleError(_not_whole(run.run_id, bundle, source))
                 _check_pictures(run, source)
+                _without_pins(run)
             _check_films([RunDir(folder) for folder in folders], source)
             taken = {run.run_id for run in home.run_dirs()}
             return _place([folder for folder in folders if folder.name not in taken], home)
@@ -122,6 +125,11 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
         if member.file_size > most:
             size = f"{member.file_size / 1e6:,.0f} MB, more than the {most / 1e6:g} MB that a bundle may have there"
             raise BundleError(f"{member.filename} in {source} has {size}: give a file made by `bundle`.")
+        if is_bloated(member):
+            raise BundleError(
+                f"{member.filename} in {source} would unpack to {member.file_size / max(1, member.compress_size):,.0f} times its size, "
+                f"but a bundle may have {MAX_RATIO} there: give a file made by `bundle`."
+            )
         if member.flag_bits & _ENCRYPTED or member.compress_type not in (
             zipfile.ZIP_STORED,
             zipfile.ZIP_DEFLATED,
@@ -137,6 +145,13 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
         raise BundleError(f"{source} holds no run: give a file made by `bundle`.")
     if len(names) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_BYTES:
         raise _too_large(source)
+
+
+def _without_pins(run: RunDir) -> None:
+    """Tags and notes come along; which runs are pinned or hidden is each home's own matter."""
+    marked = marks.of_run(run)
+    if marked.pinned or marked.hidden:
+        journal.append(run.supervisor_journal, 1, journal.Marked(pinned=False, hidden=False, asker="import"))
 
 
 def _check_pictures(run: RunDir, source: Path) -> None:

@@ -18,6 +18,8 @@ from gan_runtime.spec import RunSpec, nesting
 # All controls but the end of a line, marks of writing direction, halves of characters: what no note of a person needs.
 _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 MAX_TAGS, MAX_REMARK = 20, 2_000
+MAX_NAME, MAX_TEXT, MAX_DOCUMENT = 200, 10_000, 100_000  # characters
+MAX_METRICS = 1_000  # of one record
 TAG = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,38}[A-Za-z0-9._-]$|^[A-Za-z0-9]$"
 YEARS = (1970, 2200)  # pandas counts nanoseconds, up to 2262
 # A page divides by some of these, and groups and names runs by the others.
@@ -32,7 +34,11 @@ def _utc(moment: datetime) -> datetime:
 
 
 def _document(value: dict[str, Any]) -> dict[str, Any]:
-    json.dumps(value)  # raises ValueError for what JSON cannot hold, such as a whole number of 5,000 digits
+    text = json.dumps(
+        value
+    )  # raises ValueError for what JSON cannot hold, such as a whole number of 5,000 digits
+    if len(text) > MAX_DOCUMENT:
+        raise ValueError(f"it has more than {MAX_DOCUMENT:,} characters")
     return value
 
 
@@ -51,7 +57,7 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
 def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) -> bool:
     """Names of a choice may be unknown: they come and go with versions."""
     if kind is str:
-        return isinstance(value, str)
+        return isinstance(value, str) and len(value) <= MAX_NAME
     if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
         return False
     if kind is float:
@@ -66,6 +72,11 @@ def _remark(text: str) -> str:
     return text
 
 
+def _cut_at(most: int) -> AfterValidator:
+    """What the program writes itself, such as the reason of a failure, must not be refused for its length."""
+    return AfterValidator(lambda text: text if len(text) <= most else f"{text[: most - 1]}…")
+
+
 def _tags(tags: list[str]) -> list[str]:
     """In their order, each once."""
     return list(dict.fromkeys(tags))
@@ -77,7 +88,9 @@ Rank = Annotated[int, Field(ge=0, le=1_000_000)]  # of a worker, a variant, a re
 Step = Annotated[int, Field(ge=0, le=10**12)]  # epochs too
 Count = Annotated[int, Field(ge=0, le=10**15)]  # images, operations, values of a bin
 Bytes = Annotated[int, Field(ge=0, le=2**60)]
-Name = Annotated[str, Field(max_length=200)]  # of a metric, a network, a phase
+Name = Annotated[str, Field(max_length=MAX_NAME)]  # of a metric, a network, a phase
+Label = Annotated[str, _cut_at(MAX_NAME)]  # in words
+Text = Annotated[str, _cut_at(MAX_TEXT)]  # sentences
 PictureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]  # files are called by it
 Kind = Annotated[str, Field(pattern=r"^(cpu|gpu|tpu)$")]
 Tag = Annotated[str, Field(pattern=TAG)]

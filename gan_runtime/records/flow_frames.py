@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gan_runtime import disk
 from gan_runtime.errors import HomeError, PictureError
-from gan_runtime.records import frame_differences, npz_file, own_files
+from gan_runtime.records import frame_differences, lines, npz_file, own_files
 from gan_runtime.records.flow import MOST_STEPS
 from gan_runtime.records.rundir import RunDir
 
@@ -101,9 +101,11 @@ def read(run: RunDir, file: str) -> Frames:
 
 def named(run: RunDir) -> list[Path]:
     """The files of films that a record names. Records are read as text: those of a newer version have files too."""
-    records = run.flow_journal.read_bytes() if run.flow_journal.exists() else b""
-    files = sorted(run.flow.glob("*.npz"))
-    return [path for path in files if f'"{run.flow.name}/{path.name}"'.encode() in records]
+    texts = {f'"{run.flow.name}/{path.name}"'.encode(): path for path in sorted(run.flow.glob("*.npz"))}
+    if not texts or not run.flow_journal.exists():
+        return []
+    known = {text for piece in lines.pieces(run.flow_journal) for text in texts if text in piece}
+    return [path for text, path in texts.items() if text in known]
 
 
 def _unpacked(film: NDArray[Any]) -> Frames16:

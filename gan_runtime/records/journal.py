@@ -6,16 +6,17 @@ tore stays invisible until it is ended, and is then skipped and counted.
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
-import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from gan_runtime.errors import HomeError, JournalError
+from gan_runtime.errors import HomeError
+from gan_runtime.records import lines
 from gan_runtime.records.entry import now
 from gan_runtime.records.flow import Flow, FlowScore, FlowSeries, FlowStage
 from gan_runtime.records.kinds import (
@@ -48,7 +49,8 @@ from gan_runtime.records.measured import (
     WorkerTimes,
 )
 from gan_runtime.records.physics import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
-from gan_runtime.records.states import ACTIVE, ENDED, STAGES, Status
+from gan_runtime.records.standing import Standing, is_journal, rank, source, standing
+from gan_runtime.records.states import ACTIVE, ENDED, Status
 
 __all__ = [
     "ACTIVE",
@@ -93,8 +95,10 @@ __all__ = [
     "TimeShare",
     "WorkerTimes",
     "append",
+    "chunks",
     "first",
     "is_journal",
+    "naming",
     "now",
     "rank",
     "read",
@@ -104,7 +108,6 @@ __all__ = [
     "statuses",
 ]
 
-MAX_LINE = 64_000_000  # bytes; the longest record, a call of 10,000 steps with 20 metrics, has 5 MB
 _READER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
@@ -122,8 +125,8 @@ class JournalWriter:
         Raises:
             HomeError: the disk is full or broken; perhaps only a part was written.
         """
-        lines = [record.model_copy(update={"attempt": self.attempt}).model_dump_json() for record in records]
-        text = ("\n" if self._torn else "") + "\n".join(lines) + "\n"
+        texts = [record.model_copy(update={"attempt": self.attempt}).model_dump_json() for record in records]
+        text = ("\n" if self._torn else "") + "\n".join(texts) + "\n"
         self._torn = True  # until everything is written
         try:
             self._write_all(text.encode())
@@ -189,67 +192,76 @@ class Chunk:
     skipped: tuple[Skipped, ...]
 
 
-def read(path: Path, offset: int = 0, max_bytes: int = 4_000_000) -> Chunk:
-    """The whole records after byte `offset`. A last line without its newline is left for the next time.
+def chunks(path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES) -> Iterator[Chunk]:
+    """The whole records after byte `offset`, piece by piece. A last line without its newline is left for the next time.
 
     Raises:
-        JournalError: a line is longer than any record, such as a file of something else.
+        JournalError: a line is longer than any record, or too many lines are none, such as in a file of something else.
     """
-    with path.open("rb") as file:
-        file.seek(offset)
-        data = file.read(max_bytes) + file.readline(
-            MAX_LINE
-        )  # a line longer than `max_bytes` would stop the reader for ever
-    end = data.rfind(b"\n") + 1
-    if len(data) - end >= MAX_LINE:
-        raise JournalError(f"{path.name} has a line of more than {MAX_LINE:,} bytes")
-    records: list[Record] = []
-    places: list[int] = []
-    skipped: list[Skipped] = []
-    place = offset
-    for line in data[:end].splitlines(keepends=True):
-        try:
-            records.append(_READER.validate_json(line))
-            places.append(place)
-        except ValidationError as error:
-            if line.strip():
-                skipped.append(Skipped(line, place, _reason(error)))
-        place += len(line)
-    return Chunk(records, places, offset + end, tuple(skipped))
+    bad = lines.BadLines(path)
+    for piece in lines.pieces(path, offset, max_bytes):
+        records: list[Record] = []
+        places: list[int] = []
+        skipped: list[Skipped] = []
+        for line in io.BytesIO(piece):
+            read_line = _record(line)
+            if isinstance(read_line, Skipped):
+                bad.count()
+                if line.strip():
+                    skipped.append(replace(read_line, place=offset))
+            else:
+                records.append(read_line)
+                places.append(offset)
+            offset += len(line)
+        yield Chunk(records, places, offset, tuple(skipped))
+
+
+def read(path: Path, offset: int = 0, max_bytes: int = lines.PIECE_BYTES) -> Chunk:
+    """The first of `chunks`; one without records where there is nothing new."""
+    return next(chunks(path, offset, max_bytes), Chunk([], [], offset, ()))
 
 
 def read_all(path: Path) -> list[Record]:
-    """Every whole record of a journal; empty when it does not exist."""
+    """Every whole record of a journal; empty when it does not exist. Raises as `chunks`."""
     if not path.exists():
         return []
-    return read(path, max_bytes=-1).records
+    return [record for chunk in chunks(path) for record in chunk.records]
 
 
 def first(path: Path) -> Record | Skipped | None:
-    """The record of the first line, or what is wrong with it; None as long as it is not whole."""
-    with path.open("rb") as file:
-        line = file.readline(MAX_LINE)
-    if not line.endswith(b"\n"):
-        return Skipped(line, 0, "it is too long") if len(line) == MAX_LINE else None
-    try:
-        return _READER.validate_json(line)
-    except ValidationError as error:
-        return Skipped(line, 0, _reason(error))
+    """The record of the first line, or what is wrong with it; None as long as it is not whole. Raises as `chunks`."""
+    piece = next(lines.pieces(path, size=1), b"")
+    return _record(piece) if piece else None
+
+
+def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
+    """The records whose lines hold `word`, each with the place of its line. Other lines, which may be many, are not looked at. Raises as `chunks`."""
+    place, bad = 0, lines.BadLines(path)
+    for piece in lines.pieces(path):
+        for line in io.BytesIO(piece) if word in piece else ():
+            if word in line:
+                record = _record(line)
+                if isinstance(record, Skipped):
+                    bad.count()
+                else:
+                    yield place, record
+            place += len(line)
+        place += 0 if word in piece else len(piece)
 
 
 def statuses(path: Path) -> list[tuple[int, StatusChange]]:
     """The changes of state in a journal, each with the place of its line. Other lines are not looked at."""
-    changes: list[tuple[int, StatusChange]] = []
-    place = 0
-    with path.open("rb") as file:
-        for line in file:
-            if b'"status"' in line and line.endswith(b"\n"):
-                with contextlib.suppress(ValidationError):
-                    record = _READER.validate_json(line)
-                    if isinstance(record, StatusChange):
-                        changes.append((place, record))
-            place += len(line)
-    return changes
+    named = naming(path, b'"status"')
+    return [(place, record) for place, record in named if isinstance(record, StatusChange)]
+
+
+def _record(line: bytes) -> Record | Skipped:
+    if not line.strip():  # a million blank ones are gone through in a moment
+        return Skipped(line, 0)
+    try:
+        return _READER.validate_json(line)
+    except ValidationError as error:
+        return Skipped(line, 0, _reason(error))
 
 
 def _reason(error: ValidationError) -> str:
@@ -261,40 +273,6 @@ def _reason(error: ValidationError) -> str:
         return "it is of no kind that this version knows"
     where = ".".join(str(part) for part in wrong["loc"][1:] if str(part).isprintable())[:80]
     return f"{where}: {wrong['msg'].removeprefix('Value error, ')}"[:300].removeprefix(": ")
-
-
-# Whose word counts, where several wrote down the same stage of an attempt: the owner, who only sees that a process is gone,
-# comes after every worker, those after the first one, and all after the launcher, which has heard them out.
-_SUPERVISOR, _LAUNCHER = "journal-supervisor.jsonl", "journal-launcher.jsonl"
-_FIRST_WORKER = 10_000_000
-_NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|flow|[0-9]{1,6})\.jsonl")
-
-
-def is_journal(name: str) -> bool:
-    """Whether a file of this name is a journal of a run."""
-    return _NAME.fullmatch(name) is not None
-
-
-def rank(name: str) -> int | None:
-    """The worker whose journal this is; None for the other journals."""
-    number = name.removeprefix("journal-").removesuffix(".jsonl")
-    return int(number) if number.isdecimal() else None
-
-
-def source(name: str) -> int:
-    """The weight of what a journal says of the run's state; more counts more."""
-    if name == _LAUNCHER:
-        return _FIRST_WORKER + 1
-    worker = rank(name)
-    return 0 if worker is None else _FIRST_WORKER - worker
-
-
-Standing = tuple[int, int, int, int]
-
-
-def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
-    """The order of a run's states, in which no clock has a part: attempt, stage, whose word, place in the journal."""
-    return (change.attempt, STAGES[change.status], source(journal_name), place)
 
 
 def _ends_torn(path: Path) -> bool:

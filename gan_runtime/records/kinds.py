@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from gan_runtime.records.columns import Count, Kind, Name, Options, Rank, Remark, Tags
+from gan_runtime.records.columns import Count, Kind, Label, Name, Options, Rank, Remark, Tags, Text
 from gan_runtime.records.entry import Entry
 from gan_runtime.records.flow import Flow
 from gan_runtime.records.measured import (
@@ -43,10 +43,10 @@ class StudyPlace(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True)
-    study_id: str
-    question: str
-    title: str
-    variant: str
+    study_id: Name
+    question: Name
+    title: Label
+    variant: Label
     variant_index: Rank
     repeat: Rank
 
@@ -62,10 +62,10 @@ class Created(Entry):
     spec: Options
     accelerator: Kind
     color: Rank
-    preset: str = ""
+    preset: Label = ""
     study: StudyPlace | None = None
     images_per_step: Count | None = None
-    asker: str = ""
+    asker: Label = ""
 
 
 class StatusChange(Entry):
@@ -75,12 +75,12 @@ class StatusChange(Entry):
 
     kind: Literal["status"] = "status"
     status: Status
-    reason: str
+    reason: Text
     queue_rank: float | None = None
-    waits_for: str = ""
+    waits_for: Name = ""
     after: Name = ""
     after_if: Condition = "ended"
-    asker: str = ""
+    asker: Label = ""
 
 
 class Changed(Entry):
@@ -95,7 +95,7 @@ class Renamed(Entry):
 
     kind: Literal["renamed"] = "renamed"
     name: Name
-    asker: str = ""
+    asker: Label = ""
 
 
 class Marked(Entry):
@@ -107,7 +107,7 @@ class Marked(Entry):
     remark: Remark | None = None
     pinned: bool | None = None
     hidden: bool | None = None
-    asker: str = ""
+    asker: Label = ""
 
 
 class Event(Entry):
@@ -116,7 +116,7 @@ class Event(Entry):
     kind: Literal["event"] = "event"
     level: Level
     topic: Name
-    message: str
+    message: Text
 
 
 Record = (

@@ -22,7 +22,7 @@ class Marks:
 def of_run(run: RunDir) -> Marks:
     """The newest of each."""
     newest = Marks()
-    for record in journal.read_all(run.supervisor_journal):
+    for _, record in journal.naming(run.supervisor_journal, b'"marked"'):
         if isinstance(record, Marked):
             newest = Marks(
                 tags=newest.tags if record.tags is None else tuple(record.tags),

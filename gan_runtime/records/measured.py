@@ -6,8 +6,20 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.columns import Bytes, Count, Document, Name, PictureName, Rank, Step
+from gan_runtime.records.columns import (
+    MAX_METRICS,
+    Bytes,
+    Count,
+    Document,
+    Label,
+    Name,
+    PictureName,
+    Rank,
+    Step,
+)
 from gan_runtime.records.entry import Entry, agree
+
+MAX_STEPS = 10_000  # of one host call, as `steps_per_loop` allows
 
 
 class HostFacts(Entry):
@@ -35,7 +47,7 @@ class Plan(Entry):
     steps_per_epoch: Step
     epochs: Step
     images_per_step: Count = 0
-    updates: dict[Name, Count] = Field(default_factory=dict)
+    updates: dict[Name, Count] = Field(default_factory=dict, max_length=MAX_METRICS)
 
 
 class Scalars(Entry):
@@ -44,8 +56,8 @@ class Scalars(Entry):
     kind: Literal["scalars"] = "scalars"
     epoch: Step
     first_step: Step
-    wall_s: list[float]
-    values: dict[Name, list[float]]
+    wall_s: list[float] = Field(max_length=MAX_STEPS)
+    values: dict[Name, list[float]] = Field(max_length=MAX_METRICS)
 
     @model_validator(mode="after")
     def _one_number_a_step(self) -> Self:
@@ -87,7 +99,7 @@ class EpochScores(Entry):
     epoch: Step
     step: Step
     wall_s: float
-    values: dict[Name, float]
+    values: dict[Name, float] = Field(max_length=MAX_METRICS)
 
 
 class Histogram(Entry):
@@ -115,7 +127,7 @@ class Sample(Entry):
     epoch: Step
     step: Step
     sample_kind: PictureName
-    file: str
+    file: Label
     meta: Document
 
 
@@ -137,7 +149,7 @@ class Profile(Entry):
     step: Step
     steps: Step
     seconds: float
-    shares: list[TimeShare]
+    shares: list[TimeShare] = Field(max_length=MAX_METRICS)
 
 
 class Memory(Entry):

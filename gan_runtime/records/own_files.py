@@ -1,16 +1,52 @@
-"""Files of a run's folder that its records name. Records come from other people too: nothing but a plain file in that very place is opened."""
+"""Files of the folders of runs and jobs. These come from other people too: nothing but a plain file is opened, and nothing is waited for."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 from gan_runtime.errors import PictureError
 
+MAX_BYTES = 16_000_000  # of a small file; the results of a job take some kilobytes
+
+
+class NotPlainError(OSError):
+    """A folder, a pipe, a socket or a device."""
+
+
+def plain(path: Path) -> int:
+    """The number of the open file, which the caller closes. A link to a plain file is one: archives of data keep files so.
+
+    Raises:
+        NotPlainError: it is something else. Opening a pipe would wait for its other end; a device may do something when it is opened.
+        OSError: it is missing, or cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise _not_plain(path)
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(file).st_mode):  # replaced meanwhile
+        os.close(file)
+        raise _not_plain(path)
+    return file
+
+
+def content(path: Path) -> bytes:
+    """Of a small file, whole. Raises as `plain`; OSError also where it has more than MAX_BYTES."""
+    with os.fdopen(plain(path), "rb") as file:
+        held = file.read(MAX_BYTES + 1)
+    if len(held) > MAX_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return held
+
+
+def _not_plain(path: Path) -> NotPlainError:
+    return NotPlainError(errno.EINVAL, "no plain file", str(path))
+
 
 def opened(folder: Path, name: str) -> int:
-    """The number of the open file, which the caller closes. `name`: without a "/". Neither the folder nor the file may be a link, nor a pipe:
+    """A file that a record names: the number of the open file, which the caller closes. `name`: without a "/". Neither the folder nor the file may be a link, nor a pipe:
     opening one would wait for ever.
 
     Raises:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.errors import HomeError, JournalError
-from gan_runtime.records import introduction, journal
+from gan_runtime.records import introduction, journal, own_files
 from gan_runtime.records.task_folder import TaskFolder
 from gan_runtime.spec import RunSpec
 
@@ -156,7 +156,7 @@ class RunDir(TaskFolder):
         rank 0, with `cluster_host`, the machine that it runs on.
         """
         try:
-            return introduction.read(self.process_file.read_bytes())
+            return introduction.read(own_files.content(self.process_file))
         except OSError:
             return None
 

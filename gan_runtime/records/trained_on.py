@@ -6,12 +6,10 @@ draw one curve over two trainings.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from gan_runtime.records import journal
 from gan_runtime.records.measured import HostFacts
 from gan_runtime.records.rundir import RunDir
 
@@ -44,8 +42,6 @@ def _facts(path: Path) -> Iterator[HostFacts]:
     """What each attempt in a journal says of its host; the other lines, which may be many, are not looked at."""
     if not path.exists():
         return
-    with path.open("rb") as file:
-        for line in file:
-            if b'"kind":"host"' in line and line.endswith(b"\n"):
-                with contextlib.suppress(ValidationError):
-                    yield HostFacts.model_validate_json(line)
+    for _, record in journal.naming(path, b'"host"'):
+        if isinstance(record, HostFacts):
+            yield record

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from gan_runtime import processes
+from gan_runtime.errors import JournalError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
 from gan_runtime.processes import SCRATCH_PREFIX
@@ -56,7 +57,7 @@ def _of_films(home: Home) -> None:
     iterated = {look.asked.options.get("run_id") for look in looks if look.is_live}
     for run in runs:
         if run.run_id not in iterated:
-            with contextlib.suppress(OSError):  # of another user, or gone
+            with contextlib.suppress(OSError, JournalError):  # of another user, or gone
                 _of_flow(run)
 
 

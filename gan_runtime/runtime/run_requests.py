@@ -15,7 +15,7 @@ from gan_runtime.errors import DatasetError, FieldError, HomeError, RunStateErro
 from gan_runtime.home import Home, command_line
 from gan_runtime.hosts import Host
 from gan_runtime.numbering import next_number, next_rank
-from gan_runtime.records import journal, trained_on
+from gan_runtime.records import journal, lines, trained_on
 from gan_runtime.records.journal import ACTIVE, ENDED, Changed, Created, Renamed, StatusChange, StudyPlace
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir, write_json
@@ -274,7 +274,7 @@ def _of_other_data(run: RunDir) -> str:
 
 def _has_measured(run: RunDir) -> bool:
     journals = [path for path in run.journals() if path != run.supervisor_journal]
-    return any(b'"kind":"scalars"' in path.read_bytes() for path in journals)
+    return any(b'"kind":"scalars"' in piece for path in journals for piece in lines.pieces(path))
 
 
 @for_operators

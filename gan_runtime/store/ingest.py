@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 
+from gan_runtime.errors import JournalError
 from gan_runtime.home import Home, is_run_name
 from gan_runtime.records import journal
 from gan_runtime.records.journal import ENDED
@@ -140,7 +141,11 @@ class Ingestor:
                 return news  # its first line is being written
             if reason:
                 return news + self._set_aside(run.run_id, reason, stamps)
-        return news + self._read_journals(run, stamps)
+        try:
+            return news + self._read_journals(run, stamps)
+        except JournalError as error:  # read again once it changes
+            self._drop(run.run_id)
+            return news + self._set_aside(run.run_id, reasons.in_words(error), stamps)
 
     def _read_journals(self, run: RunDir, stamps: dict[str, Stamp]) -> int:
         offsets = self._offsets.get(run.run_id, {})
@@ -150,13 +155,8 @@ class Ingestor:
             return 0
         news, intake = 0, self._intake(run)
         for path in longer:
-            offset = self._offsets.get(run.run_id, {}).get(path.name, 0)
-            while path.stat().st_size > offset:
-                chunk = journal.read(path, offset)
-                if chunk.end == offset:
-                    break  # only the beginning of a line so far
+            for chunk in journal.chunks(path, self._offsets.get(run.run_id, {}).get(path.name, 0)):
                 intake.take(path.name, chunk)
-                offset = chunk.end
                 if intake.size >= BATCH_ROWS:
                     self._waiting.append(intake)
                     news += self._commit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gan_runtime.engines.contract import Engine
 from gan_runtime.errors import CheckpointError
-from gan_runtime.records import journal
+from gan_runtime.records import journal, lines
 from gan_runtime.records.journal import JournalWriter, Record
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
@@ -61,7 +61,7 @@ def _refuse_to_begin_again(run: RunDir) -> None:
     """A run that has trained an epoch has saved it, unless it was killed just then, its checkpoints were lost, or they never came
     with it from another home. To begin again would make all its numbers void."""
     path = run.trainer_journal()
-    epochs = path.read_bytes().count(b'"kind":"epoch",') if path.exists() else 0
+    epochs = sum(piece.count(b'"kind":"epoch",') for piece in lines.pieces(path)) if path.exists() else 0
     if epochs and not is_cut_off_before_saving(run):
         raise CheckpointError(
             f"run {run.run_id} has trained {epochs} epoch(s), but has no checkpoint to go on from, as after an import: "

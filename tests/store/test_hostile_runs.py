@@ -13,7 +13,7 @@ import pytest
 from gan_runtime.askers import operator
 from gan_runtime.errors import RunStateError, UnknownRunError
 from gan_runtime.home import Home
-from gan_runtime.records import journal
+from gan_runtime.records import journal, lines
 from gan_runtime.records.journal import Sample, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
@@ -43,7 +43,12 @@ STUDY = {
     "repeat": 1,
 }
 OPTIONS = RunSpec().model_dump()
+DONE = {"kind": "status", "status": "finished", "reason": "done"}
 HUGE = 2**40
+MANY_BINS = 600_000  # 10 MB in the tables
+HUGE_HISTOGRAM = journal.Histogram(
+    epoch=1, step=1, name="w", bin_left=[0.0] * MANY_BINS, bin_right=1.0, count=[0] * MANY_BINS
+)
 
 
 def created(**changes: Any) -> dict[str, Any]:
@@ -217,9 +222,8 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
 ) -> None:
     """A real database in a file, with little memory: the one run is named, with what to do, and read again once there is more."""
     store, large = Store(home.database), new_run("quick-0000", seconds=1)
-    store._connection.execute("SET GLOBAL memory_limit = '40MB'")
-    event = journal.Event(level="info", topic="t", message="x" * 2**25)
-    journal.append(large.trainer_journal(), 1, event)
+    store._connection.execute("SET GLOBAL memory_limit = '10MB'")
+    journal.append(large.trainer_journal(), 1, HUGE_HISTOGRAM)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
@@ -242,21 +246,17 @@ def test_a_run_that_is_set_aside_in_the_middle_of_its_journals_is_not_stored_in_
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_ROWS", 2)
     store, large = Store(home.database), new_run("quick-0000", seconds=1)
-    store._connection.execute("SET GLOBAL memory_limit = '40MB'")
-    for message in ("x" * 2**25, *("later",) * 6):
-        journal.append(large.trainer_journal(), 1, journal.Event(level="info", topic="t", message=message))
+    store._connection.execute("SET GLOBAL memory_limit = '10MB'")
+    later = [journal.Event(level="info", topic="t", message="later")] * 6
+    journal.append(large.trainer_journal(), 1, HUGE_HISTOGRAM, *later)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
     assert list(queries.set_aside(store)) == [large.run_id]
     store._connection.execute("SET GLOBAL memory_limit = '1GB'")
     ingestor.catch_up()
-    assert [
-        message[:5] for message in queries.events(store, large.run_id).query("kind == 't'")["message"]
-    ] == [
-        "xxxxx",
-        *["later"] * 6,
-    ]
+    assert list(queries.events(store, large.run_id).query("kind == 't'")["message"]) == ["later"] * 6
+    assert store.rows("SELECT count(*) FROM ingest.histograms") == [(1,)]
     store.close()
 
 
@@ -435,6 +435,61 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
 def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> None:
     write(good.trainer_journal(), *["what is this?"] * 1_000)
     assert memory.from_journals(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(20,)]
+
+
+@pytest.mark.parametrize("line", ["what is this?", "", "[]", '{"kind": "status"}'])
+def test_a_journal_of_too_many_lines_that_are_no_records_is_set_aside_until_it_changes(
+    home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    bad = new_run("quick-0002")
+    write(bad.trainer_journal(), *[line] * (lines.MAX_BAD_LINES + 1))
+    ingestor = Ingestor(home, store := Store())
+    ingestor.catch_up()
+    assert run_ids(store) == [good.run_id]
+    reason = f"journal-0.jsonl has more than {lines.MAX_BAD_LINES:,} lines that are no records"
+    assert queries.set_aside(store) == {bad.run_id: reason}
+    with monkeypatch.context() as patch:
+        patch.setattr(lines, "pieces", None)  # nothing is read again
+        assert ingestor.catch_up() == 0
+    bad.trainer_journal().write_text("")
+    ingestor.catch_up()
+    assert (sorted(run_ids(store)), queries.set_aside(store)) == ([good.run_id, bad.run_id], {})
+
+
+def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_what_stands_before(
+    good: RunDir,
+) -> None:
+    journal.append(good.trainer_journal(), 1, StatusChange(status="running", reason="trains"))
+    write(good.trainer_journal(), *['"status"'] * (lines.MAX_BAD_LINES + 1))
+    commands.stop(good, asker=operator("a test"))
+    assert good.stop_file.exists()
+
+
+def test_texts_are_cut_and_names_are_refused_where_they_are_too_long_for_a_page(
+    home: Home, good: RunDir
+) -> None:
+    """What is said may be shortened; what names something may not."""
+    journal.append(good.supervisor_journal, 1, StatusChange(status="failed", reason="no " * 10**6))
+    write(good.supervisor_journal, {"kind": "renamed", "name": "n" * 10**6})
+    write(good.trainer_journal(), {"kind": "event", "level": "info", "topic": "t", "message": "m" * 10**6})
+    store = memory.from_journals(home)
+    row = queries.run(store, good.run_id)
+    assert (row.name, row.note[:6], len(row.note), row.note[-1]) == (good.run_id, "no no ", 10_000, "…")
+    assert max(len(message) for message in queries.events(store, good.run_id)["message"]) == 10_000
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "n" * 201}, {"dataset": "d" * 10**6}, {"of_a_newer_version": ["x" * 10] * 10_000}],
+    ids=["name", "dataset", "an unknown option"],
+)
+def test_a_submission_with_texts_of_megabytes_sets_its_run_aside(
+    home: Home, good: RunDir, changes: dict[str, Any]
+) -> None:
+    write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(**changes), DONE)
+    store = memory.from_journals(home)
+    assert run_ids(store) == [good.run_id]
+    assert list(queries.set_aside(store)) == ["quick-0002"]
 
 
 def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:

@@ -1,0 +1,41 @@
+"""The journals of a run by name, and whose word counts where several wrote down the same stage of an attempt."""
+
+from __future__ import annotations
+
+import re
+
+from gan_runtime.records.kinds import StatusChange
+from gan_runtime.records.states import STAGES
+
+# The owner, who only sees that a process is gone,
+# comes after every worker, those after the first one, and all after the launcher, which has heard them out.
+_SUPERVISOR, _LAUNCHER = "journal-supervisor.jsonl", "journal-launcher.jsonl"
+_FIRST_WORKER = 10_000_000
+_NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|flow|[0-9]{1,6})\.jsonl")
+
+
+def is_journal(name: str) -> bool:
+    """Whether a file of this name is a journal of a run."""
+    return _NAME.fullmatch(name) is not None
+
+
+def rank(name: str) -> int | None:
+    """The worker whose journal this is; None for the other journals."""
+    number = name.removeprefix("journal-").removesuffix(".jsonl")
+    return int(number) if number.isdecimal() else None
+
+
+def source(name: str) -> int:
+    """The weight of what a journal says of the run's state; more counts more."""
+    if name == _LAUNCHER:
+        return _FIRST_WORKER + 1
+    worker = rank(name)
+    return 0 if worker is None else _FIRST_WORKER - worker
+
+
+Standing = tuple[int, int, int, int]
+
+
+def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
+    """The order of a run's states, in which no clock has a part: attempt, stage, whose word, place in the journal."""
+    return (change.attempt, STAGES[change.status], source(journal_name), place)
