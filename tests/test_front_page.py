@@ -54,7 +54,11 @@ def test_every_page_says_where_its_server_is_before_streamlits_script_begins(nam
     assert status == 200
     assert html.index("window.__streamlit = ") < html.index('<script type="module"')
     own = (STATIC / "index.html").read_text(encoding="utf-8")
-    others = re.sub(r'<script type="module">\n.*\n</script>', "", html.replace(front_page.SERVER, ""))
+    others = re.sub(
+        r'<script type="module">\n.*\n</script>',
+        "",
+        html.replace(front_page.SERVER, "").replace(front_page.REFUSAL, ""),
+    )
     assert others == own, "all else is Streamlit's"
     assert headers["cache-control"] == "no-cache"
     assert headers["content-security-policy"].startswith("default-src 'self'")
@@ -114,7 +118,9 @@ def test_parts_that_are_listed_otherwise_or_are_not_there_are_not_named(
         (tmp_path / "manifest.json").write_text(chunks, encoding="utf-8")
     assert front_page.files(tmp_path, front_page.ALWAYS) == []
     html = front_page.page(tmp_path, "live")
-    assert html.replace(front_page.SERVER, "") == (STATIC / "index.html").read_text(encoding="utf-8")
+    assert html.replace(front_page.SERVER, "").replace(front_page.REFUSAL, "") == (
+        STATIC / "index.html"
+    ).read_text(encoding="utf-8")
 
 
 def test_every_page_is_known_by_its_name() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+
 from tests.hostile.cases import counts
 from tests.test_architecture import ROOT, pins, python_files
 
@@ -36,6 +38,25 @@ def test_every_threat_has_a_test() -> None:
     threats = [row for row in rows if not row.endswith("| Test |")]
     assert len(threats) > 25
     assert [row for row in threats if "::test_" not in row.rpartition(" | ")[2]] == []
+
+
+def test_every_message_of_the_protocol_is_listed() -> None:
+    """With the kinds of a later Streamlit, so that somebody looks at them."""
+    table = TEXT.split("## Messages of Streamlit's protocol")[1].split("\n## ")[0]
+    listed = set(re.findall(r"`([a-z_]+)`", table))
+    operations = BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields
+    assert {field.name for field in (*BackMsg.DESCRIPTOR.fields, *operations)} - listed == set()
+
+
+def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> None:
+    """`st.cache_resource` holds what there is one of in a process. `st.cache_data` holds answers that are only made again."""
+    users = [
+        path
+        for path in python_files("app.py", "pages", "dashboard")
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "cache_resource"
+    ]
+    assert users == []
 
 
 def test_the_counts_of_hostile_inputs_are_those_of_the_lists() -> None:

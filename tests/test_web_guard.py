@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import net_util
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from dashboard.frame import process, web_guard
+from dashboard.frame import message_guard, process, web_guard
 from dashboard.frame.web_guard import WebGuard, is_own_host, is_own_origin
 
 
@@ -37,7 +39,9 @@ async def inside(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse("inside")(scope, receive, send)
 
 
-def ask(path: str = "/", kind: str = "http", **headers: str) -> tuple[Any, dict[str, str]]:
+def ask(
+    path: str = "/", kind: str = "http", method: str = "GET", app: ASGIApp = inside, **headers: str
+) -> tuple[Any, dict[str, str]]:
     """The status of an answer, or the first message to a WebSocket, and the headers."""
     sent: list[Any] = []
 
@@ -48,7 +52,7 @@ def ask(path: str = "/", kind: str = "http", **headers: str) -> tuple[Any, dict[
         return {"type": "http.request"}
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    answer = WebGuard(inside)({"type": kind, "path": path, "method": "GET", "headers": raw}, receive, send)
+    answer = WebGuard(app)({"type": kind, "path": path, "method": method, "headers": raw}, receive, send)
     # A thread of its own: the browser tests of the same process leave Playwright's event loop running in the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, answer).result()
@@ -109,6 +113,69 @@ def test_only_our_own_pages_open_a_websocket(origin: str, own: bool) -> None:
     assert opened == ("websocket.accept" if own else "websocket.close")
 
 
+@pytest.mark.parametrize(
+    ("origin", "host", "own"),
+    [
+        ("https://lab.example", "lab.example:443", True),
+        ("https://lab.example:443", "lab.example", True),
+        ("http://lab.example", "lab.example:80", True),
+        ("https://lab.example:8443", "lab.example:8443", True),
+        ("http://[::1]", "[::1]:80", True),
+        ("https://lab.example", "lab.example:80", False),
+        ("http://lab.example", "lab.example:443", False),
+        ("https://lab.example", "lab.example:8443", False),
+        ("https://lab.example:8443", "lab.example", False),
+        ("https://lab.example", "lab.example:0", False),
+        ("https://evil.example", "lab.example:443", False),
+        ("https://lab.example@evil.example", "evil.example:443", False),
+        ("ftp://lab.example", "lab.example:443", False),
+    ],
+)
+def test_the_port_that_a_scheme_has_anyway_may_be_named(
+    listens_on: Callable[..., None], origin: str, host: str, own: bool
+) -> None:
+    """As nginx does with `proxy_set_header Host $host:$server_port`. Streamlit, which compares letter by letter, gets the browser's words."""
+    listens_on("127.0.0.1", "lab.example", "evil.example")
+    assert is_own_origin(origin, host) == own
+    hosts: list[str] = []
+
+    async def streamlit(scope: Scope, receive: Receive, send: Send) -> None:
+        hosts.append(Headers(scope=scope)["host"])
+        await inside(scope, receive, send)
+
+    opened, _ = ask("/_stcore/stream", "websocket", app=streamlit, host=host, origin=origin)
+    assert opened == ("websocket.accept" if own else "websocket.close")
+    assert hosts == [origin.partition("://")[2]] * own
+
+
+def test_a_refused_websocket_says_why_in_the_log_and_to_the_page(
+    listens_on: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    listens_on("127.0.0.1", "lab.example")
+    asked = {"host": "127.0.0.1:8501", "origin": "https://lab.example"}
+    for _ in range(3):
+        assert ask("/_stcore/stream", "websocket", **asked)[0] == "websocket.close"
+    sentence = "The page is at https://lab.example, but the dashboard is asked for 127.0.0.1:8501."
+    assert [sentence in record.getMessage() for record in caplog.records] == [True], (
+        "once, though a page tries again"
+    )
+    assert ask("/_stcore/stream", method="POST", **asked)[0] == 403
+    assert ask("/_stcore/stream", "websocket", host="lab.example")[0] == "websocket.close"
+    assert "The page is at no address" in caplog.records[-1].getMessage()
+
+
+def test_a_proxy_that_passes_on_no_websockets_is_named(
+    listens_on: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    listens_on("127.0.0.1", "lab.example")
+    web_guard._log_once.cache_clear()
+    asked = {"host": "lab.example", "origin": "https://lab.example"}
+    assert ask("/_stcore/stream", method="POST", **asked)[0] == 426, "a page that asks whether it may connect"
+    assert not caplog.records
+    assert ask("/_stcore/stream", **asked)[0] == 426
+    assert "must pass on WebSockets" in caplog.text
+
+
 def test_a_websocket_under_a_foreign_name_is_refused() -> None:
     opened, _ = ask("/_stcore/stream", "websocket", host="evil.example", origin="http://evil.example")
     assert opened == "websocket.close"
@@ -154,3 +221,13 @@ def test_the_server_asks_nobody_outside_for_its_own_address(monkeypatch: pytest.
 )
 def test_what_protects_stands_in_the_configuration(option: str, value: object) -> None:
     assert st.get_option(option) == value
+
+
+def test_a_message_that_takes_memory_for_each_name_is_refused() -> None:
+    message = BackMsg()
+    message.file_urls_request.file_names.extend(["a.png"] * message_guard.MOST_FILES)
+    assert message_guard.why_refused(message.SerializeToString()) == ""
+    message.file_urls_request.file_names.append("one.png")
+    assert (
+        message_guard.why_refused(message.SerializeToString()) == "10001 files at once, but allowed are 10000"
+    )

@@ -28,65 +28,6 @@ SIGN_IN = (
 OF_THE_PASSWORD = "whoever knows the password"
 
 
-@st.cache_resource(show_spinner=False)
-def seats() -> Seats:
-    """Of this process: when it ends, everyone has signed out."""
-    return Seats()
-
-
-@st.cache_resource(show_spinner=False)
-def password_door() -> PasswordDoor:
-    """One for all sessions, as it counts their wrong tries."""
-    return PasswordDoor()
-
-
-@st.cache_resource(show_spinner=False)
-def post() -> Post:
-    """What this process is for its home. Small and stable: editing it would make a second one."""
-    return Post(url, host_look)
-
-
-@st.cache_resource(show_spinner=False)
-def host_look() -> HostLook:
-    """The look at this host, begun by whoever asks first: it takes seconds of a core."""
-    return HostLook()
-
-
-def asker() -> Asker:
-    """Whoever sits before the page that is being drawn."""
-    ways, session_id = sign_in.ways(), _session_id()
-    if ways.providers and st.user.get("is_logged_in") and ways.is_operator(st.user):
-        seats().take(session_id, ways, str(st.user.get("email") or st.user.get("sub")))
-    elif not ways.password:
-        seats().leave(session_id)
-    return _asker(ways, session_id)
-
-
-def of_session(session_id: str) -> Asker:
-    """Whoever a file comes from: the server receives it outside of any page, under the id of the session."""
-    return _asker(sign_in.ways(), session_id)
-
-
-def enter(password: str) -> str:
-    """Takes a seat for this session; why not, or nothing when it is taken."""
-    ways = sign_in.ways()
-    if not ways.password:
-        return "There is no operator password."
-    try:
-        password_door().check(ways.password, password, st.context.ip_address or "")
-    except SignInError as error:
-        return str(error)
-    seats().take(_session_id(), ways, OF_THE_PASSWORD)
-    return ""
-
-
-def leave() -> None:
-    """Signs this session out."""
-    seats().leave(_session_id())
-    if st.user.get("is_logged_in"):
-        st.logout()
-
-
 def others_reach_it() -> bool:
     """Whether the server listens on more than loopback, or answers to the name of a proxy before it."""
     names = [st.get_option("server.address") or "::", *(st.get_option("server.allowedHosts") or ())]
@@ -101,12 +42,73 @@ def url() -> str:
     )
 
 
+class Guards:
+    """What guards the home: who has signed in, wrong passwords, and what this process is for its home.
+
+    In the process, not in `st.cache_resource`: any browser may ask Streamlit to clear that.
+    """
+
+    def __init__(self) -> None:
+        self.seats = Seats()
+        self.password_door = PasswordDoor()
+        self.host_look = HostLook()
+        self.post = Post(url, lambda: self.host_look)
+
+
+_guards = Guards()
+
+
+def post() -> Post:
+    """What this process is for its home."""
+    return _guards.post
+
+
+def host_look() -> HostLook:
+    """The look at this host, begun by whoever asks first: it takes seconds of a core."""
+    return _guards.host_look
+
+
+def asker() -> Asker:
+    """Whoever sits before the page that is being drawn."""
+    ways, session_id = sign_in.ways(), _session_id()
+    if ways.providers and st.user.get("is_logged_in") and ways.is_operator(st.user):
+        _guards.seats.take(session_id, ways, str(st.user.get("email") or st.user.get("sub")))
+    elif not ways.password:
+        _guards.seats.leave(session_id)
+    return _asker(ways, session_id)
+
+
+def of_session(session_id: str) -> Asker:
+    """Whoever a file comes from: the server receives it outside of any page, under the id of the session."""
+    return _asker(sign_in.ways(), session_id)
+
+
+def enter(password: str) -> str:
+    """Takes a seat for this session; why not, or nothing when it is taken."""
+    ways = sign_in.ways()
+    if not ways.password:
+        return "There is no operator password."
+    try:
+        _guards.password_door.check(ways.password, password, st.context.ip_address or "")
+    except SignInError as error:
+        return str(error)
+    _guards.seats.take(_session_id(), ways, OF_THE_PASSWORD)
+    return ""
+
+
+def leave() -> None:
+    """Signs this session out."""
+    _guards.seats.leave(_session_id())
+    if st.user.get("is_logged_in"):
+        st.logout()
+
+
 def _asker(ways: Ways, session_id: str) -> Asker:
     if post().why_not:
         return _viewer(post().why_not)
     if not ways.are_set_up:
         return _viewer(VIEW_ONLY) if others_reach_it() else operator(DASHBOARD)
-    person = seats().person(session_id, ways)
+    person = _guards.seats.person(session_id, ways)
     return operator(DASHBOARD, person) if person else _viewer(ways.trouble or SIGN_IN)
 
 

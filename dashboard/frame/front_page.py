@@ -3,6 +3,7 @@
 Where the server is: on a page's address, such as /live, the script looks one level too deep first, is refused, and pauses. Which parts
 of itself the page is drawn with: else it asks for each when the page's elements have come, and for what that imports after it. They are
 named once the script itself is there, while the server makes the page. The reasons stand in docs/decisions/0063-first-views.md.
+Why a page does not connect: refusal.js.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ SERVER = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location
 NAMING = """<script type="module">
 for (const href of %s) document.head.append(Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
 </script>"""
+REFUSAL = f"<script>\n{Path(__file__).with_name('refusal.js').read_text(encoding='utf-8')}</script>"
 BEFORE, AFTER = '<script type="module"', "</head>"
 
 
@@ -68,7 +70,7 @@ def page(static: Path, name: str) -> str:
         return ""
     named = [f"./{file}" for file in files(static, (*ALWAYS, *PARTS.get(name, ()))) if file not in html]
     naming = NAMING % json.dumps(named) if named else ""
-    return html.replace(BEFORE, SERVER + BEFORE).replace(AFTER, naming + AFTER)
+    return html.replace(BEFORE, SERVER + BEFORE).replace(AFTER, naming + REFUSAL + AFTER)
 
 
 def files(static: Path, parts: tuple[str, ...]) -> list[str]:

@@ -9,11 +9,11 @@ import importlib
 import threading
 from pathlib import Path
 
-import streamlit as st
-
 from dashboard.frame import access
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.runtime.runtime import Runtime
+
+_first_page = threading.Lock()  # never released: the other pages are prepared once in a process
 
 
 def runtime() -> Runtime:
@@ -33,11 +33,11 @@ def open_early() -> None:
     importlib.import_module("dashboard.widgets")
 
 
-@st.cache_resource(show_spinner=False)
 def prepare_other_pages() -> None:
     """Once the first page is drawn, as both would take the processor from it: the libraries of all pages, so that none has to
     wait for them, and the look at the host. In a thread; later calls do nothing."""
-    threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
+    if _first_page.acquire(blocking=False):
+        threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
 
 
 def _prepare() -> None:

@@ -6,8 +6,9 @@ The reasons stand in docs/decisions/0024-web-guard.md.
 
 from __future__ import annotations
 
+import logging
 import socket
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -17,6 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gan_runtime import addresses
 
+log = logging.getLogger("gan_runtime")
+STREAM = "/_stcore/stream"  # Streamlit's WebSocket
+DEFAULT_PORTS = {"http": 80, "https": 443}
 CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions: for nobody here
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -36,6 +40,14 @@ REFUSED = (
     "This dashboard does not answer to that name: open it as localhost, or by the address it was started with. "
     "For further names set STREAMLIT_SERVER_ALLOWED_HOSTS, with spaces between them, before starting it.\n"
 )
+ANOTHER_PAGE = (
+    "The page is at {origin}, but the dashboard is asked for {host}. Only its own pages may connect. "
+    "A proxy in between must pass on the Host header as the browser sent it (docs/sharing.md).\n"
+)
+NO_UPGRADE = (
+    "The page's WebSocket does not reach the dashboard. A proxy in between must pass on WebSockets: HTTP/1.1 with the headers "
+    "Upgrade and Connection (docs/sharing.md).\n"
+)
 
 
 class WebGuard:
@@ -48,10 +60,24 @@ class WebGuard:
         """Passes on what may be asked, with our headers on the answer."""
         if scope["type"] == "http":
             await self._answer(scope, receive, send)
-        elif scope["type"] == "websocket" and not _may_open(Headers(scope=scope)):
-            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] == "websocket":
+            await self._open(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = MutableHeaders(scope=scope)
+        if refusal := why_refused(headers):
+            _log_once(f"A WebSocket is refused. {refusal.strip()}")
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        # Streamlit compares letter by letter, and a proxy may have added the port that https has anyway.
+        headers["host"] = urlsplit(headers["origin"]).netloc
+        # Loaded once the first page is there: the start of the server does not wait for it.
+        from dashboard.frame import message_guard
+
+        browser = (scope.get("client") or ("an unknown address",))[0]
+        await self._app(scope, message_guard.guarded(receive, browser), send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = Headers(scope=scope).get("host", "")
@@ -60,6 +86,8 @@ class WebGuard:
             answer, host = PlainTextResponse(REFUSED, status_code=400), "localhost"
         elif scope["path"].rstrip("/") in CLOSED:
             answer = PlainTextResponse("Not here.\n", status_code=404)
+        elif scope["path"].endswith(STREAM):
+            answer = _no_websocket(scope)
         headers = {**HEADERS, "Content-Security-Policy": CONTENT_POLICY.format(host=host)}
 
         async def send_guarded(message: Message) -> None:
@@ -70,9 +98,30 @@ class WebGuard:
         await answer(scope, receive, send_guarded)
 
 
-def _may_open(headers: Headers) -> bool:
-    host = headers.get("host", "")
-    return is_own_host(host) and is_own_origin(headers.get("origin", ""), host)
+def why_refused(headers: Headers) -> str:
+    """Why a page may not open its WebSocket; empty where it may."""
+    host, origin = headers.get("host", ""), headers.get("origin", "")
+    if not is_own_host(host):
+        return REFUSED
+    return (
+        ""
+        if is_own_origin(origin, host)
+        else ANOTHER_PAGE.format(origin=origin[:200] or "no address", host=host[:200])
+    )
+
+
+def _no_websocket(scope: Scope) -> ASGIApp:
+    """The answer to a plain request in the place of a WebSocket: a page without a connection asks why (refusal.js), or a proxy made it one."""
+    refusal = why_refused(Headers(scope=scope))
+    if not refusal and scope["method"] == "GET":
+        _log_once(f"A WebSocket is refused. {NO_UPGRADE.strip()}")
+    return PlainTextResponse(refusal or NO_UPGRADE, status_code=403 if refusal else 426)
+
+
+@lru_cache(maxsize=100)
+def _log_once(sentence: str) -> None:
+    """A page tries again every second."""
+    log.warning(sentence)
 
 
 def is_own_host(host: str) -> bool:
@@ -95,9 +144,11 @@ def is_own_host(host: str) -> bool:
 
 
 def is_own_origin(origin: str, host: str) -> bool:
-    """Whether a WebSocket was opened by our own page: other ports of this machine, other sites and no site are refused."""
-    parts = urlsplit(origin)
-    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+    """Whether a WebSocket was opened by our own page: other ports of this machine, other sites and no site are refused. A proxy may name
+    the port that http or https has anyway: `https://lab.example` is `lab.example:443`."""
+    usual = DEFAULT_PORTS.get(origin.partition(":")[0])
+    address = _address(origin.partition("://")[2], usual) if usual else None
+    return address is not None and address == _address(host, usual)
 
 
 @cache
@@ -108,9 +159,17 @@ def own_names() -> set[str]:
 
 def _hostname(host: str) -> str:
     """The name in a Host header, without its port; empty for anything else than a name and a port."""
+    address = _address(host, None)
+    return address[0].rstrip(".") if address else ""
+
+
+def _address(host: str, usual_port: int | None) -> tuple[str, int | None] | None:
+    """Name and port of a Host header; None for anything else."""
     try:
         parts = urlsplit(f"//{host}")
-        _ = parts.port
+        port = parts.port
     except ValueError:
-        return ""
-    return (parts.hostname or "").rstrip(".") if parts.netloc == host and "@" not in host else ""
+        return None
+    if not parts.hostname or parts.netloc != host or "@" in host:
+        return None
+    return parts.hostname, usual_port if port is None else port

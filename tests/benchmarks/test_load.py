@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 @pytest.fixture
-def own_runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """The question of the queries opens the home in this process."""
     monkeypatch.setenv(HOME_VARIABLE, "set by the question")
-    access.post.clear()
-    yield
-    access.post.clear()
+    monkeypatch.setattr(access, "_guards", access.Guards())
 
 
 def answered(question: str, home: Home) -> dict[str, Figure]:

@@ -16,20 +16,21 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one drawing of a page held: ids of buttons and fields by their labels, and the texts of its boxes."""
+    """What one drawing of a page held: ids of buttons and fields by their labels, the texts of its boxes and its other texts."""
 
     session_id: str
     page: str
     ids: dict[str, str]
     boxes: list[str]
+    texts: list[str]
 
 
-def open_session(address: str) -> ClientConnection:
-    """As a page does it."""
+def open_session(address: str, session_id: str = "") -> ClientConnection:
+    """As a page does it; `session_id`: of one that it had before."""
     return connect(
         f"{address.replace('http', 'ws')}/_stcore/stream",
         origin=address,  # type: ignore[arg-type]
-        subprotocols=["streamlit"],  # type: ignore[list-item]
+        subprotocols=["streamlit", "token", session_id] if session_id else ["streamlit"],  # type: ignore[list-item]
         max_size=MOST_BYTES,
     )
 
@@ -43,17 +44,16 @@ def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed:
     for field, text in typed.items():
         asked.rerun_script.widget_states.widgets.add(id=field, string_value=text)
     session.send(asked.SerializeToString())
-    session_id, ids, boxes = "", {}, []
+    session_id, ids, boxes, texts = "", {}, [], []
     while True:
-        message = ForwardMsg()
-        message.ParseFromString(bytes(session.recv(SECONDS)))  # type: ignore[arg-type]
+        message = received(session)
         kind, element = message.WhichOneof("type"), message.delta.new_element
         if kind == "new_session":
             session_id = message.new_session.initialize.session_id
         elif kind == "navigation":
             page = message.navigation.page_script_hash
         elif kind == "script_finished":
-            return Drawn(session_id, page, ids, boxes)
+            return Drawn(session_id, page, ids, boxes, texts)
         match element.WhichOneof("type"):
             case "button":
                 ids[element.button.label] = element.button.id
@@ -61,6 +61,26 @@ def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed:
                 ids[element.text_input.label] = element.text_input.id
             case "alert":
                 boxes.append(element.alert.body)
+            case "markdown":
+                texts.append(element.markdown.body)
+
+
+def received(session: ClientConnection) -> ForwardMsg:
+    """The next message of the server."""
+    message = ForwardMsg()
+    message.ParseFromString(bytes(session.recv(SECONDS)))  # type: ignore[arg-type]
+    return message
+
+
+def answer_to_a_heartbeat(session: ClientConnection) -> list[str]:
+    """The kinds of messages that come until a heartbeat is answered: what was asked before it has been answered by then."""
+    asked = BackMsg()
+    asked.app_heartbeat = True
+    session.send(asked.SerializeToString())
+    kinds: list[str] = []
+    while "heartbeat_ack" not in kinds:
+        kinds.append(received(session).WhichOneof("type") or "")
+    return kinds
 
 
 def send_file(address: str, session_id: str) -> int:

@@ -16,7 +16,7 @@ from gan_runtime.home import Home
 from gan_runtime.operator_password import hash_of
 from gan_runtime.records.rundir import RunDir
 from tests import local_server
-from tests.browser import forged
+from tests.browser import careless_proxy, forged
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.test_compare_clicks import stored
 from tests.browser.test_every_page import CHECKBOX_X
@@ -120,6 +120,21 @@ def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard)
         page.close()
 
     check_secrets(shared)
+
+
+def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard: Dashboard) -> None:
+    """Behind a proxy that does not pass on the Host header; a page that connects says nothing of it."""
+    with careless_proxy.before(dashboard.port) as port:
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{port}/live")
+        shown = page.get_by_role("alert").filter(has_text="pass on the Host header")
+        expect(shown).to_contain_text(
+            f"The page is at http://127.0.0.1:{port}, but the dashboard is asked for 127.0.0.1:{dashboard.port}."
+        )
+        page.close()
+    refusals = [line for line in dashboard.printed().splitlines() if "A WebSocket is refused" in line]
+    assert len(refusals) == 1
+    assert f"http://127.0.0.1:{port}" in refusals[0]
 
 
 def check_secrets(shared: Dashboard, *more: str) -> None:

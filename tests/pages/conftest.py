@@ -17,7 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from dashboard import first_screen, plots
-from dashboard.frame import places, session
+from dashboard.frame import access, places, session
 from gan_runtime import processes
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.hosts import Host
@@ -91,7 +91,7 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     monkeypatch.setattr(
         "dashboard.frame.session.prepare_other_pages", lambda: None
     )  # its thread would outlive the test
-    st.cache_resource.clear()
+    monkeypatch.setattr(access, "_guards", access.Guards())
     st.cache_data.clear()  # charts of an earlier test with equal rows
 
     def draw(page: str, whole: bool = True, **query: str) -> AppTest:
@@ -105,7 +105,6 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
     yield draw
     session.close()
-    st.cache_resource.clear()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Lock
 from types import SimpleNamespace
 
 import pytest
@@ -49,6 +49,7 @@ def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_
     monkeypatch.setattr(session, "importlib", SimpleNamespace(import_module=loaded.add))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: prepared.set() or host)
     monkeypatch.setattr("dashboard.frame.session.prepare_other_pages", PREPARE)
+    monkeypatch.setattr(session, "_first_page", Lock())
     assert not show("compare").exception
     assert prepared.wait(30.0)
     assert {"dashboard.home.view", "dashboard.live.view", "dashboard.tpu.view"} <= loaded

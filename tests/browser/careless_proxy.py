@@ -1,0 +1,35 @@
+"""A reverse proxy that does not pass on the Host header: the server is asked under the address that the proxy knows it by."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+@contextmanager
+def before(port: int) -> Iterator[int]:
+    """The port on which the proxy of the server on `port` listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        own = listener.getsockname()[1]
+        names = (f"\r\nHost: 127.0.0.1:{own}\r\n".encode(), f"\r\nHost: 127.0.0.1:{port}\r\n".encode())
+        threading.Thread(target=_listen, args=(listener, port, names), daemon=True).start()
+        yield own
+
+
+def _listen(listener: socket.socket, port: int, names: tuple[bytes, bytes]) -> None:
+    with suppress(OSError):  # the listener is closed
+        while True:
+            browser = listener.accept()[0]
+            server = socket.create_connection(("127.0.0.1", port))
+            threading.Thread(target=_pass_on, args=(browser, server, names), daemon=True).start()
+            threading.Thread(target=_pass_on, args=(server, browser, names), daemon=True).start()
+
+
+def _pass_on(source: socket.socket, target: socket.socket, names: tuple[bytes, bytes]) -> None:
+    with source, suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data.replace(*names))
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,131 @@
+"""What a viewer can do with messages of Streamlit's protocol that no page sends: nothing that anybody else would notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from google.protobuf.message import Message
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+from websockets.exceptions import ConnectionClosed
+
+from dashboard.frame import access, message_guard
+from gan_runtime.operator_password import hash_of
+from gan_runtime.records.rundir import RunDir
+from tests.browser import forged
+from tests.browser.dashboard_process import Dashboard
+from tests.browser.test_compare_clicks import stored
+
+PASSWORD = "correct horse battery staple"
+ANYBODY = {"heartbeat_ack", "session_status_changed"}  # what a drawn page is followed by
+
+
+@pytest.fixture
+def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard]:
+    """A dashboard behind a proxy's name, with a run and an operator password."""
+    stored(new_run("quick-0001"), 1.0)
+    file = tmp_path / "secrets.toml"
+    file.write_text(f'[operators]\npassword = "{hash_of(PASSWORD)}"')
+    started = Dashboard(
+        tmp_path / "home",
+        tmp_path / "dashboard.log",
+        *("--secrets.files", str(file)),
+        STREAMLIT_SERVER_ALLOWED_HOSTS="lab.example 127.0.0.1",
+    )
+    yield started
+    started.stop()
+
+
+def refused_messages(session_id: str) -> dict[str, bytes]:
+    """One of each kind that the protocol knows and no page of ours sends, also of kinds that a later Streamlit adds."""
+    made = {"": b""}
+    for field in BackMsg.DESCRIPTOR.fields:
+        message = BackMsg()
+        if field.name not in (*message_guard.PASSED, "backend_operation_request"):
+            fill(message, field.name)
+            made[field.name] = message.SerializeToString()
+    for field in BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields:
+        message = BackMsg()
+        message.backend_operation_request.session_id = session_id
+        if field.name not in message_guard.OPERATIONS_PASSED:
+            fill(message.backend_operation_request, field.name)
+            made[field.name] = message.SerializeToString()
+    return made
+
+
+def fill(message: Message, field: str) -> None:
+    """Sets the field, whatever it holds."""
+    value = getattr(message, field)
+    if isinstance(value, Message):
+        value.SetInParent()
+    else:
+        setattr(message, field, True)
+
+
+def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(shared: Dashboard) -> None:
+    with forged.open_session(shared.address) as operator, forged.open_session(shared.address) as viewer:
+        page = forged.drawn(operator)
+        forged.drawn(operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD})
+        assert "Sign out" in forged.drawn(operator, page.page).ids
+        looked = forged.drawn(viewer)
+        messages = refused_messages(looked.session_id)
+        messages.pop("")
+        assert {"clear_cache", "load_git_info", "debug_shutdown_runtime", "install_skills"} <= set(messages)
+        process = psutil.Process(shared.process.pid)
+        before, databases = process.num_threads(), open_databases(process)
+        for _ in range(3):
+            for message in messages.values():
+                viewer.send(message)
+                assert set(forged.answer_to_a_heartbeat(viewer)) <= ANYBODY, "nothing else was answered"
+            assert access.SIGN_IN in forged.drawn(viewer).texts
+        again = forged.drawn(operator, page.page)
+        assert "Sign out" in again.ids, "the operator is signed in"
+        assert not any("in use by process" in text for text in again.texts), "the home has no second owner"
+        assert process.num_threads() <= before + 1
+        assert open_databases(process) == databases
+    assert "Traceback" not in shared.printed()
+    assert shared.printed().count("clear_cache") == 1, "the log says it once a connection"
+
+
+def open_databases(process: psutil.Process) -> int:
+    """How often the process has the home's database open."""
+    return sum(Path(file.path).name == "results.duckdb" for file in process.open_files())
+
+
+def test_what_is_no_message_ends_the_connection_and_nothing_else(shared: Dashboard) -> None:
+    for rubbish in ("text", b"\xff" * 40, b"", BackMsg().SerializeToString(), os.urandom(3) + b"\xff"):
+        with forged.open_session(shared.address) as session:
+            session.send(rubbish)
+            with pytest.raises(ConnectionClosed):
+                forged.answer_to_a_heartbeat(session)
+    assert "Traceback" not in shared.printed()
+    with forged.open_session(shared.address) as session:
+        assert forged.drawn(session).ids
+
+
+def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(shared: Dashboard) -> None:
+    with forged.open_session(shared.address) as session:
+        own = forged.drawn(session).session_id
+        for session_id, error in (("another", "Invalid session ID"), (own, "Failed to generate file")):
+            message = BackMsg()
+            message.backend_operation_request.session_id = session_id
+            message.backend_operation_request.deferred_file.file_id = "guessed"
+            session.send(message.SerializeToString())
+            while (answer := forged.received(session)).WhichOneof("type") != "backend_operation_response":
+                pass
+            assert error in answer.backend_operation_response.error_msg
+
+
+def test_a_session_is_taken_over_by_its_id_only(shared: Dashboard) -> None:
+    """An operator's stays theirs: whoever names another one gets a new session, which looks."""
+    with forged.open_session(shared.address) as operator:
+        page = forged.drawn(operator)
+        forged.drawn(operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD})
+        near = f"{page.session_id[:-1]}{'0' if page.session_id[-1] != '0' else '1'}"
+        with forged.open_session(shared.address, near) as stranger:
+            looked = forged.drawn(stranger)
+            assert looked.session_id not in (near, page.session_id)
+            assert access.SIGN_IN in looked.texts
