@@ -9,6 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from gan_runtime.home import BIN, LAST_NUMBER, Home, run_number
+from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 
 LAST_RANK = ".last-rank"
@@ -46,7 +47,7 @@ def _highest(folder: Path, remembered: Path) -> int:
 def _number_in(file: Path) -> int:
     """0 where the file is missing or holds anything else."""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace").strip()
-    except FileNotFoundError:
+        text = own_files.content(file).decode("utf-8", errors="replace").strip()
+    except (FileNotFoundError, own_files.NotPlainError):
         return 0
     return int(text) if text.isdecimal() else 0

@@ -25,6 +25,7 @@ from gan_runtime.runtime.slow_clock import DAY_S, Moment
 from gan_runtime.store import memory
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests import not_plain
 
 ASKER = operator("a test")
 NOON = Moment(day_s=1_767_268_800.0, boot="one", up_s=1_000.0)
@@ -300,6 +301,16 @@ def test_what_says_nothing_of_its_day_stays_and_can_be_restored(run: RunDir, hom
     assert bin.remove_old(home, passed(4_000, Moment.now())) == []
     commands.restore(home, "quick-0001", asker=ASKER)
     assert home.run_dir("quick-0001") == run
+
+
+@pytest.mark.parametrize("kind", not_plain.KINDS)
+def test_a_note_that_is_no_plain_file_says_nothing_and_is_not_waited_for(
+    run: RunDir, home: Home, kind: str
+) -> None:
+    delete_at_noon(run)
+    not_plain.put(home.bin / run.run_id / bin.NOTE, kind)
+    [binned] = bin.listed(home, passed(40))
+    assert (binned.key, binned.days_left) == (run.run_id, None)
 
 
 def test_a_lost_clock_of_the_bin_counts_on_from_the_last_deletion(

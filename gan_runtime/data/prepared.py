@@ -19,6 +19,7 @@ from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError, HomeError, quoted
 from gan_runtime.fields import Field, Fields
 from gan_runtime.home import Home
+from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 
 FORMAT = 1
@@ -130,7 +131,7 @@ def manifest(home: Home, name: str) -> Manifest:
     path = folder(home, name) / MANIFEST
     advice = "remove the data set and prepare it anew"
     try:
-        known = Manifest.model_validate_json(path.read_bytes())
+        known = Manifest.model_validate_json(own_files.content(path))
     except FileNotFoundError:
         raise DatasetError(f"no data set {quoted(name)} is prepared in {home.data}.") from None
     except (OSError, ValidationError):

@@ -21,6 +21,7 @@ from gan_runtime.home import Home, is_run_name
 from gan_runtime.jobs.folder import Asked, JobDir, JobLook
 from gan_runtime.jobs.kinds import KINDS, Kind
 from gan_runtime.numbering import next_number
+from gan_runtime.records import own_files
 
 WORKER = "gan_runtime.jobs.worker"
 KEPT = 100  # folders of ended jobs
@@ -46,7 +47,7 @@ def start(job: JobDir) -> None:
     with contextlib.suppress(Timeout), FileLock(job.start_lock).acquire(blocking=False):
         if job.is_started:
             return
-        with job.log.open("ab") as log:
+        with os.fdopen(own_files.appending(job.log), "ab") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", WORKER, str(job.path)],
                 stdin=subprocess.DEVNULL,

@@ -13,7 +13,6 @@ results/         what it found, in files; gone unless it has finished
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,11 +20,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import psutil
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gan_runtime import processes
+from gan_runtime.home import is_run_name
 from gan_runtime.jobs import kinds
+from gan_runtime.records import own_files
+from gan_runtime.records.columns import Count, Document, Label, Name, Text, UtcTime
 from gan_runtime.records.entry import now
+from gan_runtime.records.introduction import Pid, Started
 from gan_runtime.records.rundir import write_whole
 from gan_runtime.records.task_folder import TaskFolder
 
@@ -43,19 +46,27 @@ class _Note(BaseModel):
 class Asked(_Note):
     """`asker`: who asked, such as "dashboard" or "command line". `options`: those of the kind."""
 
-    kind: str
-    options: dict[str, Any]
-    asker: str
-    at: datetime = Field(default_factory=now)
+    kind: Name
+    options: Document
+    asker: Label
+    at: UtcTime = Field(default_factory=now)
+
+    @field_validator("options")
+    @classmethod
+    def _of_a_run(cls, options: dict[str, Any]) -> dict[str, Any]:
+        run_id = options.get("run_id", "none")
+        if not isinstance(run_id, str) or not is_run_name(run_id):
+            raise ValueError("run_id must be the id of a run")
+        return options
 
 
 class Progress(_Note):
     """`done` of `total` in the units of the job; `total` is 0 before it knows. `sentence`: what it does now."""
 
-    done: int = 0
-    total: int = 0
-    sentence: str = ""
-    at: datetime = Field(default_factory=now)
+    done: Count = 0
+    total: Count = 0
+    sentence: Text = ""
+    at: UtcTime = Field(default_factory=now)
 
     @property
     def share(self) -> float:
@@ -67,15 +78,15 @@ class End(_Note):
     """`reason`: in words. `result`: what the kind gives, empty unless finished."""
 
     state: EndState
-    reason: str
+    reason: Text
     result: dict[str, Any] = {}
-    at: datetime = Field(default_factory=now)
+    at: UtcTime = Field(default_factory=now)
 
 
 class _Identity(_Note):
-    pid: int = Field(ge=1, le=2**31 - 1)  # 0 and negative numbers would name groups of processes
-    started: float
-    born: str = ""
+    pid: Pid
+    started: Started
+    born: Name = ""
 
 
 @dataclass(frozen=True)
@@ -176,9 +187,7 @@ class JobDir(TaskFolder):
     def progress(self) -> Progress:
         """The newest whole line."""
         try:
-            with self.progress_file.open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-                lines = file.read().splitlines(keepends=True)
+            lines = own_files.tail(self.progress_file, _TAIL_BYTES).splitlines(keepends=True)
             return Progress.model_validate_json(
                 next(line for line in reversed(lines) if line.endswith(b"\n"))
             )
@@ -209,8 +218,8 @@ class JobDir(TaskFolder):
 
 
 def _read(path: Path, kind: type[_Record]) -> _Record | None:
-    """None where it is missing, torn by a power loss, or written by hand."""
+    """None where it is missing, torn by a power loss, written by hand, or no plain file."""
     try:
-        return kind.model_validate_json(path.read_bytes())
+        return kind.model_validate_json(own_files.content(path))
     except (OSError, ValidationError):
         return None

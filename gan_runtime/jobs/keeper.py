@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import time
 from collections.abc import Callable
 
 from filelock import FileLock, Timeout
 
+from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir, JobLook
@@ -17,6 +19,7 @@ from gan_runtime.patience import Patience
 
 GRACE_SECONDS = 10.0  # from the wish to cancel to a kill
 SETTLED_SECONDS = 2.0  # the time of a folder is coarse: what changes it again at once may leave it as it is
+log = logging.getLogger("gan_runtime")
 
 
 class Keeper:
@@ -25,6 +28,7 @@ class Keeper:
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._patience = home, Patience(clock)
         self._open: list[JobDir] = []  # without an end
+        self._told: dict[str, str] = {}  # job → what was logged of it
 
     def tick(self, busy: set[str]) -> set[str]:
         """`busy`: turns that others have, such as accelerators on which runs train. Returns the turns that jobs have now."""
@@ -32,15 +36,32 @@ class Keeper:
         looks = [(job, look) for job in self._open if (look := job.look()) is not None]
         taken = {turn for _, look in looks if look.state == "running" and (turn := _turn(look))}
         for job, look in looks:
-            if look.end is not None:
-                self._bury(job, look)
-            elif look.state == "running" and job.stop_file.exists():
-                self._end_by_force(job)
-            elif look.state == "waiting" and (not _turn(look) or _turn(look) not in busy | taken):
-                desk.start(job)
-                taken |= {_turn(look)} - {""}
+            try:
+                taken |= self._act_on(job, look, busy | taken)
+            except (
+                GanRuntimeError,
+                OSError,
+            ) as error:  # such as a pipe in the place of its log: the other jobs go on
+                self._complain(job, error)
         self._open = [job for job in self._open if job.path.is_dir() and job.end() is None]
         return taken
+
+    def _act_on(self, job: JobDir, look: JobLook, busy: set[str]) -> set[str]:
+        """Returns the turn that the job has got, if any."""
+        if look.end is not None:
+            self._bury(job, look)
+        elif look.state == "running" and job.stop_file.exists():
+            self._end_by_force(job)
+        elif look.state == "waiting" and (not _turn(look) or _turn(look) not in busy):
+            desk.start(job)
+            return {_turn(look)} - {""}
+        return set()
+
+    def _complain(self, job: JobDir, error: Exception) -> None:
+        """Into the log, once for each job and reason."""
+        if self._told.get(job.job_id) != str(error):
+            self._told[job.job_id] = str(error)
+            log.warning("job %s is left as it is: %s", job.job_id, error)
 
     def _look_for_new(self) -> None:
         """Whoever asks for a job changes its folder's parent; ended jobs are not looked at again."""

@@ -11,9 +11,13 @@ from gan_runtime.records.columns import Attempt, Rank
 Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers would name groups of processes
 
 
+# Seconds since 1970, within what a date can hold: no NaN and no 1e300.
+Started = Annotated[float, Field(ge=0, le=1e10)]
+
+
 class _Process(BaseModel):
     pid: Pid
-    started: float
+    started: Started
     born: str = ""  # see processes.identity; missing in files from before it
 
 

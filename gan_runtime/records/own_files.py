@@ -32,6 +32,15 @@ def plain(path: Path) -> int:
     return file
 
 
+def appending(path: Path) -> int:
+    """The number of a file to write at the end of, made where it is missing. Raises as `plain`."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _not_plain(path)
+    return file
+
+
 def content(path: Path) -> bytes:
     """Of a small file, whole. Raises as `plain`; OSError also where it has more than MAX_BYTES."""
     with os.fdopen(plain(path), "rb") as file:
@@ -39,6 +48,13 @@ def content(path: Path) -> bytes:
     if len(held) > MAX_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
     return held
+
+
+def tail(path: Path, most_bytes: int) -> bytes:
+    """The last bytes of a file. Raises as `plain`."""
+    with os.fdopen(plain(path), "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
+        return file.read(most_bytes)
 
 
 def _not_plain(path: Path) -> NotPlainError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from gan_runtime.records import own_files
+
 _TAIL_BYTES = 64_000
 
 
@@ -31,13 +33,13 @@ class TaskFolder:
 
     def request_stop(self, asker: str) -> None:
         """Asks the task to end, and says who asks; asking twice changes nothing."""
-        self.stop_file.write_text(asker, encoding="utf-8")
+        if not self.stop_file.exists():
+            self.stop_file.write_text(asker, encoding="utf-8")
 
     def log_tail(self, lines: int = 200) -> str:
-        """The last lines of the log; empty before anything is printed."""
-        if not self.log.exists():
+        """The last lines of the log; empty before anything is printed, and where it cannot be read."""
+        try:
+            text = own_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
+        except OSError:
             return ""
-        with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
-            text = file.read().decode("utf-8", errors="replace")
         return "\n".join(text.splitlines()[-lines:])

@@ -21,7 +21,7 @@ from typing import Any
 from gan_runtime import disk
 from gan_runtime.errors import HomeError, RunStateError, UnknownRunError, quoted
 from gan_runtime.home import Home, is_run_name
-from gan_runtime.records import journal
+from gan_runtime.records import journal, own_files
 from gan_runtime.records.columns import YEARS
 from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.run_state import latest_status
@@ -207,7 +207,7 @@ def _notes(home: Home) -> dict[Path, dict[str, Any]]:
         if path.is_dir() and _is_key(path.name):
             said: object = None
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                said = json.loads((path / NOTE).read_bytes())
+                said = json.loads(own_files.content(path / NOTE))
             notes[path] = said if isinstance(said, dict) else {}
     return notes
 

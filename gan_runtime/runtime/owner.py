@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gan_runtime.errors import HomeError, HomeInUseError
 from gan_runtime.home import Home
+from gan_runtime.records import own_files
 from gan_runtime.records.introduction import Pid
 
 PATIENCE_SECONDS = 0.5  # `is_owned` of another process holds a free lock for a moment; that is no owner
@@ -142,8 +143,8 @@ def is_owned(home: Home) -> bool:
 
 def holder(home: Home) -> HomeOwner | None:
     """Who says that the home is theirs; None when nobody does, or the entry cannot be read."""
-    with contextlib.suppress(OSError, ValidationError), _path(home).open("rb") as file:
-        return HomeOwner.model_validate_json(file.read(_MOST_BYTES))
+    with contextlib.suppress(OSError, ValidationError):
+        return HomeOwner.model_validate_json(own_files.tail(_path(home), _MOST_BYTES))
     return None
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 
 DAY_S = 86_400.0
@@ -75,7 +76,7 @@ def advance(folder: Path, moment: Moment, least: float = 0.0) -> float:
 def _kept(path: Path) -> Count | None:
     """None where there is none, or one that nobody can read."""
     try:
-        said = json.loads(path.read_bytes())
+        said = json.loads(own_files.content(path))
         moment = said["moment"]
         return Count(
             float(said["seconds"]),

@@ -6,15 +6,19 @@ each look, and no more once its end is written. A row goes with its folder.
 
 from __future__ import annotations
 
+import logging
+
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import JobDir, JobLook
 from gan_runtime.patience import Patience
+from gan_runtime.store import reasons
 from gan_runtime.store.rows import Row
-from gan_runtime.store.store import Store
+from gan_runtime.store.store import Store, is_trouble_of_the_store
 from gan_runtime.store.watch import SETTLING_SECONDS, Clock
 
 _ENDED_AT = 7  # column
+log = logging.getLogger("gan_runtime")
 
 
 class JobIntake:
@@ -51,12 +55,31 @@ class JobIntake:
     def _write(self, news: list[Row], gone: set[str]) -> None:
         if not news and not gone:
             return
+        try:
+            self._replace(news, gone)
+        except Exception as error:
+            if is_trouble_of_the_store(error):
+                raise
+            self._without_the_bad_one(news, gone)
+        self._rows = {job_id: row for job_id, row in self._rows.items() if job_id not in gone}
+        self._rows |= {row[0]: row for row in news}
+
+    def _replace(self, news: list[Row], gone: set[str]) -> None:
         with self._store.transaction() as writer:
             old = [*gone, *(row[0] for row in news)]
             writer.execute("DELETE FROM ingest.jobs WHERE list_contains(?, job_id)", [old])
             writer.append("jobs", news)
-        self._rows = {job_id: row for job_id, row in self._rows.items() if job_id not in gone}
-        self._rows |= {row[0]: row for row in news}
+
+    def _without_the_bad_one(self, news: list[Row], gone: set[str]) -> None:
+        """Each job in a transaction of its own; the one that the table does not take is left out until it changes."""
+        self._replace([], gone)
+        for row in news:
+            try:
+                self._replace([row], set())
+            except Exception as error:
+                if is_trouble_of_the_store(error):
+                    raise
+                log.warning("job %s is set aside: %s", row[0], reasons.in_words(error))
 
 
 def row(look: JobLook) -> Row:

@@ -20,7 +20,7 @@ from gan_runtime.device_locks.claims import Claim
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.patience import Patience
-from gan_runtime.records import journal, start_lock
+from gan_runtime.records import journal, own_files, start_lock
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.starters import Attempt
 
@@ -98,7 +98,7 @@ class LocalStarter:
             str(attempt.number),
             attempt.accelerator,
         ]
-        with run.log.open("ab") as log:
+        with os.fdopen(own_files.appending(run.log), "ab") as log:
             # A session of its own: closing the terminal or the dashboard does not reach the trainer.
             process = subprocess.Popen(
                 command,

@@ -1,0 +1,138 @@
+"""One bad job folder never takes the home down: a file that says nothing usable is as if it were missing, and all others go on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+import pytest
+
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import Asked, End, JobDir
+from gan_runtime.jobs.keeper import Keeper
+from gan_runtime.numbering import next_number
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import job_intake, queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from tests import not_plain
+
+NewRun = Callable[..., RunDir]
+HUGE = 10**400
+PROCESS = {"pid": 4_000_000, "started": 1e9}
+ASKED = {"kind": "count", "options": {"run_id": "quick-0001"}, "asker": "a test"}
+
+
+@pytest.fixture
+def good(home: Home) -> JobDir:
+    """A job that has ended."""
+    return _job(home, "count-0001")
+
+
+def _job(home: Home, job_id: str) -> JobDir:
+    job = JobDir(home.jobs / job_id)
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked.model_validate(ASKED))
+    job.write_end(End(state="finished", reason="done"))
+    return job
+
+
+@pytest.fixture
+def spoiled(home: Home) -> JobDir:
+    return _job(home, "count-0002")
+
+
+def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> None:
+    """The owner looks at runs and jobs, and so does a list of jobs."""
+    store, keeper = Store(), Keeper(home)
+    keeper.tick(busy={""})
+    Ingestor(home, store).catch_up()
+    assert [row.run_id for row in queries.runs(store)] == ["quick-0001"]
+    stored = dict(store.rows("SELECT job_id, state FROM jobs"))
+    assert stored.pop(good.job_id) == "finished"
+    assert stored.keys() <= {spoiled.job_id}
+    assert good.job_id in [look.job.job_id for look in desk.looks(home)]
+    assert isinstance(spoiled.log_tail(), str)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("process.json", json.dumps({**PROCESS, "started": float("nan")})),
+        ("process.json", json.dumps({**PROCESS, "started": 1e300})),
+        ("process.json", json.dumps({**PROCESS, "started": -1e18})),
+        ("process.json", json.dumps({**PROCESS, "pid": 2**40})),
+        ("process.json", json.dumps({**PROCESS, "born": "x" * 10**6})),
+        ("job.json", '{"kind": "count", "options": {"run_id": 1%s}, "asker": "a"}' % ("0" * 400)),
+        ("job.json", json.dumps({**ASKED, "options": {"run_id": ["quick-0001"]}})),
+        ("job.json", json.dumps({**ASKED, "options": {"run_id": "../.."}})),
+        ("job.json", json.dumps({**ASKED, "options": {"more": "x" * 10**6}})),
+        ("job.json", json.dumps({**ASKED, "at": "0001-01-01T00:00:00Z"})),
+        ("end.json", json.dumps({"state": "finished", "reason": "done", "at": "9999-12-31T23:59:59-12:00"})),
+        ("end.json", json.dumps({"state": "finished", "reason": "x" * 10**7})),
+        ("progress.jsonl", '{"done": 1%s, "total": 3}\n' % ("0" * 400)),
+        ("progress.jsonl", '{"done": -1, "total": 1e400}\n'),
+    ],
+)
+def test_a_file_of_a_job_that_says_the_impossible_is_as_if_it_were_missing(
+    home: Home,
+    new_run: NewRun,
+    good: JobDir,
+    spoiled: JobDir,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    content: str,
+) -> None:
+    new_run("quick-0001")
+    monkeypatch.setattr(desk, "start", lambda _: None)
+    (spoiled.path / file).write_text(content)
+    check_that_all_others_go_on(home, good, spoiled)
+    (spoiled.path / "end.json").unlink()
+    check_that_all_others_go_on(home, good, spoiled)
+
+
+@pytest.mark.parametrize("kind", not_plain.KINDS)
+@pytest.mark.parametrize(
+    "file", ["job.json", "process.json", "end.json", "progress.jsonl", "log.txt", "STOP"]
+)
+def test_what_is_no_plain_file_in_the_folder_of_a_job_holds_up_nobody(
+    home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, file: str, kind: str
+) -> None:
+    """Its process is not started where its log would go nowhere."""
+    new_run("quick-0001")
+    if file in ("log.txt", "STOP"):
+        (spoiled.path / "end.json").unlink()
+    else:
+        spoiled.write_asked(Asked.model_validate({**ASKED, "kind": "generate"}))
+    not_plain.put(spoiled.path / file, kind)
+    if file != "log.txt":
+        (spoiled.path / ".start.lock").mkdir()  # nothing is to be started by this test
+    check_that_all_others_go_on(home, good, spoiled)
+    assert not spoiled.is_started
+
+
+def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
+    home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the checks of its files should have kept out, but did not."""
+    new_run("quick-0001")
+    row = job_intake.row
+
+    def unforeseen(look: desk.JobLook) -> tuple[object, ...]:
+        made = row(look)
+        return (*made[:5], "no time", *made[6:]) if look.job.job_id == spoiled.job_id else made
+
+    monkeypatch.setattr(job_intake, "row", unforeseen)
+    check_that_all_others_go_on(home, good, spoiled)
+
+
+def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    os.mkfifo(run.stop_file)
+    run.request_stop("a test")
+    os.mkfifo(run.process_file)
+    assert run.process() is None
+    os.mkfifo(home.last_number_file)
+    assert next_number(home.runs) == 2
