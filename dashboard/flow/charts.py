@@ -85,7 +85,9 @@ def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> li
         words = alt.Chart(frame[own]).mark_text(align=side, baseline="top", dx=shift, fontSize=11)  # type: ignore[arg-type]
         if own.any():
             layers.append(
-                words.encode(x=alt.X("at:Q"), color=color, text=alt.Text("word:N"), y=alt.YValue(2))  # type: ignore[no-untyped-call]
+                words.encode(
+                    x=alt.X("at:Q"), color=alt.value(ink()), text=alt.Text("word:N"), y=alt.YValue(2)
+                )  # type: ignore[no-untyped-call]
             )
     return layers
 

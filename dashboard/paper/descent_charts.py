@@ -8,7 +8,7 @@ import pandas as pd
 from contourpy import contour_generator
 from numpy.typing import NDArray
 
-from dashboard import palette
+from dashboard import chart_style, palette
 from dashboard.charts import heading, layered
 
 LEVELS = (
@@ -105,7 +105,7 @@ def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
     ]
     ends = (
         way.transform_filter(f"datum.side == '{side}'")
-        .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=color)
+        .mark_text(dy=dy, fontSize=12, fontWeight="bold", color=chart_style.ink())
         .encode(text=alt.Text("label:N"))
         for side, dy in (("above", -13), ("below", 15))
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import tomllib
 
 import pytest
@@ -10,7 +12,9 @@ from dashboard import palette
 from gan_runtime.home import REPOSITORY
 
 THEME = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+STYLE = (REPOSITORY / "dashboard" / "frame" / "style.css").read_text(encoding="utf-8")
 FADED = 0.6  # of the text's color: how Streamlit 1.67 draws captions
+TINT = 0.1  # of the primary color under what is picked
 
 
 def rgb(color: str) -> tuple[float, ...]:
@@ -37,6 +41,52 @@ def test_captions_and_words_beside_charts_can_be_read(theme: str, paper: str) ->
     assert contrast(text, ground) > 7
     assert contrast(faded, ground) >= 4.5
     assert contrast(rgb(beside_charts), ground) >= 4.5
+
+
+def primary(theme: str) -> tuple[float, ...]:
+    return rgb(THEME[theme].get("primaryColor", THEME["primaryColor"]))
+
+
+def ink_on_primary(theme: str) -> tuple[float, ...]:
+    """What style.css writes on buttons and tags: of the light or of the dark theme."""
+    rule = re.search(
+        r"stBaseButton-primary[^{]*stMultiSelectTagsContainer[^{]*\{ color: light-dark\((#\w+), (#\w+)\)",
+        STYLE,
+    )
+    assert rule is not None
+    return rgb(rule.group(1 if theme == "light" else 2))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_on_the_primary_color_can_be_read(theme: str) -> None:
+    """Buttons, and the tags of a list in which several are picked."""
+    assert contrast(ink_on_primary(theme), primary(theme)) >= 4.5
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
+def test_words_in_the_primary_color_can_be_read(theme: str, paper: str) -> None:
+    """The number over a slider, and what is picked among several buttons, on a tenth of that color."""
+    ground = rgb(THEME[theme][paper])
+    assert contrast(primary(theme), ground) >= 4.5
+    if paper == "backgroundColor":
+        tinted = tuple(
+            TINT * ink + (1 - TINT) * below for ink, below in zip(primary(theme), ground, strict=True)
+        )
+        assert contrast(primary(theme), tinted) >= 4.5
+
+
+def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
+    """Colors with a meaning are for marks: on the dark ground the generator's blue has a contrast of 3.5."""
+    own = [
+        f"{path.name}:{call.lineno}"
+        for path in sorted((REPOSITORY / "dashboard").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "mark_text"
+        for color in (word.value for word in call.keywords if word.arg == "color")
+        if ast.unparse(color) not in ("ink()", "chart_style.ink()")
+    ]
+    assert own == []
 
 
 def test_a_known_contrast_is_computed_right() -> None:
