@@ -40,7 +40,8 @@ NOT_DRAWN = ""  # the panel of a number that Live leaves to Compare
 class Metric:
     """`name`: as stored. `axis`: title of its axis, with the unit. `panel`: the chart on Live that draws it, "" for none.
 
-    `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: "" where neither way is.
+    `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: "" where neither way is; only
+    of a number whose better value means better rows, since pages then name its best epoch and the best run: no loss, and no score of D.
     `network`: whose loss or rate it is; of a score the network that judges, of a spread the one that made the rows. A line
     has that network's color. `label`: in legends, beside the others of its panel; "" for the title.
     """

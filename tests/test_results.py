@@ -9,6 +9,8 @@ import pytest
 
 from dashboard.compare import parallel, result_charts, result_words
 from dashboard.compare.parallel import Axis
+from dashboard.compare.result_words import Result
+from gan_runtime.catalog import declared
 
 
 def measured(name: str, *pairs: tuple[float, float]) -> pd.DataFrame:
@@ -21,45 +23,41 @@ def measured(name: str, *pairs: tuple[float, float]) -> pd.DataFrame:
     )
 
 
+LOWER = Result("Error", "Error", ".3f", "lowest")
+HIGHER = Result("Agreement", "Agreement", ".3f", "highest")
+
+
 def test_on_the_front_no_run_is_both_faster_and_better() -> None:
-    frame = measured(
-        "score_gap_best", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05)
+    frame = measured("error", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05))
+    assert list(result_words.front(frame, "error", LOWER)["run_id"]) == ["b", "a", "f"]
+    assert list(result_words.front(frame, "error", HIGHER)["run_id"]) == ["e"]
+
+
+@pytest.mark.parametrize("name", [*result_words.RESULTS, "loss_generator"])
+def test_what_does_not_measure_images_has_no_front(name: str) -> None:
+    """A small score gap, an accuracy of one half and many images a second are no better images."""
+    offered = result_words.results(declared.of("dcgan_mnist"))
+    frame = (
+        measured(name, (1.0, 0.6), (2.0, 0.5), (3.0, 0.9))
+        if name != "seconds"
+        else measured("seconds", (1.0, 1.0))
     )
-    assert list(result_words.front(frame, "score_gap_best")["run_id"]) == ["b", "a", "f"]
+    assert result_words.front(frame, name, offered[name]).empty
 
 
-@pytest.mark.parametrize(
-    ("name", "front"),
-    [("images_per_s", ["a", "c"]), ("accuracy_best", ["a", "b"]), ("spread_ratio_best", ["a"])],
-)
-def test_what_is_better_depends_on_the_result(name: str, front: list[str]) -> None:
-    # Towards 50 %: 0.6, then 0.5. Highest: 0.6, then 0.9. Towards 1 by ratio: 1/0.6 is nearer than 1/0.5, and 0.9 is later.
-    frame = measured(name, (1.0, 0.6), (2.0, 0.5), (3.0, 0.9))
-    if name == "spread_ratio_best":
-        frame = frame.iloc[:2]
-    assert list(result_words.front(frame, name)["run_id"]) == front
-
-
-def test_losses_have_no_front_and_what_was_not_measured_is_on_none() -> None:
-    assert result_words.front(measured("loss_generator", (1.0, 0.5)), "loss_generator").empty
-    frame = measured("score_gap_best", (math.nan, 0.1), (5.0, math.nan), (9.0, 0.3))
-    assert list(result_words.front(frame, "score_gap_best")["run_id"]) == ["c"]
-
-
-def test_a_ratio_is_as_far_from_one_as_its_inverse() -> None:
-    ratio = result_words.RESULTS["spread_ratio_best"]
-    assert ratio.distance(2.0) == pytest.approx(ratio.distance(0.5))
-    assert ratio.distance(1.0) == 0.0
+def test_what_was_not_measured_is_on_no_front() -> None:
+    frame = measured("error", (math.nan, 0.1), (5.0, math.nan), (9.0, 0.3))
+    assert list(result_words.front(frame, "error", LOWER)["run_id"]) == ["c"]
 
 
 def test_results_in_words() -> None:
     found = [
         result_words.text(name, value)
         for name, value in {
-            "accuracy_best": 0.5625,
+            "accuracy_last": 0.5625,
             "seconds": 102.0,
             "images": 12_345.0,
-            "score_gap_best": 0.1234,
+            "score_gap_last": 0.1234,
         }.items()
     ]
     assert found == ["56.2 %", "1 m 42 s", "12\u2009345", "0.123"]
@@ -67,13 +65,12 @@ def test_results_in_words() -> None:
 
 
 def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_run_out() -> None:
-    frame = measured("score_gap_best", (10.0, 0.4), (20.0, 0.5), (30.0, 0.1)).assign(
+    frame = measured("error", (10.0, 0.4), (20.0, 0.5), (30.0, 0.1)).assign(
         run=["first", "second", "third"], series=["first", "second", "third"], text="–"
     )
-    front = result_words.front(frame, "score_gap_best")
+    front = result_words.front(frame, "error", LOWER)
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73"}
-    result = result_words.RESULTS["score_gap_best"]
-    points = result_charts.scatter(frame, front, colors, result, "score_gap_best").data
+    points = result_charts.scatter(frame, front, colors, LOWER, "error").data
     assert list(points["on_front"]) == ["on it", "beaten by another run", "on it"]
     assert list(points["hollow"]) == [False, False, True]
 

@@ -30,7 +30,7 @@ def scatter(
     y = alt.Y(f"{value}:Q", title=result.axis, scale=alt.Scale(zero=False, padding=16), axis=y_axis)
     dashed = alt.Chart(front).mark_line(interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4])
     points = _runs(colors, result)
-    layers = (*_target(result), dashed.encode(x=x, y=y), points.encode(x=x, y=y))
+    layers = (dashed.encode(x=x, y=y), points.encode(x=x, y=y))
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
     what = f"{result.title} of each run as a point over its training time."
     rows = _named(frame, front, colors)
@@ -40,7 +40,9 @@ def scatter(
 def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
     """Whether each run lies on the front, in words, and whether another series has its colour."""
     return frame.assign(
-        on_front=frame["run"].isin(front["run"]).map({True: "on it", False: "beaten by another run"}),
+        on_front=frame["run"]
+        .isin(front["run"])
+        .map({True: "on it", False: "beaten by another run" if len(front) else "none"}),
         hollow=frame["series"].isin(palette.repeated(colors)),
     )
 
@@ -63,14 +65,6 @@ def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
             alt.Tooltip("on_front:N", title="Pareto front"),
         ],
     )
-
-
-def _target(result: Result) -> list[alt.Chart]:
-    """A dotted line at the best value, where that lies between others."""
-    if result.target is None:
-        return []
-    level = alt.Chart(alt.InlineData(values=[{"target": result.target}]))
-    return [level.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y=alt.Y("target:Q"))]
 
 
 def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
@@ -117,8 +111,6 @@ def parallel(crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str
 
 def _reading(result: Result) -> str:
     if result.best == "none":
-        return "No value of it is better than another, so there is no Pareto front."
-    better = {"lowest": "Lower is better", "highest": "Higher is better"}.get(
-        result.best, "Better towards the dotted line"
-    )
-    return f"{better}. Dashed: no run is both faster and better (Pareto front)."
+        return "A better value of it does not mean better images, so there is no Pareto front."
+    better = {"lowest": "Lower", "highest": "Higher"}[result.best]
+    return f"{better} is better. Dashed: no run is both faster and better (Pareto front)."

@@ -12,36 +12,31 @@ from dashboard import words
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.metrics import Metric, Role
 
-Best = Literal["lowest", "highest", "nearest", "none"]
+Best = Literal["lowest", "highest", "none"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """`best`: what is better; "nearest" to `target` (a ratio is as far from 1 as its inverse); "none": nothing is."""
+    """`best`: what is better; "none" where a better value does not mean better images."""
 
     title: str
     axis: str
     format: str
     best: Best = "none"
-    target: float | None = None
 
     def distance(self, value: float) -> float:
         """How far from the best; smaller is better, NaN where nothing is better."""
-        if self.best == "nearest" and self.target is not None:
-            return abs(math.log(value / self.target)) if self.target == 1.0 else abs(value - self.target)
         return {"lowest": value, "highest": -value}.get(self.best, math.nan)
 
 
 # By the column of `queries.results`. Definitions: docs/metrics.md.
 RESULTS: dict[str, Result] = {
-    "score_gap_best": Result("Score gap, best epoch", "Score gap (0 = cannot tell)", ".3f", "lowest"),
-    "accuracy_best": Result("D's accuracy, epoch nearest 50 %", "D's accuracy", ".1%", "nearest", 0.5),
-    "spread_ratio_best": Result(
-        "Spread ratio, epoch nearest 1", "Generated / real spread", ".3f", "nearest", 1.0
-    ),
-    "images_per_s": Result("Images per second", "Images/s", ",.0f", "highest"),
-    "seconds": Result("Training time", "Training time (s)", ",.4~g", "lowest"),
-    "device_seconds": Result("Device time", "Device time (s)", ",.4~g", "lowest"),
+    "score_gap_last": Result("Score gap, last epoch", "Score gap (0 = D cannot tell)", ".3f"),
+    "accuracy_last": Result("D's accuracy, last epoch", "D's accuracy", ".1%"),
+    "spread_ratio_last": Result("Spread ratio, last epoch", "Generated / real spread", ".3f"),
+    "images_per_s": Result("Images per second", "Images/s", ",.0f"),
+    "seconds": Result("Training time", "Training time (s)", ",.4~g"),
+    "device_seconds": Result("Device time", "Device time (s)", ",.4~g"),
     "images": Result("Images seen", "Images seen", ".3~s"),
 }
 TIMES = ("seconds", "device_seconds")
@@ -54,8 +49,8 @@ NEEDS: dict[str, Role] = {
 
 
 def has(known: Declared, name: str) -> bool:
-    """Whether the workloads have the numbers that a result is made from. `name`: of the result, with or without "_best"."""
-    role = NEEDS.get(name.removesuffix("_best"))
+    """Whether the workloads have the numbers that a result is made from. `name`: of the result, with or without "_last"."""
+    role = NEEDS.get(name.removesuffix("_last"))
     return role is None or known.of_role(role) is not None
 
 
@@ -73,27 +68,24 @@ def rated_result(metric: Metric) -> Result:
 
 
 GAP_HELP = (
-    "Mean score that D gives real images minus that of generated ones, without sign, after an epoch. Best: the smallest. The "
-    "best checkpoint is kept by this rule, unless the workload measures quality. It says how hard D finds it, not how good the images look."
+    "Mean score that D gives real images minus that of generated ones, without sign, after the epoch. The best checkpoint is the one where it "
+    "is smallest, unless the workload measures quality. It says how hard D finds it, not how good the images look."
 )
 ACCURACY_HELP = (
-    "Share of real and generated images that D judges correctly, mean of both, after an epoch. Best: nearest 50 %, where it guesses. "
-    "A D that has learnt nothing guesses too."
+    "Share of real and generated images that D judges correctly, mean of both, after the epoch. At 50 % it guesses; a D that has learnt "
+    "nothing guesses too."
 )
 SPREAD_HELP = (
-    "Variance of a pixel over generated images, over that of real ones, after an epoch. Best: nearest 1, twice being as far as half. "
-    "Far below 1 all images look the same; noise can have 1 as well."
+    "Variance of a pixel over generated images, over that of real ones, after the epoch. Far below 1 all images look the same; noise can "
+    "have 1 as well."
 )
-SPEED_HELP = "Best: the fastest epoch. The first epoch of an attempt holds the compiling."
-LOSSES_CAPTION = (
-    "Losses have no best value in a GAN: a low loss of one network is often a high one of the other."
-)
+NO_BEST = "A low loss of one network is often a high one of the other, and D's scores say how hard D finds it: none of these has a best value."
 NO_QUALITY = "Nothing here measures how good the images are; look at the samples."
 
 
 def best_caption(known: Declared) -> str:
-    """Below the best epochs: what no number tells."""
-    return LOSSES_CAPTION if known.qualities else f"{LOSSES_CAPTION} {NO_QUALITY}"
+    """Below the numbers of the epochs: what none of them tells."""
+    return NO_BEST if known.qualities else f"{NO_BEST} {NO_QUALITY}"
 
 
 def text(name: str, value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -14,6 +15,7 @@ from dashboard.compare import grouping, parallel, result_charts, result_words
 from dashboard.compare import view as compare_view
 from dashboard.compare.grouping import Series
 from dashboard.compare.parallel import Axis
+from dashboard.compare.result_words import Result
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.options import Option
 from gan_runtime.store.queries import RunRow
@@ -23,10 +25,8 @@ JUDGED = {
     "score_gap": ("Score gap", result_words.GAP_HELP, "%.3f"),
     "accuracy": ("D's accuracy", result_words.ACCURACY_HELP, PERCENT),
     "spread_ratio": ("Spread ratio", result_words.SPREAD_HELP, "%.3f"),
-    "images_per_s": ("Images/s", result_words.SPEED_HELP, "%.0f"),
 }
-USUAL_RESULTS = ("score_gap_best", "spread_ratio_best", "seconds")
-MOST_USUAL_OPTIONS = 4
+MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
 
 
 def recorded(known: Declared, results: pd.DataFrame) -> Declared:
@@ -40,41 +40,32 @@ def recorded(known: Declared, results: pd.DataFrame) -> Declared:
 
 
 def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) -> None:
-    """What each run reached at best, in which epoch, and where it ended."""
-    st.header("Best epoch, beside the last")
+    """What each run reached at best, in which epoch, of the numbers that have a best value, and where it ended."""
+    st.header("Best epoch, beside the last" if known.rated else "After the last epoch")
     shown = pd.DataFrame({"Run": list(run_words.unique_names(rows).values())})
-    config = {"Run": st.column_config.TextColumn("Run", pinned=True)}
-    for name, (title, help_text, form) in _judged(known).items():
-        factor = 100.0 if form == PERCENT else 1.0
-        shown[f"{title}, best"] = results[f"{name}_best"].to_numpy() * factor
-        shown[f"at epoch ({title})"] = results[f"{name}_best_epoch"].to_numpy()
-        shown[f"{title}, last"] = results[f"{name}_last"].to_numpy() * factor
-        config[f"{title}, best"] = st.column_config.NumberColumn(help=help_text, format=form)
+    config: dict[str, Any] = {"Run": st.column_config.TextColumn("Run", pinned=True)}
+    for metric in known.rated:
+        title, text = metric.title, f"{metric.axis}. Best: the {result_words.rated_result(metric).best}."
+        shown[f"{title}, best"] = results[f"{metric.name}_best"].to_numpy()
+        shown[f"at epoch ({title})"] = results[f"{metric.name}_best_epoch"].to_numpy()
+        shown[f"{title}, last"] = results[f"{metric.name}_last"].to_numpy()
+        config[f"{title}, best"] = st.column_config.NumberColumn(help=text, format="%.4g")
         config[f"at epoch ({title})"] = st.column_config.NumberColumn("at epoch", format="%d")
-        config[f"{title}, last"] = st.column_config.NumberColumn("last", format=form)
+        config[f"{title}, last"] = st.column_config.NumberColumn("last", format="%.4g")
+    for name, (title, text, form) in JUDGED.items():
+        if result_words.has(known, name):
+            shown[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
+            config[title] = st.column_config.NumberColumn(help=text, format=form)
     st.dataframe(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
     st.caption(result_words.best_caption(known))
 
 
-def _judged(known: Declared) -> dict[str, tuple[str, str, str]]:
-    """Title, help and format of what has a best epoch in runs of these workloads, by the beginning of its columns."""
-    rated = {
-        metric.name: (
-            metric.title,
-            f"{metric.axis}. Best: the {result_words.rated_result(metric).best}.",
-            "%.4g",
-        )
-        for metric in known.rated
-    }
-    return rated | {name: texts for name, texts in JUDGED.items() if result_words.has(known, name)}
-
-
 def against_time(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared) -> None:
     """A result of each run against its training seconds."""
-    st.header("Results against time")
+    st.header("Numbers against time")
     offered = result_words.results(declared)
     name = st.selectbox(
-        "Result",
+        "Number",
         [name for name in offered if name not in result_words.TIMES],
         format_func=lambda name: offered[name].title,
         key="compare.result",
@@ -101,17 +92,17 @@ def options_and_results(
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}
     offered = result_words.results(declared)
-    usual = [*list(options)[:MOST_USUAL_OPTIONS], *(name for name in USUAL_RESULTS if name in offered)]
+    usual = [*list(options)[:MOST_USUAL_OPTIONS], *_usual(offered)]
     picked = st.multiselect(
         "Axes",
         [*options, *offered],
         default=usual,
         format_func=lambda name: options[name].label if name in options else offered[name].title,
         key=f"compare.axes.{','.join(options)}",
-        placeholder="Pick two or more options and results",
+        placeholder="Pick two or more options and numbers",
     )
     if len(picked) < 2:
-        st.info("Pick two or more axes above: options that differ, and results.")
+        st.info("Pick two or more axes above: options that differ, and numbers.")
         return
     axes = [
         _option_axis(options[name], rows)
@@ -123,6 +114,12 @@ def options_and_results(
     series = _series_by_run(rows, drawn)
     crossings = crossings.assign(series=crossings["run"].map(series))
     _draw(result_charts.parallel(crossings, parallel.ticks(axes), _colors(drawn)), "compare.parallel")
+
+
+def _usual(offered: dict[str, Result]) -> list[str]:
+    """The results of which one way is better, else how much the images vary; and the time."""
+    rated = [name for name, result in offered.items() if result.best != "none"][:MOST_USUAL_RESULTS]
+    return [*(rated or ["spread_ratio_last"] * ("spread_ratio_last" in offered)), "seconds"]
 
 
 def _option_axis(option: Option, rows: list[RunRow]) -> Axis:

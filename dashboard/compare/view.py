@@ -16,6 +16,7 @@ from dashboard.compare.charts import Look, Smoothing, YScale
 from dashboard.compare.grouping import Series
 from dashboard.frame import places
 from gan_runtime.metrics import Metric
+from gan_runtime.spec import nesting
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, XAxis
 from gan_runtime.store.store import Store
@@ -28,7 +29,8 @@ AXES: dict[XAxis, str] = {
     "device_s": "Device time",
 }
 AXIS_HELP = (
-    "Images: real ones, each counted as often as a step has seen it. Time: seconds in training steps alone, over all "
+    "Of runs with different batches the usual axis is Epoch, or Images where the data differ too: the same step is another part of each "
+    "training. Images: real ones, each counted as often as a step has seen it. Time: seconds in training steps alone, over all "
     "attempts, without loading, samples and checkpoints. Device time: that time × replicas × workers, what all devices "
     "together were busy with or waited in; simulated CPU cores count as devices."
 )
@@ -45,6 +47,7 @@ GROUP_HELP = (
 )
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
+USUAL_X = "compare.usual_x"  # the axis that was usual of the runs before
 Name = TypeVar("Name", bound=str)
 ACROSS = 2  # charts beside each other, which share the points that one over the whole width has
 CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
@@ -62,13 +65,30 @@ class Choices:
 def choices(rows: list[RunRow]) -> Choices:
     """One row of controls, the same place whatever is picked; each stands in the address once it is changed."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        x = _control("X axis", AXES, X, AXIS_HELP, 150)
+        x = _x_axis(rows)
         smoothing = _control(
             "Smoothing", {name: name.capitalize() for name in SMOOTHINGS}, SMOOTHING, SMOOTHING_HELP, 130, 1
         )
         y = _control("Y axis", SCALES, Y, SCALE_HELP, 130)
         by = _group_by(rows)
     return Choices(x, Look(smoothing, y), by)
+
+
+def _x_axis(rows: list[RunRow]) -> XAxis:
+    """What was picked; else the usual axis of these runs, also once others are picked."""
+    usual = usual_axis(rows)
+    before = st.session_state.get(USUAL_X, usual)
+    if before != usual and st.session_state.get(X, before) == before and X not in st.query_params:
+        st.session_state[X] = usual
+    st.session_state[USUAL_X] = usual
+    return _control("X axis", AXES, X, AXIS_HELP, 150, list(AXES).index(usual))
+
+
+def usual_axis(rows: list[RunRow]) -> XAxis:
+    """Steps where a step of each run sees as many images, else epochs, or images where the data differ."""
+    if len({nesting.images_per_step(grouping.full_spec(row)) for row in rows}) == 1:
+        return "step"
+    return "epoch" if len({row.dataset for row in rows}) == 1 else "images"
 
 
 def _control(label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0) -> Name:

@@ -79,15 +79,13 @@ def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> li
     frame = pd.DataFrame(
         [{"at": step, "series": name, "word": f"horizon {step:.0f}"} for name, step in horizons.items()]
     )
-    base = alt.Chart(frame).encode(x=alt.X("at:Q"), color=color)
+    base, readable = alt.Chart(frame).encode(x=alt.X("at:Q"), color=color), alt.value(ink())
     layers = [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2])]
     for side, own, shift in (("left", frame["at"] < middle, 4), ("right", frame["at"] >= middle, -4)):
         words = alt.Chart(frame[own]).mark_text(align=side, baseline="top", dx=shift, fontSize=11)  # type: ignore[arg-type]
         if own.any():
             layers.append(
-                words.encode(
-                    x=alt.X("at:Q"), color=alt.value(ink()), text=alt.Text("word:N"), y=alt.YValue(2)
-                )  # type: ignore[no-untyped-call]
+                words.encode(x=alt.X("at:Q"), color=readable, text=alt.Text("word:N"), y=alt.YValue(2))  # type: ignore[no-untyped-call]
             )
     return layers
 

@@ -100,39 +100,86 @@ def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> No
     assert [link.proto.query_string for link in app.get("page_link")] == ["run=quick-0001", "run=quick-0002"]
 
 
-def test_compare_shows_the_best_epoch_beside_the_last_and_says_that_losses_have_none(
-    show: Show, trained: Make
+def test_compare_names_no_best_epoch_where_nothing_measures_the_images(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("compare", runs="quick-0001,quick-0002")
+    ends = next(table.value for table in app.dataframe if "Score gap" in table.value)
+    assert ends.iloc[0].to_dict() == {
+        "Run": "quick-0001",
+        "Score gap": pytest.approx(0.2),
+        "D's accuracy": 62.5,
+        "Spread ratio": 0.5,
+    }
+    assert "After the last epoch" in texts(app)
+    assert "Nothing here measures how good the images are" in texts(app)
+    assert "est epoch" not in texts(app)
+
+
+def test_compare_names_the_best_epoch_of_what_measures_the_images(show: Show, new_run: Make) -> None:
+    for number, errors in enumerate(((0.4, 0.2, 0.3), (0.5, 0.6, 0.1)), start=1):
+        run = new_run(f"karman-000{number}", seconds=number, workload="pix2pix", dataset="karman_small")
+        scores = [
+            journal.EpochScores(epoch=epoch, step=epoch, wall_s=float(epoch), values={"tile_error": error})
+            for epoch, error in enumerate(errors, start=1)
+        ]
+        calls = journal.Scalars(epoch=1, first_step=1, wall_s=[4.0], values={"loss_generator": [9.0]})
+        journal.append(run.trainer_journal(), 1, calls, *scores)
+    app = show("compare", runs="karman-0001,karman-0002")
+    title = "Difference to the target, after each epoch"
+    best = next(table.value for table in app.dataframe if f"{title}, best" in table.value)
+    assert list(best[f"at epoch ({title})"]) == [2, 3]
+    assert "Best epoch, beside the last" in texts(app)
+    assert "no run is both faster and better" in spec_of(app, f"{title}, best epoch against training time")
+
+
+def test_compare_draws_any_number_against_time_and_crowns_no_run(show: Show, trained: Make) -> None:
+    trained("quick-0001", seed=1)
+    trained("quick-0002", seconds=10, seed=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    names = [
+        "score_gap_last",
+        "accuracy_last",
+        "spread_ratio_last",
+        "images_per_s",
+        "images",
+        "loss_generator",
+    ]
+    assert app.selectbox(key="compare.result").options
+    for name in names:
+        app.selectbox(key="compare.result").set_value(name).run()
+        assert not app.exception
+        assert "there is no Pareto front" in spec_of(app, "against training time")
+
+
+def test_runs_with_different_batches_are_compared_along_epochs(
+    show: Show, trained: Make, new_run: Make
 ) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
-    best = next(table.value for table in app.dataframe if "Score gap, best" in table.value)
-    assert best.iloc[0].to_dict() == {
-        "Run": "quick-0001",
-        "Score gap, best": pytest.approx(0.2),
-        "at epoch (Score gap)": 1,
-        "Score gap, last": pytest.approx(0.2),
-        "D's accuracy, best": 62.5,
-        "at epoch (D's accuracy)": 1,
-        "D's accuracy, last": 62.5,
-        "Spread ratio, best": 0.5,
-        "at epoch (Spread ratio)": 1.0,
-        "Spread ratio, last": 0.5,
-        "Images/s, best": 160.0,
-        "at epoch (Images/s)": 2,
-        "Images/s, last": 160.0,
-    }
-    assert "Losses have no best value in a GAN" in texts(app)
+    assert app.selectbox(key="x").value == "step"
+    for run_id, dataset in (("big-0003", "digits"), ("big-0004", "mnist")):
+        new_run(run_id, seconds=20, batch_size_global=64, dataset=dataset)
+    session.close()
+    assert show("compare", runs="quick-0001,big-0003").selectbox(key="x").value == "epoch"
+    assert show("compare", runs="quick-0001,big-0004").selectbox(key="x").value == "images"
+    assert show("compare", runs="quick-0001,big-0003", x="Step").selectbox(key="x").value == "step"
 
 
-def test_compare_draws_any_result_against_time_with_its_front(show: Show, trained: Make) -> None:
-    trained("quick-0001", seed=1)
-    trained("quick-0002", seconds=10, seed=2)
+def test_the_usual_axis_follows_the_runs_and_a_picked_one_stays(
+    show: Show, trained: Make, new_run: Make
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    new_run("big-0003", seconds=20, batch_size_global=64)
     app = show("compare", runs="quick-0001,quick-0002")
-    assert "no run is both faster and better" in spec_of(app, "Score gap, best epoch against training time")
-    app.selectbox(key="compare.result").set_value("loss_generator").run()
-    assert not app.exception
-    assert "there is no Pareto front" in spec_of(app, "Generator loss, last step against training time")
+    picker = app.multiselect(key="compare.runs")
+    picker.set_value(["quick-0001", "big-0003"]).run()
+    assert app.selectbox(key="x").value == "epoch"
+    app.selectbox(key="x").set_value("wall_s").run()
+    app.multiselect(key="compare.runs").set_value(["quick-0001", "quick-0002"]).run()
+    assert app.selectbox(key="x").value == "wall_s"
 
 
 def test_compare_says_when_a_result_was_not_recorded(show: Show, trained: Make, new_run: Make) -> None:
@@ -149,7 +196,7 @@ def test_compare_of_runs_without_numbers_says_when_there_will_be_some(show: Show
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
     assert "None of these runs has finished a step yet." in texts(app)
-    assert "'Score gap, best epoch' appears after a first epoch." in texts(app)
+    assert "'Score gap, last epoch' appears after a first epoch." in texts(app)
 
 
 def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:

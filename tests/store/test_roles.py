@@ -57,9 +57,9 @@ def stored(measured: Callable[[str, str], None], take_in: Callable[[], None], st
 
 def test_results_follow_the_roles_of_the_workload(stored: Store) -> None:
     known, other = queries.results(stored, ["known-0001", "other-0001"]).to_dict("records")
-    assert (known["score_gap_best"], known["spread_ratio_best"], known["loss_generator"]) == (0.5, 0.5, 4.0)
+    assert (known["score_gap_last"], known["spread_ratio_last"], known["loss_generator"]) == (0.5, 0.5, 4.0)
     assert (other["seconds"], known["seconds"]) == (4.0, 4.0)
-    assert [name for name in ("score_gap_best", "spread_ratio_best") if other[name] == other[name]] == []
+    assert [name for name in ("score_gap_last", "spread_ratio_last") if other[name] == other[name]] == []
 
 
 def test_runs_of_unknown_workloads_have_no_columns_for_losses(stored: Store) -> None:

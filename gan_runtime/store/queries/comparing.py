@@ -60,24 +60,17 @@ def group_curves(
     )
 
 
-# What each epoch's scores come to, and how far that is from the best there can be (docs/metrics.md).
-_DISTANCES = {
-    "score_gap": "score_gap",
-    "accuracy": "abs(accuracy - 0.5)",
-    "spread_ratio": "abs(ln(spread_ratio))",
-}
+_JUDGED = ("score_gap", "accuracy", "spread_ratio")  # what each epoch's scores come to (docs/metrics.md)
 
 
 def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """What came out of some runs, a row each, in the order of `run_ids`.
 
-    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the
-    epochs) and its _best, _best_epoch, _last; one of each loss that their workloads declare (its name; last
-    step); and of score_gap (|mean D(x) − mean D(G(z))|, best: 0), accuracy (mean of D's two accuracies,
-    best: 0.5) and spread_ratio (generated over real, best: 1) each _best, _best_epoch, _last over the ends of
-    the epochs, by the roles that the workloads give their numbers; the same of each number of which they
-    declare a better way, over the means of the epochs that have it. What a run has not measured, or has no number for, is
-    NaN; of several best epochs the first counts.
+    Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of the epochs); one of each loss
+    that their workloads declare (its name; last step); score_gap_last (|mean D(x) − mean D(G(z))|), accuracy_last (mean of D's two
+    accuracies) and spread_ratio_last (generated over real) after the last epoch that has it, by the roles that the workloads give
+    their numbers; of each number of which they declare a better way _best, _best_epoch and _last, over the means of the epochs that
+    have it. What a run has not measured, or has no number for, is NaN; of several best epochs the first counts.
     """
     known = declared_of(store, run_ids)
     return store.frame(
@@ -88,10 +81,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
             SELECT run_id, max(wall_s) AS seconds, max(step) AS step{columns_of(known.losses, "max(value)")}
             FROM ingest.last_scalars WHERE list_contains($runs, run_id) GROUP BY run_id
         ), rates AS (
-            SELECT run_id, median(images_per_s) AS images_per_s, max(images_per_s) AS images_per_s_best,
-                   arg_min(epoch, (-images_per_s, epoch)) AS images_per_s_best_epoch,
-                   arg_max(images_per_s, epoch) AS images_per_s_last
-            FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
+            SELECT run_id, median(images_per_s) AS images_per_s FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
         ), scores AS (
             SELECT run_id, epoch, {_of_role("judged_real")} - {_of_role("judged_generated")} AS signed_gap,
                    abs(signed_gap) AS score_gap,
@@ -118,13 +108,8 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judged() -> str:
-    """Columns _best, _best_epoch and _last of what an epoch's scores come to."""
-    return ", ".join(
-        f"arg_min({name}, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best, "
-        f"arg_min(epoch, ({far}, epoch)) FILTER (isfinite({far})) AS {name}_best_epoch, "
-        f"arg_max({name}, epoch) FILTER (isfinite({far})) AS {name}_last"
-        for name, far in _DISTANCES.items()
-    )
+    """Columns _last of what an epoch's scores come to. No epoch of them is the best: none of them says how good the images are."""
+    return ", ".join(f"arg_max({name}, epoch) FILTER (isfinite({name})) AS {name}_last" for name in _JUDGED)
 
 
 def _best_and_last(rated: Iterable[Metric]) -> str:
