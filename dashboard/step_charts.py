@@ -26,7 +26,7 @@ SECONDS = alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4
 
 def by_network(frame: pd.DataFrame, titles: dict[str, str]) -> alt.Chart:
     """`frame` as `queries.profile` gives it; `titles`: of the networks by name, in their order."""
-    named = _summed(frame.assign(bar=frame["network"].map({**titles, "": NEITHER})))
+    named = _summed(frame.assign(bar=frame["network"].map(titles).fillna(NEITHER)))
     return _bars(named, "Network", [*titles.values(), NEITHER], SECONDS, HEIGHT)
 
 
@@ -40,7 +40,8 @@ def by_variant(frame: pd.DataFrame) -> alt.Chart:
     """`frame` as `queries.variant_profiles` gives it."""
     order = list(dict.fromkeys(frame["variant"]))
     runs = alt.Tooltip("runs:Q", title="Runs profiled", format="d")
-    return _bars(frame.assign(bar=frame["variant"]), "Variant", order, runs, AROUND + BAR * len(order))
+    named = frame.assign(bar=frame["variant"], category=_known_work(frame))
+    return _bars(named, "Variant", order, runs, AROUND + BAR * len(order))
 
 
 def totals(frame: pd.DataFrame) -> str:
@@ -48,16 +49,22 @@ def totals(frame: pd.DataFrame) -> str:
 
     What waits is told even where it is nothing: that a step waits for no input is what one looks for.
     """
-    shares = frame.groupby("category")["share"].sum()
+    shares = frame["share"].groupby(_known_work(frame)).sum()
     told = (name for name in WORK_NAMES if shares.get(name, 0.0) >= LEAST_SHARE or name in ("input", "idle"))
     return ", ".join(f"{WORK_NAMES[name]} {shares.get(name, 0.0):.1%}" for name in told).replace(
         "%", "\u2009%"
     )
 
 
+def _known_work(frame: pd.DataFrame) -> pd.Series:
+    """The kind of work of each row; one that this version does not know is unattributed."""
+    return frame["category"].where(frame["category"].isin(list(WORK_NAMES)), "unattributed")
+
+
 def _summed(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each bar and kind of work."""
-    return frame.groupby(["bar", "category"], as_index=False, sort=False)[["share", "seconds_per_step"]].sum()
+    named = frame.assign(category=_known_work(frame))
+    return named.groupby(["bar", "category"], as_index=False, sort=False)[["share", "seconds_per_step"]].sum()
 
 
 def _bars(frame: pd.DataFrame, whose: str, order: list[str], further: alt.Tooltip, height: int) -> alt.Chart:

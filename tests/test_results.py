@@ -103,6 +103,12 @@ def test_choices_stand_in_their_order_and_only_those_that_a_run_has() -> None:
     assert places(axis("mixed_float16", "float32", "mixed_float16", choices=order)) == [1.0, 0.0, 1.0]
 
 
+def test_choices_of_a_newer_version_stand_behind_those_that_are_known() -> None:
+    order = ("float32", "mixed_bfloat16")
+    assert places(axis("float8", "float32", "float6", choices=order)) == [1.0, 0.0, 0.5]
+    assert places(axis("float8", choices=order)) == [0.5]
+
+
 def test_equal_values_stand_in_the_middle_and_unmeasured_ones_nowhere() -> None:
     assert places(axis(5, 5)) == [0.5, 0.5]
     found = parallel.crossings([axis(1.0, math.nan, None, 3.0)])["place"]

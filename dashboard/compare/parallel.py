@@ -69,7 +69,8 @@ def _place(axis: Axis, value: Any) -> float:
         return math.nan
     known = [one for one in axis.values.values() if _is_known(one)]
     if isinstance(value, str):
-        order = [choice for choice in axis.choices if choice in known] or sorted(set(known))
+        unknown = sorted(set(known) - set(axis.choices))  # such as choices of a newer version
+        order = [choice for choice in axis.choices if choice in known] + unknown
         return order.index(value) / (len(order) - 1) if len(order) > 1 else MIDDLE
     low, high = min(known), max(known)
     if low == high:

@@ -84,7 +84,7 @@ class Flow(Entry):
     start: Count
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
     is_usual: bool = False
-    solver_steps: Count | None = None
+    solver_steps: Annotated[Count, Field(ge=1)] | None = None
     scores: list[FlowScore]
     by_step: list[FlowSeries]
     stages: list[FlowStage]

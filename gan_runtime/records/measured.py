@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -147,7 +147,7 @@ class Profile(Entry):
 
     kind: Literal["profile"] = "profile"
     step: Step
-    steps: Step
+    steps: Annotated[Step, Field(ge=1)]
     seconds: float
     shares: list[TimeShare] = Field(max_length=MAX_METRICS)
 

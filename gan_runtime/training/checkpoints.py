@@ -8,6 +8,7 @@ and the caller is told. Files and their names are on the disk, not only in the s
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from gan_runtime.errors import CheckpointError
 from gan_runtime.training.finite import first_not_finite
 
 BEST = "best.safetensors"
+_NAME = re.compile(r"step-(?:[0-9]{8}|[1-9][0-9]{8,11})\.safetensors")
 SHORTFALL = "gap"  # as files have called it from the beginning
 DIGEST, OF_ALL = (
     "digest",
@@ -86,7 +88,7 @@ def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
         CheckpointError: files are there, but none can be used.
     """
     warnings: list[str] = []
-    best = [folder / BEST] if (folder / BEST).exists() else []
+    best = [folder / BEST] if (folder / BEST).is_file() else []
     older = [path for path in _newest_first(folder) if below is None or _step(path) < below]
     for path in [*older, *best]:
         try:
@@ -233,4 +235,6 @@ def _digest(arrays: Arrays) -> str:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*.safetensors"), key=_step, reverse=True)
+    """What `save` has named so: a copy beside them, or a pipe, is none of the run's."""
+    named = [path for path in folder.glob("step-*") if _NAME.fullmatch(path.name) and path.is_file()]
+    return sorted(named, key=_step, reverse=True)

@@ -80,3 +80,26 @@ def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
     histograms = show("histograms", runs="quick-0001")
     assert not histograms.exception
     assert titles(histograms) == ["Score fake", "Score real"]
+
+
+def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
+    show: Show, trained: Make
+) -> None:
+    of_newer, _ = trained("quick-0001"), trained("quick-0002", seconds=10)
+    created, *lines = of_newer.supervisor_journal.read_text(encoding="utf-8").splitlines()
+    record = json.loads(created)
+    record["spec"]["precision"] = "float8"
+    of_newer.supervisor_journal.write_text("\n".join([json.dumps(record), *lines, ""]), encoding="utf-8")
+    shares = [
+        journal.TimeShare(network="sculptor", category="teleport", phase="sculpt", seconds=1.0, share=1.0)
+    ]
+    journal.append(of_newer.trainer_journal(), 1, journal.Profile(step=20, steps=1, seconds=1, shares=shares))
+    live = show("live", run="quick-0001")
+    assert not live.exception
+    assert "Unattributed 100.0" in texts(live)
+    compare = show("compare", runs="quick-0001,quick-0002")
+    assert not compare.exception
+    axes = next(found for found in compare.multiselect if str(found.key).startswith("compare.axes"))
+    assert "Precision" in axes.options
+    axes.set_value(["precision", axes.value[-1]]).run()
+    assert not compare.exception

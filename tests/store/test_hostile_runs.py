@@ -23,6 +23,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.measured_flows import iteration
 from tests.small_pictures import png
 
 NewRun = Callable[..., RunDir]
@@ -337,6 +338,7 @@ SURFACE = {
     },
     **{"path_y": [0.0], "path_loss": [1.0], "share_x": 1.0, "share_y": 0.0, "images": 1},
 }
+IDLE = {"network": "", "category": "idle", "seconds": 1, "share": 1}
 TIMES = {
     **{"kind": "worker_times", "rank": 0, "epoch": 1, "first_step": 1, "steps": 1},
     **{"step_s": 1, "compute_s": 1, "wait_s": 0},
@@ -384,6 +386,8 @@ TIMES = {
             "fusions": None,
         },
         {"kind": "profile", "step": 1, "steps": 1, "seconds": 1, "shares": [1]},
+        {"kind": "profile", "step": 1, "steps": 0, "seconds": 1, "shares": [IDLE]},  # pages divide by these
+        iteration().model_dump_json().replace('"solver_steps":24', '"solver_steps":0'),
         {"kind": "status", "status": "asleep", "reason": ""},
         {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
         {"kind": "host", "facts": []},

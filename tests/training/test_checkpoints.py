@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +48,28 @@ def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path:
     assert found is not None
     assert found.step == 1
     assert "step-00000002.safetensors is damaged" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "step-00000168 (copy).safetensors",
+        "step-.safetensors",
+        "step-9.safetensors",
+        "step-0000000009.safetensors",
+        "step-\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668.safetensors",
+        "step-00000009.safetensors.bak",
+    ],
+)
+def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(tmp_path: Path, name: str) -> None:
+    saved = checkpoints.save(tmp_path, arrays(1.0), step=7, wall_s=0.0, kept=3)
+    (tmp_path / name).write_bytes(saved.read_bytes())
+    os.mkfifo(tmp_path / "step-00000008.safetensors")
+    found = checkpoints.load_newest(tmp_path)
+    assert found is not None
+    assert (found.step, found.warnings, checkpoints.steps(tmp_path)) == (7, (), {"newest": 7})
+    checkpoints.save(tmp_path, arrays(2.0), step=9, wall_s=0.0, kept=1)
+    assert (tmp_path / name).exists()
 
 
 def test_no_readable_checkpoint_at_all_is_an_error(tmp_path: Path) -> None:
