@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from gan_runtime.data.conversion import GROUNDS, Target
+from gan_runtime.data.conversion import GROUNDS, Resample, Target
+from gan_runtime.data.decoding import WHITE
 from gan_runtime.data.picture_options import GROUP, Frame, Ground, frame, ground, held_out_percent
 from gan_runtime.options import OptionRecord, option
 
 Layout = Literal["side_by_side", "folders"]
+Side = TypeVar("Side")
 Direction = Literal["a_to_b", "b_to_a"]
 Pixels = Literal["32", "64", "128", "256", "512"]
+
+
+def resample(of: str) -> Any:
+    """How the pictures of one side are resized."""
+    return option(
+        "lanczos",
+        label=f"Resize the {of}",
+        group=GROUP,
+        choices=get_args(Resample),
+        help=f"'lanczos' is smooth, for photos. 'nearest' mixes no colors: for a {of} that is a label map.",
+        error="pick lanczos or nearest.",
+    )
 
 
 class PairOptions(OptionRecord):
@@ -44,9 +58,19 @@ class PairOptions(OptionRecord):
     )
     frame: Frame = frame()
     ground: Ground = ground()
+    source_resample: Resample = resample("source")
+    target_resample: Resample = resample("target")
     held_out_percent: float = held_out_percent(10.0)
 
-    @property
-    def target(self) -> Target:
-        """What each picture of a pair becomes."""
-        return Target(int(self.pixels), 3, GROUNDS[self.ground], self.frame == "crop")
+    def targets(self, white: int = WHITE) -> tuple[Target, Target]:
+        """What the source and the target of a pair become. `white`: the value of white in files of 16 bits."""
+        ground, cropped = GROUNDS[self.ground], self.frame == "crop"
+        source, target = (
+            Target(int(self.pixels), 3, ground, cropped, resample, white)
+            for resample in (self.source_resample, self.target_resample)
+        )
+        return source, target
+
+    def in_direction(self, first: Side, second: Side) -> tuple[Side, Side]:
+        """What is of A and B as of source and target, and the other way round."""
+        return (first, second) if self.direction == "a_to_b" else (second, first)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from gan_runtime.data import picture_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.conversion import Converted, NotUsableError, converted, halves
+from gan_runtime.data.conversion import Converted, Target, converted, halves
+from gan_runtime.data.decoding import NotUsableError
 from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_files import Source, readable
 from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
@@ -137,41 +138,57 @@ def _rows(
     pairs, alone = pairs_of(files.names, options.layout)
     for left_out in (*files.skipped, *alone):
         tally.skip(left_out)
-    for part in read_in_parts(shuffled(pairs), lambda pair: _row(files, pair, options), progress, "pairs"):
+    few_colors: list[tuple[int, int]] = []
+    chosen = options.in_direction(*options.targets(tally.white(files, progress)))
+    for part in read_in_parts(shuffled(pairs), lambda pair: _row(files, pair, chosen), progress, "pairs"):
         rows = []
         for _, result in part:
             if isinstance(result, Skip):
                 tally.skip(result)
             else:
                 tally.labels.append("")
-                for picture in result:
+                pair = options.in_direction(*result)
+                for picture in pair:
                     tally.converted.update(picture.changes)
-                rows.append((result[0].pixels, result[1].pixels))
+                few_colors.append((pair[0].mixed, pair[1].mixed))
+                rows.append((pair[0].pixels, pair[1].pixels))
         yield rows
+    tally.warnings += _of_label_maps(few_colors)
     progress(len(pairs), len(pairs), f"Converted {tally.rows:,} pairs")
 
 
-def _row(files: Source, pair: Pair, options: PairOptions) -> tuple[Converted, Converted] | Skip:
-    """Source and target of a pair, or why it gives none."""
+def _of_label_maps(few_colors: Sequence[tuple[int, int]]) -> list[str]:
+    """A warning for each side of which every picture had few colors that were mixed. `few_colors`: of sources and targets."""
+    return [
+        f"The {side}s have at most {max(colors)} colors each, and resizing mixes them. If they are label maps, prepare them with "
+        f"{side}_resample=nearest."
+        for side, colors in zip((SOURCE, TARGET), zip(*few_colors, strict=True), strict=False)
+        if all(colors)
+    ]
+
+
+def _row(files: Source, pair: Pair, targets: tuple[Target, Target]) -> tuple[Converted, Converted] | Skip:
+    """A and B of a pair, or why it gives none. `targets`: what each becomes."""
     name = pair.a
+    target_a, target_b = targets
     try:
         if pair.a == pair.b:
-            a, b = of_file(files, pair.a, lambda file: halves(file, options.target))
-        else:
-            a = of_file(files, pair.a, lambda file: converted(file, options.target))
-            name = pair.b
-            b = of_file(files, pair.b, lambda file: converted(file, options.target))
-            if b.size != a.size:
-                raise NotUsableError(
-                    "other size", f"it has {_size(b.size)} pixels, but its partner {_size(a.size)}"
-                )
+            return of_file(files, pair.a, lambda file: halves(file, target_a, target_b))
+        a = of_file(files, pair.a, lambda file: converted(file, target_a))
+        name = pair.b
+        b = of_file(files, pair.b, lambda file: converted(file, target_b))
+        if b.size != a.size:
+            raise NotUsableError(
+                "other size", f"it has {_size(b.size)} pixels, but its partner {_size(a.size)}"
+            )
     except NotUsableError as error:
         return skip(name, error)
-    return (a, b) if options.direction == "a_to_b" else (b, a)
+    return a, b
 
 
 def _fields(options: PairOptions) -> Fields:
-    return pair_fields(*options.target.shape[:2])
+    side = int(options.pixels)
+    return pair_fields(side, side)
 
 
 def _left_out(name: str, kind: str, reason: str) -> Skip:

@@ -11,8 +11,9 @@ from typing import BinaryIO, TypeVar
 
 import numpy as np
 
+from gan_runtime.data import bit_depth
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.conversion import NotUsableError
+from gan_runtime.data.decoding import NotUsableError
 from gan_runtime.data.picture_files import MAX_FILE_BYTES, UNREADABLE, Source, readable
 from gan_runtime.data.summary import EXAMPLES, Skip, Skipped, Summary
 from gan_runtime.errors import DatasetError
@@ -42,6 +43,12 @@ class Tally:
         self.skip_counts[skip.kind] += 1
         if len(self.first_skips) < MOST_TOLD or self.skip_counts[skip.kind] <= EXAMPLES:
             self.first_skips.append(skip)
+
+    def white(self, files: Source, progress: Progress) -> int:
+        """The value of white in the 16-bit files, see bit_depth.py; a warning where it is a guess."""
+        white, warning = bit_depth.white_of(files, progress)
+        self.warnings += filter(None, (warning,))
+        return white
 
     @property
     def skipped(self) -> Skipped:

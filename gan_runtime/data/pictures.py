@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from gan_runtime import disk
 from gan_runtime.data import picture_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.conversion import Converted, NotUsableError, converted
+from gan_runtime.data.conversion import Converted, Target, converted
+from gan_runtime.data.decoding import NotUsableError
 from gan_runtime.data.picture_files import SUFFIXES, Source, readable
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
@@ -138,7 +140,8 @@ def _rows(
     names = shuffled(files.names)
     label_of = labels_of(names, options)
     has_labels = any(label_of.values())
-    for part in read_in_parts(names, lambda name: _row(files, name, options), progress, "files"):
+    target = replace(options.target, white=tally.white(files, progress))
+    for part in read_in_parts(names, lambda name: _row(files, name, target), progress, "files"):
         rows = []
         for name, result in part:
             if isinstance(result, Skip):
@@ -154,9 +157,9 @@ def _rows(
     progress(len(names), len(names), f"Converted {tally.rows:,} pictures")
 
 
-def _row(files: Source, name: str, options: PictureOptions) -> Converted | Skip:
+def _row(files: Source, name: str, target: Target) -> Converted | Skip:
     """One picture, or why it gives none."""
     try:
-        return of_file(files, name, lambda file: converted(file, options.target))
+        return of_file(files, name, lambda file: converted(file, target))
     except NotUsableError as error:
         return skip(name, error)

@@ -101,6 +101,7 @@ PREPARATIONS: dict[str, Preparation] = {
         maker="gan_runtime.data.pictures",
         source="a folder or a .zip",
         suffixes=(".zip",),
+        version=2,
         has_preview=True,
     ),
     "showers": Preparation(
@@ -146,6 +147,7 @@ PREPARATIONS: dict[str, Preparation] = {
         maker="gan_runtime.data.picture_pairs",
         source="a folder or a .zip",
         suffixes=(".zip",),
+        version=2,
         has_preview=True,
     ),
     "karman": Preparation(

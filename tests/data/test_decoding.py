@@ -1,0 +1,251 @@
+"""The pixels decide whether a picture can be used: odd metadata is left aside, colors become sRGB, and 16 bits are scaled by their brightest."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+from gan_runtime.data import preparing
+from gan_runtime.data.conversion import Converted, NotUsableError, Target, converted
+from gan_runtime.data.preparing import Asked
+from gan_runtime.data.survey import Survey
+from tests import icc_profiles
+from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
+
+SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
+IGNORED = "unreadable metadata ignored"
+
+
+def made(content: bytes, target: Target = SQUARE) -> Converted:
+    return converted(io.BytesIO(content), target)
+
+
+def quarters(form: str = "PNG", **options: object) -> bytes:
+    """32 × 32: red, green; blue, white."""
+    picture = Image.new("RGB", (32, 32), RED)
+    for color, place in ((GREEN, (16, 0)), (BLUE, (0, 16)), ((255, 255, 255), (16, 16))):
+        picture.paste(color, (*place, place[0] + 16, place[1] + 16))
+    kept = io.BytesIO()
+    picture.save(kept, form, **options)
+    return kept.getvalue()
+
+
+def segment(marker: int, data: bytes) -> bytes:
+    return b"\xff" + bytes([marker]) + struct.pack(">H", len(data) + 2) + data
+
+
+def exif(kind: int, count: int, value: bytes) -> bytes:
+    """An orientation of this type, as the segment of a JPEG."""
+    entry = struct.pack(">HHI", 0x0112, kind, count) + value.ljust(4, b"\0")
+    return segment(0xE1, b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + entry + b"\0\0\0\0")
+
+
+def with_chunk(png: bytes, kind: bytes, data: bytes, *, last: bool = False, crc: int | None = None) -> bytes:
+    """A PNG with another chunk, before its pixels or after them."""
+    chunk = struct.pack(">I", len(data)) + kind + data
+    chunk += struct.pack(">I", zlib.crc32(kind + data) if crc is None else crc)
+    place = len(png) - 12 if last else 33  # after the header, which has 25 bytes
+    return png[:place] + chunk + png[place:]
+
+
+JPEG = quarters("JPEG", quality=95)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        exif(1, 1, b"\6"),
+        exif(2, 2, b"6\0"),
+        exif(7, 1, b"\6"),
+        exif(3, 1, b"\0\x63"),
+        exif(11, 1, b"\x7f\xc0\0\0"),
+        segment(0xE1, b"Exif\0\0II"),
+        segment(0xE1, b"Exif\0\0MM\0*\xff\xff\xff\xff"),
+    ],
+    ids=["byte", "text", "undefined", "ninety-nine", "not a number", "cut short", "leads nowhere"],
+)
+def test_an_odd_orientation_turns_nothing(odd: bytes) -> None:
+    row = made(JPEG[:2] + odd + JPEG[2:])
+    assert (row.pixels == made(JPEG).pixels).all()
+    assert row.changes == ()
+
+
+def test_a_picture_is_turned_and_the_summary_counts_it() -> None:
+    row = made(JPEG[:2] + exif(3, 1, b"\0\6") + JPEG[2:])
+    assert row.changes == ("turned by EXIF",)
+    assert (row.pixels == np.rot90(made(JPEG).pixels, -1)).all()
+
+
+LARGE = zlib.compress(bytes(2_500_000))
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "places"),
+    [
+        (b"zTXt", b"workflow\0\0" + LARGE, {}),
+        (b"zTXt", b"workflow\0\0" + LARGE, {"last": True}),
+        (b"iTXt", b"prompt\0\1\0\0\0" + LARGE, {}),
+        (b"iCCP", b"camera\0\0" + LARGE, {}),
+        (b"iCCP", b"camera\0\7" + zlib.compress(b"profile"), {}),
+        (b"tEXt", b"comment\0fine", {"crc": 1}),
+        (b"pHYs", b"\0", {}),
+    ],
+    ids=[
+        "text",
+        "text at the end",
+        "international text",
+        "large profile",
+        "unknown packing",
+        "checksum",
+        "short",
+    ],
+)
+def test_a_png_is_used_whatever_is_written_about_it(kind: bytes, data: bytes, places: dict[str, int]) -> None:
+    row = made(with_chunk(quarters(), kind, data, **places))
+    assert (row.pixels == made(quarters()).pixels).all()
+    assert row.changes == (IGNORED,)
+
+
+def test_transparency_is_no_metadata() -> None:
+    picture = Image.new("P", (40, 40), 1)
+    picture.putpalette([*RED, *BLUE])
+    kept = io.BytesIO()
+    picture.save(kept, "PNG", transparency=1)
+    row = made(with_chunk(kept.getvalue(), b"tEXt", b"comment\0fine", crc=1))
+    assert set(row.pixels.ravel()) == {0}
+    assert IGNORED in row.changes
+
+
+@pytest.mark.parametrize("data", [(0xE0, b"JFIF"), (0xE2, b"ICC_PROFILE\0\1"), (0xEE, b"Adobe")])
+def test_a_jpeg_is_used_whatever_is_written_about_it(data: tuple[int, bytes]) -> None:
+    """And still turned: what can be read counts."""
+    row = made(JPEG[:2] + exif(3, 1, b"\0\3") + segment(*data) + JPEG[2:])
+    assert (row.pixels == made(JPEG).pixels[::-1, ::-1]).all()
+    assert row.changes == (IGNORED, "turned by EXIF")
+
+
+def test_pixels_that_are_cut_short_are_damaged_whatever_is_written_about_them() -> None:
+    noise = Image.fromarray(np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8))
+    kept = io.BytesIO()
+    noise.save(kept, "PNG")
+    with pytest.raises(NotUsableError, match="it is damaged"):
+        made(with_chunk(kept.getvalue(), b"zTXt", b"workflow\0\0" + LARGE)[:-4_000])
+
+
+ADOBE = icc_profiles.of_primaries(icc_profiles.ADOBE_RGB, 2.19921875)
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize(
+    ("primaries", "gamma"), [(icc_profiles.ADOBE_RGB, 2.19921875), (icc_profiles.DISPLAY_P3, 1.8)]
+)
+def test_colors_become_srgb_by_their_profile(form: str, primaries: np.ndarray, gamma: float) -> None:
+    profile = icc_profiles.of_primaries(primaries, gamma)
+    row = made(encoded((180, 120, 60), form=form, quality=100, icc_profile=profile))
+    assert "color profile to sRGB" in row.changes
+    expected = icc_profiles.in_srgb((180, 120, 60), primaries, gamma)
+    assert abs(row.pixels - expected).max() <= (1.0 if form == "PNG" else 5.0)
+    assert abs(expected - (180, 120, 60)).max() > 10.0
+
+
+def test_grey_pictures_have_profiles_too() -> None:
+    profile = icc_profiles.of_grey(1.0)  # light, not levels
+    row = made(encoded((55,), icc_profile=profile), Target(32, 1, 0, True))
+    assert set(row.pixels.ravel()) == {128}  # 55 of 255 is 0.216 of the light, the middle of sRGB
+
+
+def test_transparency_keeps_its_place_when_colors_change() -> None:
+    picture = Image.new("RGBA", (40, 40), (180, 120, 60, 255))
+    picture.paste((0, 0, 0, 0), (0, 0, 40, 20))
+    kept = io.BytesIO()
+    picture.save(kept, "PNG", icc_profile=ADOBE)
+    row = made(kept.getvalue(), Target(32, 3, 128, True))
+    assert set(row.pixels[:14].ravel()) == {128}
+    assert (row.pixels[20:] == made(encoded((180, 120, 60), icc_profile=ADOBE)).pixels[20:]).all()
+    assert row.changes == ("color profile to sRGB", "transparency laid on the ground", "resized")
+
+
+def test_what_is_in_srgb_stays_as_it_is() -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    row = made(quarters(icc_profile=profile))
+    assert (row.pixels == made(quarters()).pixels).all()
+    assert row.changes == ()
+
+
+@pytest.mark.parametrize(
+    "profile", [b"profile", ADOBE[:200], icc_profiles.of_grey(2.0)], ids=["text", "torn", "grey"]
+)
+def test_a_profile_that_does_not_fit_is_ignored_and_counted(profile: bytes) -> None:
+    row = made(quarters(icc_profile=profile))
+    assert (row.pixels == made(quarters()).pixels).all()
+    assert row.changes == ("unusable color profile ignored",)
+
+
+def deep(level: int, first: int | None = None) -> bytes:
+    """40 × 40 in 16 bits of grey; its first row may be brighter."""
+    levels = np.full((40, 40), level, np.uint16)
+    levels[0] = level if first is None else first
+    kept = io.BytesIO()
+    Image.fromarray(levels).save(kept, "PNG")
+    return kept.getvalue()
+
+
+def deep_colors(level: int) -> bytes:
+    """40 × 40 in 16 bits a channel, which Pillow does not write."""
+    rows = (b"\0" + struct.pack(">H", level) * 3 * 40) * 40
+    png = quarters()
+    header = struct.pack(">IIBBBBB", 40, 40, 16, 2, 0, 0, 0)
+    whole = png[:8] + png[-12:]
+    for kind, data in ((b"IDAT", zlib.compress(rows)), (b"IHDR", header)):
+        chunk = struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        whole = whole[:8] + chunk + whole[8:]
+    return whole
+
+
+@pytest.fixture
+def surveyed(spread: Pack) -> Callable[..., Survey]:
+    """Looks through files as grey pictures of 28 × 28."""
+
+    def look(files: dict[str, bytes], color: str = "grey") -> Survey:
+        asked = Asked("pictures", "deep", spread(files), {"pixels": "28", "color": color})
+        return preparing.survey(asked, lambda *_: None)
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("brightest", "bits", "white"), [(900, 10, 1_023), (2_600, 12, 4_095), (9_000, 14, 16_383), (20, 8, 255)]
+)
+def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_pictures(
+    surveyed: Callable[..., Survey], brightest: int, bits: int, white: int
+) -> None:
+    seen = surveyed(
+        {"bright.png": deep(brightest), "dark.png": deep(brightest // 4), "plain.png": encoded((7,))}
+    )
+    levels = {int(row.max()) for row in seen.grid}
+    assert levels == {7, round(255 * brightest / white), round(255 * (brightest // 4) / white)}
+    assert seen.summary.converted[f"{bits} bits in 16 to 8"] == 2
+    assert seen.summary.warnings == (
+        f"No value of the 16-bit pictures is above {brightest:,}: they are read as {bits} bits, so that white is {white:,}.",
+    )
+
+
+def test_a_dark_picture_among_bright_ones_stays_dark(surveyed: Callable[..., Survey]) -> None:
+    seen = surveyed({"dark.png": deep(2_570), "light.png": deep(0, first=65_535)})
+    assert sorted(int(row[20, 20, 0]) for row in seen.grid) == [0, 10]
+    assert seen.summary.converted["16 bits to 8"] == 2
+    assert seen.summary.warnings == ()
+
+
+def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(surveyed: Callable[..., Survey]) -> None:
+    """Of 12 bits in 16, only four would be left."""
+    assert set(surveyed({"a.png": deep_colors(51_400)}, "rgb").grid.ravel()) == {200}
+    seen = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")
+    [skip] = seen.summary.skipped.first
+    assert skip.reason.startswith("it has 12 bits in 16-bit colors, of which the upper 8 are read")
