@@ -20,7 +20,8 @@ from gan_runtime.calorimeter.simulation import simulate
 from gan_runtime.data import hdf5_files, prepared, preparing, shower_files
 from gan_runtime.data.contract import Array, DataSet, Indices
 from gan_runtime.data.preparing import Asked
-from gan_runtime.data.shower_options import ShowerFileOptions
+from gan_runtime.data.shower_checks import Cleaned
+from gan_runtime.data.shower_options import AuthorsOptions
 from gan_runtime.home import Home
 from gan_runtime.shower_fields import AUTHORS_GRID, CELL_UNITS
 
@@ -56,7 +57,7 @@ class ConvertedAnew:
 
     whole: DataSet
     file: h5py.File
-    options: ShowerFileOptions
+    options: AuthorsOptions
     begin: int = field(default=0, init=False)
     resident: None = field(default=None, init=False)
 
@@ -70,7 +71,14 @@ class ConvertedAnew:
         if self.begin + len(indices) > self.rows:
             self.begin = 0
         begin, self.begin = self.begin, self.begin + len(indices)
-        return dict(shower_files.kept_rows(self.options, self.file, self._columns, begin, self.begin))
+        cells, energies = (
+            hdf5_files.read(self.file, self._columns[key], begin, self.begin)
+            for key in (shower_files.CELLS, shower_files.ENERGY)
+        )
+        cells[cells < self.options.threshold] = 0.0
+        kept = cells.sum(axis=(1, 2, 3)) > shower_files.LEAST_SUM
+        showers = Cleaned(kept, cells[kept] / np.float32(CELL_UNITS), energies[kept])
+        return dict(shower_files.rows(self.options.grid, showers, {}, self.file.filename))
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
         """Of the prepared set."""
@@ -94,7 +102,7 @@ def converted_anew() -> Iterator[None]:
         return ConvertedAnew(
             usual(home, name, resident_bytes=0),
             stack.enter_context(hdf5_files.opened(home.path / FILE)),
-            ShowerFileOptions(grid=grid),
+            AuthorsOptions(grid=grid),
         )
 
     with ExitStack() as stack, mock.patch.object(prepared, "opened", opened):

@@ -19,7 +19,9 @@ from gan_runtime import disk
 from gan_runtime.calorimeter.longitudinal import MEV_PER_GEV
 
 ENERGIES, SHOWERS = "incident_energies", "showers"
-ALPHA_AXIS = 0  # of a shower
+AXES = ("angle", "radius", "layer")  # of a shower here
+ORDER = ("layer", "angle", "radius")  # in a file, the slowest first
+ALPHA_AXIS = 0
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,13 @@ class Geometry:
 GEOMETRIES = (Geometry(2, alphas=16, radii=9), Geometry(3, alphas=50, radii=18))
 
 
-def cells_gev_of(showers_mev: NDArray[Any], geometry: Geometry) -> NDArray[Any]:
-    """(N, voxels), MeV → (N, alpha, r, layer), GeV: 6,480 voxels are 45 layers of 16 angles of 9 radii, so (N, 16, 9, 45)."""
-    ordered = showers_mev.reshape(-1, geometry.layers, geometry.alphas, geometry.radii)
-    return np.moveaxis(ordered, 1, -1) / MEV_PER_GEV
+def cells_of(voxels: NDArray[Any], order: tuple[str, ...] = ORDER) -> NDArray[Any]:
+    """(N, voxels) → (N, alpha, r, layer): 6,480 voxels are 45 layers of 16 angles of 9 radii, so (N, 16, 9, 45). `order`: of the axes in a row,
+    the slowest first, if it is another one than the challenge's."""
+    geometry = next(geometry for geometry in GEOMETRIES if geometry.voxels == voxels.shape[1])
+    sizes = dict(zip(AXES, geometry.shape, strict=True))
+    by_axis = voxels.reshape(-1, *(sizes[axis] for axis in order))
+    return by_axis.transpose(0, *(1 + order.index(axis) for axis in AXES))
 
 
 def showers_mev_of(cells_gev: NDArray[Any]) -> NDArray[np.float32]:

@@ -15,8 +15,8 @@ from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.shower_options import (
+    AuthorsOptions,
     CaloChallengeOptions,
-    ShowerFileOptions,
     ShowerOptions,
     TinyShowerOptions,
     angles_in_order,
@@ -125,7 +125,7 @@ PREPARATIONS: dict[str, Preparation] = {
     "showers_hdf5": Preparation(
         "Showers of the 3DGAN's authors",
         "Their HDF5 files: cells of 51 × 51 × 25, energy, measured angle.",
-        ShowerFileOptions,
+        AuthorsOptions,
         maker="gan_runtime.data.shower_files",
         source="an HDF5 file, or a folder of them",
         suffixes=HDF5_SUFFIXES,

@@ -11,6 +11,21 @@ from gan_runtime.shower_fields import cells_along, shower_fields
 
 Grid = Literal["full", "tiny"]
 GROUP = "Model and data"
+AUTO = "auto"
+EnergyUnit = Literal["auto", "MeV", "GeV"]
+CellUnit = Literal["auto", "MeV", "20MeV", "GeV"]
+UNITS_GEV = {"MeV": 1e-3, "20MeV": 0.02, "GeV": 1.0}  # 20 MeV is the unit of the 3DGAN's authors, GeV · 50
+NegativeCells = Literal["refuse", "clip", "rescale"]
+Order = Literal[
+    "auto",
+    "layer_angle_radius",
+    "layer_radius_angle",
+    "angle_layer_radius",
+    "angle_radius_layer",
+    "radius_layer_angle",
+    "radius_angle_layer",
+]
+AuthorsOrder = Literal["auto", "x_y_layer"]
 
 
 def held_out_percent(default: float = 10.0) -> Any:
@@ -118,7 +133,40 @@ class TinyShowerOptions(ShowerOptions):
 
 
 class ShowerFileOptions(OptionRecord):
-    """What becomes of the showers of files."""
+    """What becomes of the showers of files, whosever they are."""
+
+    energy_unit: EnergyUnit = option(
+        "auto",
+        label="Unit of the incident energies",
+        group=GROUP,
+        choices=get_args(EnergyUnit),
+        help="'auto': the one that puts them into the range of the known sets, or that the depth of the showers fits; refused if it is unclear.",
+        error="pick auto, MeV or GeV.",
+    )
+    cell_unit: CellUnit = option(
+        "auto",
+        label="Unit of the cells",
+        group=GROUP,
+        choices=get_args(CellUnit),
+        help="'auto': the one in which they sum up to the known share of the incident energy. 20MeV: GeV · 50, as the 3DGAN's authors have it.",
+        error="pick auto, MeV, 20MeV or GeV.",
+    )
+    negative_cells: NegativeCells = option(
+        "refuse",
+        label="Cells below 0",
+        group=GROUP,
+        choices=get_args(NegativeCells),
+        help=(
+            "They become empty. 'refuse': not if showers then hold over 1 % more energy. 'clip': in any case. "
+            "'rescale': the other cells of the shower are scaled, so that its sum stays."
+        ),
+        error="pick refuse, clip or rescale.",
+    )
+    held_out_percent: float = held_out_percent()
+
+
+class AuthorsOptions(ShowerFileOptions):
+    """What becomes of the showers of the 3DGAN's authors."""
 
     grid: Grid = option(
         "full",
@@ -138,13 +186,40 @@ class ShowerFileOptions(OptionRecord):
         help="Cells below it count as empty. 1e-4 of the files' unit, GeV · 50, is 2 keV.",
         error="use 1e-4, or 0.",
     )
-    held_out_percent: float = held_out_percent()
+    order: AuthorsOrder = option(
+        "auto",
+        label="Order of the cells",
+        group=GROUP,
+        choices=get_args(AuthorsOrder),
+        help="'auto': x, y, layer, if the showers have the depth of electrons. 'x_y_layer': the same without that check.",
+        error="pick auto or x_y_layer.",
+    )
 
 
-class CaloChallengeOptions(OptionRecord):
+class CaloChallengeOptions(ShowerFileOptions):
     """What becomes of the showers of the CaloChallenge."""
 
-    held_out_percent: float = held_out_percent()
+    threshold: float = option(
+        0.0,
+        label="Threshold",
+        group=GROUP,
+        unit="MeV",
+        ge=0,
+        le=1_000,
+        help="Cells below it count as empty. The challenge reads out from 0.01515 MeV on, so its own files hold none below.",
+        error="use 0, or 0.01515.",
+    )
+    order: Order = option(
+        "auto",
+        label="Order of the cells",
+        group=GROUP,
+        choices=get_args(Order),
+        help=(
+            "From the axis that changes slowest to the fastest one. 'auto': the challenge's, layer_angle_radius, "
+            "if the showers then have the depth of electrons and are round."
+        ),
+        error="pick auto, or the order of the axes in a row, such as layer_angle_radius.",
+    )
 
 
 def held_out(options: ShowerOptions) -> int:

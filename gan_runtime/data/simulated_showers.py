@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from gan_runtime.calorimeter import simulation
+from gan_runtime.calorimeter.detector import Numbers
 from gan_runtime.calorimeter.fields import shower_fields
 from gan_runtime.calorimeter.rows import rows_of
-from gan_runtime.data.contract import Arrays, Progress
+from gan_runtime.calorimeter.simulation import Floats
+from gan_runtime.data.contract import Progress
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
 from gan_runtime.data.shower_options import ShowerOptions, held_out
+from gan_runtime.data.shower_tally import Tally
 from gan_runtime.data.summary import Summary
 
 # Simulated together, with random numbers of their own: the first showers are the same, however many are asked for.
@@ -22,18 +25,21 @@ GRIDS = {"full": simulation.FULL, "tiny": simulation.TINY}
 
 def prepare(_source: None, options: ShowerOptions, folder: Path, progress: Progress) -> Stored:
     """Writes the showers into the existing, empty `folder`. Raises HomeError: the disk has too little space."""
-    fields = shower_fields((*GRIDS[options.grid].shape, 1))
+    fields, tally = shower_fields((*GRIDS[options.grid].shape, 1)), Tally()
     with RowWriter(folder, fields, options.events, f"a data set of {options.events:,} showers") as writer:
         for begin in range(0, options.events, AT_ONCE):
             progress(begin, options.events, f"Simulating {begin:,} of {options.events:,} showers")
-            writer.append(simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin)))
-    return Stored(fields, writer.shards, Summary(held_out=held_out(options)))
+            cells_gev, energies = simulated(options, begin // AT_ONCE, min(AT_ONCE, options.events - begin))
+            tally.add(cells_gev, energies)
+            writer.append(rows_of(cells_gev, energies))
+    summary = Summary(held_out=held_out(options), quantities=tally.quantities(), curve=tally.profile())
+    return Stored(fields, writer.shards, summary)
 
 
-def simulated(options: ShowerOptions, part: int, count: int) -> Arrays:
-    """The first `count` of the showers with number 32 · part and above, as stored."""
+def simulated(options: ShowerOptions, part: int, count: int) -> tuple[Floats, Numbers]:
+    """The first `count` of the showers with number 32 · part and above: cells (count, X, Y, Z) and incident energies (count,), both in GeV."""
     random = np.random.default_rng((options.seed, part))
     energies = random.uniform(options.energy_low, options.energy_high, AT_ONCE)
     angles = np.radians(random.uniform(options.angle_low, options.angle_high, AT_ONCE))
     cells_gev = simulation.simulate(energies, angles, random, GRIDS[options.grid])
-    return rows_of(cells_gev[:count], energies[:count])
+    return cells_gev[:count], energies[:count]

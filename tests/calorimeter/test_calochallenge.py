@@ -9,16 +9,24 @@ import h5py
 import numpy as np
 import pytest
 
-from gan_runtime.calorimeter.calochallenge import GEOMETRIES, cells_gev_of, showers_mev_of, write_submission
+from gan_runtime.calorimeter.calochallenge import GEOMETRIES, cells_of, showers_mev_of, write_submission
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda geometry: f"data set {geometry.number}")
 def test_voxels_become_cells_and_the_same_voxels_again(geometry) -> None:
     showers = np.random.default_rng(0).uniform(0.0, 9.0, (3, geometry.voxels))
-    cells = cells_gev_of(showers, geometry)
+    cells = cells_of(showers) / 1_000.0
     assert cells.shape == (3, *geometry.shape)
     np.testing.assert_allclose(showers_mev_of(cells), showers, rtol=1e-5)
     np.testing.assert_allclose(showers_mev_of(cells[..., None]), showers, rtol=1e-5)
+
+
+def test_voxels_in_another_order_become_the_same_cells() -> None:
+    """(N, radius, layer, angle) in a row, the angle running fastest."""
+    rows = np.arange(2.0 * 6_480).reshape(2, 6_480)
+    cells = cells_of(rows, ("radius", "layer", "angle"))
+    assert cells.shape == (2, 16, 9, 45)
+    assert cells[1, 3, 8, 44] == rows[1, (8 * 45 + 44) * 16 + 3]
 
 
 def test_a_submission_has_the_keys_shapes_and_unit_of_the_data(tmp_path: Path) -> None:

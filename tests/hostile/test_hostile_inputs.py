@@ -31,6 +31,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.spec_file import read_values
 from gan_runtime.store import memory, queries
+from tests.data.hdf5_showers import challenge_columns
 from tests.hostile import cases
 from tests.hostile.cases import CUTS, TURNS, mutations
 
@@ -243,13 +244,13 @@ def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
 def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     with h5py.File(whole, "w") as file:
-        file.create_dataset("incident_energies", data=np.full((4, 1), 5_000.0))
-        file.create_dataset("showers", data=np.full((4, 6_480), 0.5), compression="gzip")
+        for key, column in challenge_columns(6_480, count=4).items():
+            file.create_dataset(key, data=column, compression="gzip" if key == "showers" else None)
     given, taken = tmp_path / "given", 0
     for told, content in mutations(whole.read_bytes(), CUTS, TURNS, "an HDF5 file").items():
         given.mkdir(exist_ok=True)
         (given / "showers.h5").write_bytes(content)
-        asked = Asked("calochallenge_2", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0})
+        asked = Asked("calochallenge", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0})
         try:
             manifest = preparing.prepare(home, asked, lambda *_: None)
         except GanRuntimeError as error:

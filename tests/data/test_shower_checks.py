@@ -1,0 +1,302 @@
+"""Files of showers are checked by the physics: units, every part of them, cells below 0, the order of the cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter import readout
+from gan_runtime.calorimeter.fields import DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.data import prepared, preparing
+from gan_runtime.data.preparing import Asked
+from gan_runtime.data.summary import Summary
+from gan_runtime.errors import DatasetError
+from gan_runtime.home import Home
+from tests.data.hdf5_showers import authors_columns, challenge_columns, written
+
+KEYS = {"calochallenge": ("incident_energies", "showers"), "showers_hdf5": ("energy", "ECAL")}
+ALL = np.arange(5)
+
+
+def columns_of(preparation: str, count: int = 8) -> dict[str, np.ndarray]:
+    return challenge_columns(6_480, count) if preparation == "calochallenge" else authors_columns()
+
+
+def prepare(home: Home, folder: Path, columns: dict[str, np.ndarray], **options: Any) -> Summary:
+    preparation = "calochallenge" if "showers" in columns else "showers_hdf5"
+    source = written(folder / "run.h5", columns)
+    asked = Asked(preparation, "", source, {"held_out_percent": 0, **options})
+    manifest = preparing.prepare(home, asked, lambda *_: None)
+    assert manifest is not None
+    return manifest
+
+
+def refusal(home: Home, folder: Path, columns: dict[str, np.ndarray], **options: Any) -> str:
+    with pytest.raises(DatasetError) as refused:
+        prepare(home, folder, columns, **options)
+    assert not list(home.data.glob("*")), "something half-converted is left"
+    return str(refused.value)
+
+
+def rows(home: Home, preparation: str) -> dict[str, np.ndarray]:
+    return prepared.opened(home, preparation).read(ALL)
+
+
+@pytest.mark.parametrize(
+    ("preparation", "energies", "cells", "said"),
+    [
+        ("calochallenge", 1.0, 1.0, "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in MeV (as they sum up to 0.9"),
+        ("calochallenge", 1e-3, 1e-3, "Energies are in GeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV (as they sum up to 0.9"),
+        ("calochallenge", 1.0, 1e-3, "Energies are in MeV (1 to 1,000 GeV, the range of the CaloChallenge), cells in GeV"),
+        ("calochallenge", 1.0, 0.05, "cells in 20MeV (as they sum up to 0.9 of the energy, where about 1 is known)"),
+        ("showers_hdf5", 1.0, 1.0, "Energies are in GeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in 20MeV (as they sum up to 0.0198 of the energy, where about 0.02 is known)"),
+        ("showers_hdf5", 1e3, 1.0, "Energies are in MeV (5 to 200 GeV, the range of the 3DGAN's authors), cells in 20MeV"),
+        ("showers_hdf5", 1.0, 0.02, "cells in GeV (as they sum up to 0.0198"),
+        ("showers_hdf5", 1e3, 20.0, "cells in MeV (as they sum up to 0.0198"),
+    ],
+)  # fmt: skip
+def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said(
+    home: Home, tmp_path: Path, preparation: str, energies: float, cells: float, said: str
+) -> None:
+    columns = columns_of(preparation)
+    energy_key, cell_key = KEYS[preparation]
+    gev = columns[energy_key].reshape(-1) * (1e-3 if preparation == "calochallenge" else 1.0)
+    deposit = columns[cell_key].reshape(len(gev), -1).sum(axis=1) * (
+        0.05 if preparation == "calochallenge" else 1.0
+    )
+    changed = {**columns, energy_key: columns[energy_key] * energies, cell_key: columns[cell_key] * cells}
+    summary = prepare(home, tmp_path, changed)
+    assert said in summary.note
+    assert bool(summary.warnings) == (energies != 1.0 or cells != 1.0)
+    stored = rows(home, preparation)
+    assert stored[ENERGY] == pytest.approx(gev[:5], rel=1e-5)
+    assert stored[DEPOSIT] == pytest.approx(deposit[:5], rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", ["MeV", "GeV"])
+def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
+    home: Home, tmp_path: Path, unit: str
+) -> None:
+    """From 700 to 1,400: in GeV showers have their maximum 6.9 radiation lengths deeper than in MeV."""
+    columns = challenge_columns(6_480, 60)
+    mev = columns["incident_energies"].reshape(-1)
+    is_high = (mev > 7e5) & (mev < 1.4e6)
+    is_low = (mev > 700.0) & (mev < 1_400.0)
+    kept = is_high if unit == "GeV" else is_low
+    factor = 1e-3 if unit == "GeV" else 1.0
+    summary = prepare(home, tmp_path, {key: column[kept] * factor for key, column in columns.items()})
+    assert f"Energies are in {unit}" in summary.note
+    assert "as the showers are that deep" in summary.note
+    assert prepared.opened(home, "calochallenge").read(np.arange(1))[ENERGY] == pytest.approx(
+        mev[kept][:1] / 1_000.0, rel=1e-5
+    )
+
+
+def test_energies_that_fit_both_units_without_a_depth_are_asked_for(home: Home, tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    energies = random.uniform(550.0, 1_900.0, (40, 1))
+    cells = random.random((40, 6_480))
+    columns = {
+        "incident_energies": energies,
+        "showers": energies * cells / cells.sum(axis=1, keepdims=True),
+    }
+    said = refusal(home, tmp_path, columns)
+    assert "may be in MeV or in GeV" in said
+    assert "Say which with energy_unit." in said
+    options = {"energy_unit": "GeV", "order": "layer_angle_radius"}
+    assert "GeV (552 to 1,864 GeV, as you say)" in prepare(home, tmp_path, columns, **options).note
+
+
+def test_mixed_units_of_energies_are_refused(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480, 40)
+    columns["incident_energies"][25:] /= 1_000.0
+    columns["showers"][25:] /= 1_000.0
+    said = refusal(home, tmp_path, columns)
+    assert "are units mixed? Say which with energy_unit." in said
+
+
+def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
+    home: Home, tmp_path: Path
+) -> None:
+    columns = challenge_columns(6_480)
+    columns["showers"] *= 5.0
+    assert "sum up to 4.5 in MeV, 90 in 20MeV, 4.5e+03 in GeV of the incident energy in MeV" in refusal(
+        home, tmp_path, columns
+    )
+    summary = prepare(home, tmp_path, columns, cell_unit="MeV")
+    assert "cells in MeV (as you say; they sum up to 4.5 of the energy" in summary.note
+    assert any("hold 4.5 of the energy, where about 1 is known" in warning for warning in summary.warnings)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cells: cells / 1_000.0, "sum up to 0.0009 of the incident energy"),
+        (
+            lambda cells: np.full_like(cells, -1.0),
+            "of the incident energy, but those of the first rows to 0.9",
+        ),
+        (lambda cells: np.full_like(cells, 9_999.0), "filled up with one number"),
+    ],
+)
+@pytest.mark.parametrize("begin", [50, 76])  # within the second part, and in the last one
+def test_every_part_is_checked(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, said: str, begin: int
+) -> None:
+    monkeypatch.setattr("gan_runtime.data.calochallenge.AT_ONCE", 32)
+    columns = challenge_columns(6_480, 80)
+    columns["showers"][begin:] = change(columns["showers"][begin:])
+    refused = refusal(home, tmp_path, columns)
+    assert said in refused
+    assert f"from row {begin} on" in refused
+
+
+def test_a_single_odd_shower_is_left_out_and_counted(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480, 50)
+    columns["showers"][7] *= 30.0
+    columns["showers"][9] = 0.0
+    summary = prepare(home, tmp_path, columns)
+    assert "1 of 50 showers are left out: each has nothing in its cells" in summary.note
+    assert (
+        "1 of 50 showers are left out: the sum of each is over 10 times off that of the others"
+        in summary.note
+    )
+    assert prepared.opened(home, "calochallenge").rows == 48
+
+
+def test_a_cell_that_would_be_stored_as_infinity_is_refused(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480, 40)
+    columns["showers"][33, 5] = 1e10
+    assert refusal(home, tmp_path, columns) == (
+        "run.h5, row 33: a cell holds 1e+07 GeV, but at most 9,273 GeV can be stored (float16): "
+        "correct that shower, or leave it out of the file."
+    )
+    columns["showers"][33, 5] = 9.2e6  # of a shower of 360 GeV, so it is odd, but not infinite
+    assert "is over 10 times off" in prepare(home, tmp_path, columns).note
+
+
+@pytest.mark.parametrize("preparation", KEYS)
+def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_keeps_them(
+    home: Home, tmp_path: Path, preparation: str
+) -> None:
+    columns = columns_of(preparation, 40)
+    cell_key = KEYS[preparation][1]
+    cells = columns[cell_key]
+    given = cells.reshape(len(cells), -1).sum(axis=1)
+    noise = np.random.default_rng(2).normal(size=cells.shape).reshape(len(cells), -1)
+    noise -= noise.mean(axis=1, keepdims=True)
+    noise *= 0.5 * given[:, None] / np.abs(noise).sum(axis=1, keepdims=True)
+    columns[cell_key] = cells + noise.reshape(cells.shape)
+    said = refusal(home, tmp_path, columns)
+    assert "they would raise them from " in said
+    assert "negative_cells=rescale" in said
+    assert re.search(r"threshold=[0-9.e-]+ leaves 0\.[0-9]+", said)
+    prepare(home, tmp_path, columns, negative_cells="rescale")
+    unit = 0.05 if preparation == "calochallenge" else 1.0
+    stored = rows(home, preparation)
+    assert stored[DEPOSIT] == pytest.approx(unit * given[:5], rel=1e-3)
+    assert stored[SHOWERS].min() == 0.0
+    prepared.remove(home, preparation)
+    clipped = prepare(home, tmp_path, columns, negative_cells="clip")
+    assert (rows(home, preparation)[DEPOSIT] > 1.1 * unit * given[:5]).all()
+    assert clipped.converted["cells below 0 made empty"] > 100
+    assert any(
+        "Cells below 0 or the threshold are empty, so the showers hold" in warning
+        for warning in clipped.warnings
+    )
+
+
+def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480)
+    columns["showers"][3, [10, 20, 30]] = -1e-3
+    summary = prepare(home, tmp_path, columns)
+    assert summary.converted == {"cells below 0 made empty": 3}
+
+
+def test_a_threshold_in_mev_empties_faint_cells_of_the_challenge(home: Home, tmp_path: Path) -> None:
+    prepare(home, tmp_path, challenge_columns(6_480), threshold=2.0)
+    values = rows(home, "calochallenge")[SHOWERS]
+    assert values[values > 0].min() >= np.float16(0.1**0.85)
+
+
+@pytest.mark.parametrize(
+    ("voxels", "order"),
+    [
+        (6_480, "layer_radius_angle"),
+        (6_480, "angle_layer_radius"),
+        (6_480, "angle_radius_layer"),
+        (6_480, "radius_layer_angle"),
+        (6_480, "radius_angle_layer"),
+        (40_500, "layer_radius_angle"),
+    ],
+)
+def test_cells_in_another_order_are_refused_and_the_right_order_is_named(
+    home: Home, tmp_path: Path, order: str, voxels: int
+) -> None:
+    columns = challenge_columns(voxels, 40, order)
+    said = refusal(home, tmp_path, columns)
+    assert said.startswith(
+        "run.h5, rows 0 to 39: its cells, in the order layer_angle_radius, are not the showers of electrons"
+    )
+    assert f"set order={order}" in said
+    prepare(home, tmp_path, columns, order=order)
+    right = tmp_path / "right"
+    right.mkdir()
+    stored = rows(home, "calochallenge")
+    prepared.remove(home, "calochallenge")
+    prepare(home, right, challenge_columns(voxels, 40))
+    np.testing.assert_array_equal(stored[SHOWERS], rows(home, "calochallenge")[SHOWERS])
+
+
+def test_cells_that_make_no_showers_in_any_order_are_refused_unless_the_order_is_set(
+    home: Home, tmp_path: Path
+) -> None:
+    columns = challenge_columns(6_480, 40)
+    columns["showers"] = np.random.default_rng(0).permutation(columns["showers"], axis=1)
+    said = refusal(home, tmp_path, columns)
+    assert "Look at their order and units" in said
+    prepare(home, tmp_path, columns, order="layer_angle_radius")
+
+
+def test_the_depth_of_the_authors_showers_is_checked_too(home: Home, tmp_path: Path) -> None:
+    columns = authors_columns()
+    columns["ECAL"] = np.roll(columns["ECAL"], 12, axis=3)
+    assert "in the order x_y_layer, are not the showers of electrons" in refusal(home, tmp_path, columns)
+    assert prepare(home, tmp_path, columns, order="x_y_layer").held_out == 0
+
+
+def test_the_summary_measures_the_showers(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480, 30)
+    summary = prepare(home, tmp_path, columns)
+    measured = {quantity.name: quantity.value for quantity in summary.quantities}
+    assert measured == pytest.approx(
+        {
+            "sampling fraction": 0.9,
+            "spread of the sampling fraction": 0.0,
+            "lowest incident energy": 1.0,
+            "highest incident energy": 1_000.0,
+        },
+        rel=1e-4,
+        abs=1e-3,
+    )
+    assert summary.curve is not None
+    layers = columns["showers"].reshape(30, 45, -1).sum(axis=2)
+    shares = 100.0 * (layers / layers.sum(axis=1, keepdims=True)).mean(axis=0)
+    assert summary.curve.x == tuple(range(1, 46))
+    assert summary.curve.y == pytest.approx(shares, rel=1e-4)
+
+
+def test_the_expected_depth_is_that_of_an_independent_formula() -> None:
+    """Against the profile of the Review of Particle Physics, of which the files above are made."""
+    columns = challenge_columns(6_480, 64)
+    gev = columns["incident_energies"].reshape(-1) / 1_000.0
+    cells = np.moveaxis(columns["showers"].reshape(-1, 45, 16, 9), 1, -1)
+    known = readout.CALOCHALLENGE
+    assert known.distance(cells, gev) == pytest.approx(0.09, abs=0.02)
+    assert known.distance(cells, gev / 1_000.0) > 0.4 > readout.limit(32)
+    assert known.distance(cells, gev * 1_000.0) > 0.4
+    assert known.distance(cells[..., ::-1], gev) > 0.4
