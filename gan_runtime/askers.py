@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ParamSpec, TypeVar
 
-from gan_runtime.errors import RoleError
+from gan_runtime.errors import GanRuntimeError, HomeError, RoleError, UnknownRunError
+from gan_runtime.records.rundir import RunDir
 
 DASHBOARD = "dashboard"  # where a page's changes come from, as records say it
 log = logging.getLogger("gan_runtime")
@@ -50,7 +51,11 @@ def operator(name: str, person: str = "") -> Asker:
 
 
 def for_operators(change: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """The change, which looks at who asks before it does anything else. Raises RoleError for a viewer."""
+    """The change, which looks at who asks before it does anything else. Raises RoleError for a viewer.
+
+    What the file system refuses is a HomeError, such as in a home that may only be read; of a run that somebody else has deleted
+    meanwhile an UnknownRunError.
+    """
 
     @functools.wraps(change)
     def checked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
@@ -67,6 +72,16 @@ def for_operators(change: Callable[Arguments, Answer]) -> Callable[Arguments, An
             raise RoleError(asker.why_not)
         if asker.person:
             log.info("%s asks for %s", asker.person, change.__name__)
-        return change(*arguments, **named)
+        try:
+            return change(*arguments, **named)
+        except (GanRuntimeError, OSError) as error:
+            for run in (given for given in arguments if isinstance(given, RunDir)):
+                if not run.path.exists():
+                    raise UnknownRunError(
+                        f"run {run.run_id} is gone: somebody else has deleted it meanwhile."
+                    ) from error
+            if isinstance(error, GanRuntimeError):
+                raise
+            raise HomeError.refused(error) from error
 
     return checked

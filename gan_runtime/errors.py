@@ -35,6 +35,7 @@ Messages say what was given, what is allowed and what to do.
 from __future__ import annotations
 
 import errno
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -105,6 +106,16 @@ class HomeError(GanRuntimeError):
             return cls(f"the disk of {path} is full: make space on it; what was to be written there is lost.")
         return cls(
             f"{path} cannot be written ({error.strerror}): look after its disk; what was to be written there is lost."
+        )
+
+    @classmethod
+    def refused(cls, error: OSError) -> HomeError:
+        """The sentence for whatever the system has refused, such as in a home of somebody else."""
+        path = Path(os.fsdecode(error.filename or "the home"))
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return cls.not_written(path, error)
+        return cls(
+            f"{path} cannot be used ({error.strerror}): change its rights, or choose another folder with --home DIR."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from gan_runtime.askers import operator
-from gan_runtime.errors import HomeError, RunStateError, SpecError
+from gan_runtime.errors import HomeError, RunStateError, SpecError, UnknownRunError
 from gan_runtime.home import Home, command_line, is_run_name
 from gan_runtime.hosts import Host
 from gan_runtime.numbering import next_rank
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands
+from gan_runtime.runtime import bin, commands
 from gan_runtime.spec import RunSpec
 
 NewRun = Callable[..., RunDir]
@@ -222,3 +223,56 @@ def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, ho
             )
         )
     assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]
+
+
+# ---- two people at once ----------------------------------------------------------------------------------------------
+
+CHANGES_OF_A_RUN: dict[str, Callable[[RunDir], object]] = {
+    "delete": lambda run: commands.delete(run, asker=operator("a test")),
+    "resume": lambda run: commands.resume(run, asker=operator("a test")),
+    "rename": lambda run: commands.rename(run, "another", asker=operator("a test")),
+    "mark": lambda run: commands.mark(run, remark="mine", asker=operator("a test")),
+    "stop": lambda run: commands.stop(run, asker=operator("a test")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES_OF_A_RUN.values(), ids=list(CHANGES_OF_A_RUN))
+def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
+    new_run: NewRun, change: Callable[[RunDir], object]
+) -> None:
+    run = new_run("quick-0001")
+    bin.put(run, "somebody else")
+    with pytest.raises(UnknownRunError, match="run quick-0001 is gone: somebody else has deleted it"):
+        change(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("resume", "gan_runtime.runtime.run_requests.next_rank"),
+        ("resume", "gan_runtime.runtime.run_requests.other_rates"),
+        ("delete", "gan_runtime.runtime.bin._free_place"),
+        ("delete", "gan_runtime.runtime.bin.disk.used_bytes"),
+        ("delete", "gan_runtime.runtime.bin_requests.marks.of_run"),
+        ("mark", "gan_runtime.runtime.mark_requests.latest_status"),
+    ],
+)
+def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
+    new_run: NewRun, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    """Deleted by somebody else in the middle of it, whichever file comes next."""
+    run = new_run("quick-0001")
+    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
+    module, _, function = place.rpartition(".")
+    real = pkgutil.resolve_name(module)
+    original = getattr(real, function)
+
+    def with_a_deletion(*given: object) -> object:
+        answer = original(*given)
+        run.path.rename(run.path.with_name(".deleted"))
+        return answer
+
+    monkeypatch.setattr(real, function, with_a_deletion)
+    with pytest.raises(UnknownRunError, match="run quick-0001 is gone: somebody else has deleted it"):
+        CHANGES_OF_A_RUN[name](run)
+    assert not run.path.exists()

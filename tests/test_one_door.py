@@ -7,13 +7,15 @@ something, and write no file of a home themselves.
 from __future__ import annotations
 
 import ast
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gan_runtime.askers import Asker
-from gan_runtime.errors import RoleError
+from gan_runtime.askers import Asker, for_operators, operator
+from gan_runtime.errors import HomeError, RoleError
 from gan_runtime.runtime import commands
 from tests.test_architecture import ROOT, file_of, python_files
 
@@ -115,6 +117,30 @@ def test_every_change_is_refused_for_a_viewer_whatever_it_is_asked(name: str) ->
     """Before anything else is looked at, so that nothing else of what is asked matters."""
     with pytest.raises(RoleError, match="only operators"):
         getattr(commands, name)(asker=Asker("dashboard"))
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (errno.EROFS, "/home/a-file cannot be used (Read-only file system): change its rights"),
+        (errno.EACCES, "/home/a-file cannot be used (Permission denied): change its rights"),
+        (errno.ENOSPC, "the disk of /home/a-file is full: make space on it"),
+        (errno.EIO, "/home/a-file cannot be written (Input/output error): look after its disk"),
+    ],
+)
+def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: str) -> None:
+    @for_operators
+    def change(*, asker: Asker) -> None:
+        raise OSError(number, os.strerror(number), f"/home/{asker.name}")
+
+    with pytest.raises(HomeError) as refused:
+        change(asker=operator("a-file"))
+    assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_change_is_behind_that_door(name: str) -> None:
+    assert getattr(commands, name).__wrapped__.__name__ == name
 
 
 @pytest.mark.parametrize("asker", ["dashboard", None, {"role": "operator"}])
