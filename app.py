@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from dashboard.frame import freed_memory
+from dashboard.frame import freed_memory, sign_in
 from dashboard.frame.front_page import FrontPage
 from dashboard.frame.upload_spool import UploadSpool
 from dashboard.frame.web_guard import WebGuard
@@ -45,6 +45,7 @@ def _open() -> None:
         gc.enable()
 
 
+sign_in.check_at_start()
 app = st.App(
     Path(__file__).parent / "dashboard" / "frame" / "navigation.py",
     lifespan=lifespan,

@@ -8,19 +8,19 @@ from __future__ import annotations
 import ipaddress
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from gan_runtime.errors import SignInError
 
 LEAST_LENGTH, MOST_LENGTH = 12, 200
-FREE_TRIES, SECONDS_PER_TRY = 5, 30.0  # of one address: so many wrong ones at once, then one each so long
-FREE_TRIES_OF_ALL, SECONDS_PER_TRY_OF_ALL = 60, 1.0
-MOST_ADDRESSES = 10_000  # remembered at a time
-ALL = "all"
+FREE_TRIES = 5  # wrong ones in a row without a pause
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 15.0  # before each try from then on; a wrong one doubles it
+MOST_WAITING, MOST_WAITING_OF_ONE = 20, 3  # tries at a time, and those of one address
 HASHER = PasswordHasher()
 
 
@@ -33,52 +33,61 @@ def hash_of(password: str) -> str:
     return HASHER.hash(password)
 
 
-def is_hash(text: str) -> bool:
+def is_hash(text: object) -> bool:
     """Whether it is one that `hash_of` could have made, not the password itself."""
-    return text.startswith("$argon2id$") and len(text) < 300
+    try:
+        return isinstance(text, str) and text.startswith("$argon2id$") and bool(extract_parameters(text))
+    except InvalidHashError:
+        return False
 
 
 class PasswordDoor:
-    """Compares one try at a time, so that nobody fills the memory with tries, and keeps whoever was wrong too often waiting."""
+    """Compares one try after the other, so that nobody fills the memory with tries, and after several wrong ones pauses before each.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._one_at_a_time = threading.Lock()
-        self._debts: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address → tries owed, and when
+    The pause belongs to the password, not to an address, which anybody can change. A try waits for its turn: were it refused, wrong tries
+    of others would keep the right password out. The right one ends the pause.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], object] = time.sleep
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._turn, self._counting = threading.Lock(), threading.Lock()
+        self._waiting: Counter[str] = Counter()
+        self._wrong, self._compared_s = 0, 0.0
 
     def check(self, known_hash: str, password: str, address: str) -> None:
         """Nothing for the right password. `address`: of the browser; empty for this machine.
 
         Raises:
-            SignInError: it is wrong, or too many were; the message says how long to wait.
+            SignInError: it is wrong, or too many tries are waiting.
         """
-        who = _group(address)
-        with self._one_at_a_time:
-            wait_s = max(
-                self._wait_s(who, FREE_TRIES, SECONDS_PER_TRY),
-                self._wait_s(ALL, FREE_TRIES_OF_ALL, SECONDS_PER_TRY_OF_ALL),
-            )
-            if wait_s > 0:
-                raise SignInError(f"Too many wrong passwords: try again in {wait_s:.0f} s.")
-            if _is_right(known_hash, password):
-                self._debts.pop(who, None)
-                return
-            self._owe(who, SECONDS_PER_TRY)
-            self._owe(ALL, SECONDS_PER_TRY_OF_ALL)
-        raise SignInError("That is not the operator password.")
+        with self._place(_group(address)), self._turn:
+            self._sleep(max(0.0, self._compared_s + self._pause_s() - self._clock()))
+            is_right = _is_right(known_hash, password)
+            self._wrong = 0 if is_right else self._wrong + 1
+            self._compared_s = self._clock()
+        if not is_right:
+            raise SignInError("That is not the operator password.")
 
-    def _tries(self, who: str, seconds: float) -> float:
-        tries, then = self._debts.get(who, (0.0, 0.0))
-        return max(0.0, tries - (self._clock() - then) / seconds)
+    def _pause_s(self) -> float:
+        doublings = self._wrong - FREE_TRIES
+        return min(FIRST_PAUSE_S * 2.0 ** min(doublings, 10), LONGEST_PAUSE_S) if doublings >= 0 else 0.0
 
-    def _wait_s(self, who: str, free: int, seconds: float) -> float:
-        return max(0.0, (self._tries(who, seconds) - free + 1) * seconds)
-
-    def _owe(self, who: str, seconds: float) -> None:
-        self._debts[who] = (self._tries(who, seconds) + 1, self._clock())
-        self._debts.move_to_end(who)
-        while len(self._debts) > MOST_ADDRESSES:
-            self._debts.popitem(last=False)
+    @contextmanager
+    def _place(self, who: str) -> Iterator[None]:
+        """Among the waiting tries. Those of one address do not fill it."""
+        with self._counting:
+            if self._waiting.total() >= MOST_WAITING or self._waiting[who] >= MOST_WAITING_OF_ONE:
+                raise SignInError("Too many passwords are being tried. Try again in a minute.")
+            self._waiting[who] += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._waiting[who] -= 1
+                if not self._waiting[who]:
+                    del self._waiting[who]
 
 
 def _is_right(known_hash: str, password: str) -> bool:

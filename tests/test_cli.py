@@ -592,6 +592,20 @@ def test_serve_prints_its_address_and_answers_there_with_its_certificate(
     assert "http" not in told  # no other address, and none that had to be asked for
 
 
+def test_serve_ends_where_the_secrets_file_cannot_be_understood(
+    start: Callable[..., subprocess.Popen[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a slip in it nobody would have to sign in, and everyone on this machine would be an operator."""
+    file = tmp_path / "secrets.toml"
+    file.write_text('[operators]\npasword = "$argon2id$"', encoding="utf-8")
+    monkeypatch.setenv("STREAMLIT_SECRETS_FILES", str(file))
+    process = start("serve", "--port", str(local_server.free_port()), "--json")
+    told = process.communicate()[1]
+    assert process.returncode == 2
+    assert "operators.pasword is not understood: allowed are emails, subjects and password." in told
+    assert "Traceback" not in told
+
+
 @pytest.mark.parametrize(
     ("address", "opened", "warned"),
     [

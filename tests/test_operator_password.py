@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit import config
 
-from dashboard.frame import sign_in
+from dashboard.frame import access, sign_in
 from dashboard.frame.sign_in import MOST_SEATS, WRONG, Seats, Ways, parsed
 from gan_runtime.errors import SignInError
-from gan_runtime.operator_password import MOST_ADDRESSES, PasswordDoor, hash_of, is_hash
+from gan_runtime.operator_password import (
+    MOST_WAITING,
+    MOST_WAITING_OF_ONE,
+    PasswordDoor,
+    _group,
+    hash_of,
+    is_hash,
+)
 
 PASSWORD = "correct horse battery"
 
@@ -70,107 +79,224 @@ def test_a_password_of_another_length_is_refused_when_it_is_chosen(password: str
         hash_of(password)
 
 
-def test_after_five_wrong_ones_one_waits_and_is_not_even_compared(quick: list[str]) -> None:
+@pytest.mark.usefixtures("quick")
+def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it() -> None:
     clock = Hand()
-    door = PasswordDoor(clock)
-    assert {tried(door, "right", "wrong") for _ in range(5)} == {"That is not the operator password."}
-    assert tried(door, "right", "right") == "Too many wrong passwords: try again in 30 s."
-    assert len(quick) == 5
-    assert tried(door, "right", "right", "192.0.2.8") == "", "somebody else does not wait"
-    clock.seconds += 30
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock.seconds += seconds
+
+    door = PasswordDoor(clock, sleep)
+    for number in range(11):
+        assert tried(door, "right", "wrong", f"192.0.2.{number}") == "That is not the operator password."
+    assert pauses == [0, 0, 0, 0, 0, 1, 2, 4, 8, 15, 15], "whatever address they came from"
+    assert tried(door, "right", "right", "192.0.2.1") == "", "it waited for its turn, and was not refused"
+    assert pauses[-1] == 15
+    assert tried(door, "right", "wrong") == "That is not the operator password."
+    assert pauses[-1] == 0
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_hour_after_wrong_ones_nobody_waits() -> None:
+    clock = Hand()
+    pauses: list[float] = []
+    door = PasswordDoor(clock, pauses.append)
+    for _ in range(9):
+        tried(door, "right", "wrong")
+    clock.seconds += 3600
     assert tried(door, "right", "right") == ""
-    assert {tried(door, "right", "wrong") for _ in range(5)} == {"That is not the operator password."}, (
-        "forgiven"
-    )
+    assert pauses[-1] == 0
 
 
-def test_all_addresses_together_wait_too_and_a_network_counts_as_one(quick: list[str]) -> None:
-    door = PasswordDoor(Hand())
-    for number in range(6):
-        tried(door, "right", "wrong", f"2001:db8::{number:x}")
-    assert len(quick) == 5, "addresses of one /64 are one machine's"
-    for number in range(100):
-        tried(door, "right", "wrong", f"198.51.100.{number}")
-    assert len(quick) == 60
-
-
-def test_no_number_of_addresses_fills_the_memory(quick: list[str]) -> None:
-    clock = Hand()
-    door = PasswordDoor(clock)
-    for number in range(MOST_ADDRESSES + 100):
-        clock.seconds += 10
-        tried(door, "right", "wrong", f"address {number}")
-    assert len(quick) == MOST_ADDRESSES + 100
-    assert len(door._debts) == MOST_ADDRESSES
+@pytest.mark.usefixtures("quick")
+def test_tries_of_one_machine_do_not_fill_the_line_and_nothing_fills_the_memory() -> None:
+    """Addresses of one /64 are one machine's."""
+    door = PasswordDoor(Hand(), lambda _: None)
+    full = "Too many passwords are being tried. Try again in a minute."
+    with ExitStack() as waiting:
+        for number in range(MOST_WAITING_OF_ONE):
+            waiting.enter_context(door._place(_group(f"2001:db8::{number:x}")))
+        assert tried(door, "right", "right", "2001:db8::ffff") == full
+        assert tried(door, "right", "right", "198.51.100.7") == "", "somebody else has a place"
+        for number in range(MOST_WAITING - MOST_WAITING_OF_ONE):
+            waiting.enter_context(door._place(f"198.51.100.{number}"))
+        assert tried(door, "right", "right", "203.0.113.7") == full
+    assert tried(door, "right", "right", "2001:db8::ffff") == ""
+    assert not door._waiting
 
 
 # ---- the secrets file --------------------------------------------------------------------------------------------------------
 
-PROVIDER = {"server_metadata_url": "https://id.example/.well-known/openid-configuration"}
+PROVIDER = {
+    "client_id": "gan",
+    "client_secret": "a secret of the provider",
+    "server_metadata_url": "https://id.example/.well-known/openid-configuration",
+}
+AUTH = {"redirect_uri": "https://lab.example/oauth2callback", "cookie_secret": "0123456789abcdef01234567"}
+ONE = AUTH | PROVIDER
+TWO = AUTH | {"google": PROVIDER, "lab": PROVIDER}
 
 
 def test_nothing_is_set_up_without_a_file() -> None:
     assert not parsed({}).are_set_up
-    assert not parsed({"other": {"key": 1}}).are_set_up
 
 
 def test_who_is_an_operator() -> None:
-    ways = parsed({"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": PROVIDER})
-    claims = {"email": "anna@LAB.example", "email_verified": True, "sub": "1"}
+    ways = parsed({"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": ONE})
+    claims = {"provider": "default", "email": "anna@LAB.example", "email_verified": True, "sub": "1"}
     assert ways.is_operator(claims)
-    assert ways.is_operator({"sub": "7"})
+    assert ways.is_operator({"provider": "default", "sub": "7"})
     for changed in (
         {"email_verified": False}, {"email_verified": None}, {"email_verified": "true"}, {"email": "anna@lab.example.evil.example"},
         {"email": None}, {"email": ["anna@lab.example"]}, {"email": "anna@lab.example "}, {"sub": 7, "email": ""},
+        {"provider": "google"}, {"provider": None}, {"provider": ""} | {"email": ""},
     ):  # fmt: skip
         assert not ways.is_operator({**claims, **changed}), changed
     assert not ways.is_operator({})
 
 
-def test_an_empty_list_lets_nobody_in_and_everybody_look() -> None:
-    ways = parsed({"auth": PROVIDER})
+def test_a_number_of_one_provider_is_nobody_at_another() -> None:
+    ways = parsed({"operators": {"subjects": {"lab": ["7"], "google": ["8"]}}, "auth": TWO})
+    assert not ways.trouble
+    known = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
+    assert [
+        pair for pair in known if ways.is_operator(dict(zip(("provider", "sub"), pair, strict=True)))
+    ] == [
+        ("lab", "7"),
+        ("google", "8"),
+    ]
+    only = parsed({"operators": {"subjects": ["7"]}, "auth": AUTH | {"lab": PROVIDER}})
+    assert only.is_operator({"provider": "lab", "sub": "7"})
+    assert not only.is_operator({"provider": "google", "sub": "7"})
+
+
+def test_a_provider_without_operators_lets_everybody_look() -> None:
+    ways = parsed({"auth": ONE})
     assert ways.are_set_up
-    assert not ways.is_operator({"sub": "", "email": "", "email_verified": True})
-    assert not parsed({"operators": {"subjects": [""]}, "auth": PROVIDER}).is_operator({"sub": ""})
+    assert not ways.is_operator({"provider": "default", "sub": "", "email": "", "email_verified": True})
 
 
 def test_providers_by_their_names() -> None:
-    assert parsed({"auth": {"google": PROVIDER, "lab": PROVIDER, "client_kwargs": {}}}).providers == (
-        "google",
-        "lab",
-    )
-    assert parsed({"auth": PROVIDER}).providers == ("",)
+    assert parsed({"auth": {**TWO, "client_kwargs": {}}}).providers == ("google", "lab")
+    assert parsed({"auth": ONE}).providers == ("",)
+    assert parsed({"auth": ONE | {"lab": PROVIDER}}).providers == ("", "lab")
 
 
 @pytest.mark.parametrize(
-    "tables",
+    ("tables", "sentence"),
     [
-        {"operators": "anna"}, {"auth": 3}, {"operators": {"emails": "anna@lab.example"}, "auth": PROVIDER}, {"operators": {"emails": [1]}},
-        {"operators": {"email": ["anna@lab.example"]}}, {"operators": {"password": "the password itself"}}, {"operators": {"password": 5}},
-        {"operators": {"emails": ["anna@lab.example"]}},
+        ({"operators": "anna"}, "operators must be a table"),
+        ({"auth": 3}, "auth must be a table"),
+        ({"operators": {}}, "[operators] is empty: give one of emails, subjects and password."),
+        ({"operators": {"emails": "anna@lab.example"}, "auth": ONE}, "operators.emails must be a list of texts"),
+        ({"operators": {"emails": []}, "auth": ONE}, "operators.emails must be a list"),
+        ({"operators": {"emails": [1]}, "auth": ONE}, "operators.emails must be a list"),
+        ({"operators": {"subjects": [""]}, "auth": ONE}, "operators.subjects must be a list"),
+        ({"operators": {"subjects": {"lab": []}}, "auth": TWO}, "operators.subjects.lab must be a list"),
+        ({"operators": {"subjects": {"gogle": ["7"]}}, "auth": TWO}, "operators.subjects.gogle is no provider: allowed are google and lab."),
+        ({"operators": {"subjects": {}}, "auth": TWO}, "[operators.subjects] is empty"),
+        ({"operators": {"subjects": ["7"]}, "auth": TWO}, "operators.subjects must say whose numbers they are"),
+        ({"operators": {"email": ["anna@lab.example"]}, "auth": ONE}, "operators.email is not understood: allowed are emails, subjects and password."),
+        ({"operators": {"password": "the password itself"}}, "operators.password must be the hash"),
+        ({"operators": {"password": "$argon2id$the password itself"}}, "operators.password must be the hash"),
+        ({"operators": {"password": ""}}, "operators.password must be the hash"),
+        ({"operators": {"password": 5}}, "operators.password must be the hash"),
+        ({"operators": {"emails": ["anna@lab.example"]}}, "operators.emails needs a provider in [auth]."),
+        ({"auth": AUTH}, "auth.client_id must be a text that is not empty; [auth] holds cookie_secret and redirect_uri."),
+        ({"auth": PROVIDER}, "auth.redirect_uri must be a text"),
+        ({"auth": ONE | {"cookie_secret": "short"}}, "auth.cookie_secret must have 24 characters at least."),
+        ({"auth": AUTH | {"lab": {"client_id": "gan"}}}, "auth.lab.client_secret must be a text"),
+        ({"auth": AUTH | {"my_lab": PROVIDER}}, "[auth.my_lab]: the name of a provider holds no underscore."),
+        ({"auth": AUTH | PROVIDER | {"server_metadata_url": ""}}, "auth.server_metadata_url must be a text that is not empty"),
     ],
 )  # fmt: skip
-def test_what_is_set_up_wrongly_lets_nobody_change_anything(tables: dict[str, object]) -> None:
+def test_what_is_set_up_wrongly_lets_nobody_change_anything_and_says_which_key(
+    tables: dict[str, object], sentence: str
+) -> None:
     ways = parsed(tables)
     assert ways.are_set_up
-    assert ways.trouble.startswith(WRONG)
-    assert "the password itself" not in ways.trouble.replace("never the password itself", "")
+    assert ways.trouble.startswith(f"{WRONG} {sentence}")
+    for secret in ("the password itself", "a secret of the provider", AUTH["cookie_secret"], "short;"):
+        assert secret not in ways.trouble.replace("never the password itself", "")
 
 
-def test_a_file_is_read_again_when_it_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: str
-) -> None:
+@pytest.fixture
+def secrets_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Streamlit looks for one; there is none yet."""
     file = tmp_path / "secrets.toml"
     monkeypatch.setattr(st, "get_option", lambda name: [str(file)] if name == "secrets.files" else None)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[operatos]\npassword = 1",
+            "[operatos] in secrets.toml is not understood: allowed are [operators] and [auth].",
+        ),
+        ('password = "x"', "[password] in secrets.toml is not understood"),
+        ('[operators]\npassword = "half a li', "secrets.toml cannot be read as TOML."),
+        (None, "secrets.toml cannot be read as TOML."),
+    ],
+)
+def test_a_file_that_cannot_be_understood_stops_the_start(
+    secrets_file: Path, capsys: pytest.CaptureFixture[str], text: str | None, sentence: str
+) -> None:
+    sign_in.check_at_start()
+    if text is None:
+        secrets_file.mkdir()
+    else:
+        secrets_file.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        sign_in.check_at_start()
+    told = capsys.readouterr().err
+    assert told.startswith(f"Error: {WRONG} {sentence}")
+    assert str(secrets_file) in told
+    assert str(secrets_file.parent) not in sign_in.ways().trouble, "viewers read that"
+
+
+@pytest.mark.usefixtures("secrets_file")
+def test_a_file_that_somebody_has_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
+    assert sign_in.ways().trouble == f"{WRONG} secrets.toml cannot be read (No such file or directory)."
+
+
+def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
+    secrets_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sign_in, "OF_ALL_APPS", secrets_file)
+    secrets_file.write_text('api_key = "x"\n[connections.sql]\nurl = "y"', encoding="utf-8")
     assert sign_in.ways() == Ways()
-    file.write_text(f'[operators]\npassword = "{known}"', encoding="utf-8")
+    secrets_file.write_text('[Operater]\npassword = "x"', encoding="utf-8")
+    assert "[Operater]" in sign_in.ways().trouble
+
+
+def test_a_file_that_is_gone_while_the_dashboard_runs_lets_nobody_change_anything(
+    secrets_file: Path, known: str
+) -> None:
+    """Also for the moment in which an editor has emptied it."""
+    text = f'[operators]\npassword = "{known}"'
+    secrets_file.write_text(text, encoding="utf-8")
+    guards = access.Guards()
+    secrets_file.write_text("", encoding="utf-8")
+    assert guards.ways().trouble == access.GONE
+    secrets_file.unlink()
+    assert guards.ways().trouble == access.GONE
+    secrets_file.write_text(text, encoding="utf-8")
+    assert guards.ways() == Ways(password=known)
+
+
+def test_a_file_is_read_again_when_it_has_changed(secrets_file: Path, known: str) -> None:
+    assert sign_in.ways() == Ways()
+    secrets_file.write_text(f'[operators]\npassword = "{known}"', encoding="utf-8")
     assert sign_in.ways() == Ways(password=known)
-    file.write_text('[operators]\npassword = "half a li', encoding="utf-8")
-    assert sign_in.ways().trouble == f"{WRONG} secrets.toml cannot be read as TOML."
-    file.write_bytes(b"\xff\xfe")
-    assert sign_in.ways().are_set_up
-    file.write_text("#" * (sign_in.MOST_BYTES + 1), encoding="utf-8")
-    assert sign_in.ways().are_set_up
+    secrets_file.write_bytes(b"\xff\xfe")
+    assert sign_in.ways().trouble
+    secrets_file.write_text("#" * (sign_in.MOST_BYTES + 1), encoding="utf-8")
+    assert sign_in.ways().trouble
 
 
 def test_a_seat_is_lost_by_leaving_by_time_and_when_the_settings_change(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+import uvicorn
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -52,7 +53,11 @@ def ask(
         return {"type": "http.request"}
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    answer = WebGuard(app)({"type": kind, "path": path, "method": method, "headers": raw}, receive, send)
+    answer = WebGuard(app)(
+        {"type": kind, "path": path, "method": method, "headers": raw, "client": ("127.0.0.1", 1)},
+        receive,
+        send,
+    )
     # A thread of its own: the browser tests of the same process leave Playwright's event loop running in the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, answer).result()
@@ -204,8 +209,32 @@ def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> 
 def test_the_server_asks_nobody_outside_for_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamlit does, to judge the origin of a page that was opened by a name of this machine."""
     monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "")
     assert process.main(["no-such-file.py"]) != 0
     assert net_util.get_external_ip() is None
+
+
+@pytest.mark.parametrize(("trusted", "address"), [(None, "127.0.0.1"), ("127.0.0.1", "203.0.113.7")])
+def test_a_made_up_address_is_believed_of_a_proxy_that_was_named_only(
+    monkeypatch: pytest.MonkeyPatch, trusted: str | None, address: str
+) -> None:
+    """uvicorn, by itself, believes X-Forwarded-For of everyone on this machine."""
+    if trusted is None:
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", "removed")  # so that it is restored
+        monkeypatch.delenv("FORWARDED_ALLOW_IPS")
+    else:
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
+    process.main(["no-such-file.py"])
+    seen: list[str] = []
+
+    async def streamlit(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["client"][0])
+        await inside(scope, receive, send)
+
+    served = uvicorn.Config(streamlit, lifespan="off")
+    served.load()
+    ask(app=served.loaded_app, **{"host": "localhost", "x-forwarded-for": "203.0.113.7"})  # type: ignore[arg-type]
+    assert seen == [address]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from gan_runtime.host_look import HostLook
 from gan_runtime.operator_password import PasswordDoor
 
 VIEW_ONLY = "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the command line of its machine."
-SIGN_IN = (
-    "Everyone can look; whoever starts, stops, changes or deletes something signs in as an operator first."
+SIGN_IN = "Everyone can look. To start, stop, change or delete something, sign in as an operator."
+GONE = (
+    f"{sign_in.WRONG} the secrets file held it and does not any more. Restart the dashboard to go without it."
 )
 OF_THE_PASSWORD = "whoever knows the password"
 
@@ -53,6 +54,13 @@ class Guards:
         self.password_door = PasswordDoor()
         self.host_look = HostLook()
         self.post = Post(url, lambda: self.host_look)
+        self._is_set_up = sign_in.ways().are_set_up
+
+    def ways(self) -> Ways:
+        """How to sign in. A file that is emptied or gone while the dashboard runs, as for a moment when it is saved, opens nothing."""
+        known = sign_in.ways()
+        self._is_set_up |= known.are_set_up
+        return known if known.are_set_up or not self._is_set_up else Ways(trouble=GONE)
 
 
 _guards = Guards()
@@ -63,6 +71,11 @@ def post() -> Post:
     return _guards.post
 
 
+def ways() -> Ways:
+    """How to sign in."""
+    return _guards.ways()
+
+
 def host_look() -> HostLook:
     """The look at this host, begun by whoever asks first: it takes seconds of a core."""
     return _guards.host_look
@@ -70,29 +83,29 @@ def host_look() -> HostLook:
 
 def asker() -> Asker:
     """Whoever sits before the page that is being drawn."""
-    ways, session_id = sign_in.ways(), _session_id()
-    if ways.providers and st.user.get("is_logged_in") and ways.is_operator(st.user):
-        _guards.seats.take(session_id, ways, str(st.user.get("email") or st.user.get("sub")))
-    elif not ways.password:
+    known, session_id = ways(), _session_id()
+    if known.providers and st.user.get("is_logged_in") and known.is_operator(st.user):
+        _guards.seats.take(session_id, known, str(st.user.get("email") or st.user.get("sub")))
+    elif not known.password:
         _guards.seats.leave(session_id)
-    return _asker(ways, session_id)
+    return _asker(known, session_id)
 
 
 def of_session(session_id: str) -> Asker:
     """Whoever a file comes from: the server receives it outside of any page, under the id of the session."""
-    return _asker(sign_in.ways(), session_id)
+    return _asker(ways(), session_id)
 
 
 def enter(password: str) -> str:
     """Takes a seat for this session; why not, or nothing when it is taken."""
-    ways = sign_in.ways()
-    if not ways.password:
+    known = ways()
+    if not known.password:
         return "There is no operator password."
     try:
-        _guards.password_door.check(ways.password, password, st.context.ip_address or "")
+        _guards.password_door.check(known.password, password, st.context.ip_address or "")
     except SignInError as error:
         return str(error)
-    _guards.seats.take(_session_id(), ways, OF_THE_PASSWORD)
+    _guards.seats.take(_session_id(), known, OF_THE_PASSWORD)
     return ""
 
 

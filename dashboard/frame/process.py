@@ -5,6 +5,7 @@ python -m dashboard.frame.process app.py --server.port 8501
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -16,6 +17,8 @@ def main(words: list[str]) -> int:
     """Runs Streamlit with these words until it is told to end; the exit code."""
     # To judge a foreign origin Streamlit asks a server outside for this machine's address. web_guard judges before it does.
     net_util.get_external_ip = lambda: None
+    # uvicorn's own setting: the addresses of proxies whose X-Forwarded-For it believes. Its default is whoever asks from this machine.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     try:
         cli.main(["run", *words], standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):

@@ -2,16 +2,17 @@
 
     [operators]
     emails = ["anna@lab.example"]       # who signs in with OpenID Connect, whose provider must have verified the address
-    subjects = ["248289761001"]         # or by the provider's own number of a person
+    subjects = ["248289761001"]         # or by the provider's own number of a person; of several providers: subjects.google = […]
     password = "$argon2id$…"            # or one password for all: `python -m gan_runtime operator-password` prints this line
     [auth]                              # Streamlit's own: the provider, docs/sharing.md
 
-The file is looked at again when it changes, and then everyone signs in anew.
+A file that cannot be understood stops the start (operator_settings.py). It is read again when it changes, and then everyone signs in again.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import time
 import tomllib
@@ -22,21 +23,26 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit import config
 
-from gan_runtime.operator_password import is_hash
+from dashboard.frame import operator_settings
+from gan_runtime.errors import SignInError
 
 SECONDS = 12 * 3600.0  # that somebody stays signed in
 MOST_SEATS = 10_000
 MOST_BYTES = 1 << 20
-WRONG = "Sign-in is set up wrongly, so nobody can change anything:"
+WRONG = "Sign-in is set up wrongly:"
+UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
+OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # may hold what other apps need
 
 
 @dataclass(frozen=True)
 class Ways:
-    """`providers`: their names, empty for the only one. `trouble`: what is wrong with the file; then nobody is an operator."""
+    """`providers`: their names, empty for the one of [auth] itself. `subjects`: (provider, its number of a person). `trouble`: what is
+    wrong with the file; then nobody is an operator."""
 
     emails: frozenset[str] = frozenset()
-    subjects: frozenset[str] = frozenset()
+    subjects: frozenset[tuple[str, str]] = frozenset()
     password: str = ""
     providers: tuple[str, ...] = ()
     trouble: str = ""
@@ -47,9 +53,12 @@ class Ways:
         return bool(self.password or self.providers or self.emails or self.subjects or self.trouble)
 
     def is_operator(self, user: Mapping[str, Any]) -> bool:
-        """By the claims of the provider: the person's number, or an address that it has verified."""
-        email = user.get("email")
-        return user.get("sub") in self.subjects or (
+        """By the claims of a provider in the file: its number of the person, or an address that it has verified."""
+        email, provider = user.get("email"), user.get("provider")
+        name = "" if provider == UNNAMED else provider
+        if name not in self.providers:
+            return False
+        return (name, user.get("sub")) in self.subjects or (
             user.get("email_verified") is True and isinstance(email, str) and email.lower() in self.emails
         )
 
@@ -81,10 +90,25 @@ class Seats:
         return person if known == ways and time.monotonic() < until else ""
 
 
+def check_at_start() -> None:
+    """Ends the process with a sentence where the secrets files cannot be understood: what somebody meant to protect would lie open.
+
+    Called while the server loads app.py; what goes wrong later, in its lifespan, uvicorn shows as a traceback.
+    """
+    if trouble := ways().trouble:
+        read = ", ".join(map(str, st.get_option("secrets.files")))
+        print(f"Error: {trouble} Read from: {read}", file=sys.stderr, flush=True)
+        raise SystemExit(2)
+
+
 def ways() -> Ways:
-    """Read from the secrets files that Streamlit reads."""
+    """Read from the secrets files that Streamlit reads. One that somebody has named must be there."""
+    are_named = bool(config.is_manually_set("secrets.files"))
     files = [Path(file) for file in st.get_option("secrets.files")]
-    return _read(tuple((file, _changed(file)) for file in files if file.is_file()))
+    try:
+        return _read(tuple((file, _changed(file)) for file in files if are_named or file.exists()))
+    except OSError as error:
+        return Ways(trouble=f"{WRONG} {Path(error.filename).name} cannot be read ({error.strerror}).")
 
 
 def _changed(file: Path) -> tuple[int, int]:
@@ -99,39 +123,21 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
         try:
             if size > MOST_BYTES:
                 raise ValueError("too large")
-            tables |= tomllib.loads(file.read_text(encoding="utf-8"))
+            added = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):  # its content belongs in no message
             return Ways(trouble=f"{WRONG} {file.name} cannot be read as TOML.")
+        if odd := operator_settings.unknown_tables(added, is_shared=file == OF_ALL_APPS):
+            return Ways(
+                trouble=f"{WRONG} {odd} in {file.name} is not understood: allowed are [operators] and [auth]."
+            )
+        tables |= added
     return parsed(tables)
 
 
 def parsed(tables: Mapping[str, Any]) -> Ways:
-    """The ways that the tables of a secrets file open; a sentence where they open none."""
-    operators, auth = tables.get("operators", {}), tables.get("auth", {})
-    if not isinstance(operators, dict) or not isinstance(auth, dict):
-        return Ways(trouble=f"{WRONG} [operators] and [auth] must be tables.")
-    unknown = sorted(set(operators) - {"emails", "subjects", "password"})
-    lists = [operators.get(name, []) for name in ("emails", "subjects")]
-    if unknown or not all(
-        isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists
-    ):
-        return Ways(
-            trouble=f"{WRONG} [operators] holds emails and subjects, which are lists of texts, and password."
-        )
-    password = operators.get("password", "")
-    if password != "" and not (isinstance(password, str) and is_hash(password)):
-        return Ways(
-            trouble=f"{WRONG} password must be the hash that `python -m gan_runtime operator-password` prints, never the password itself."
-        )
-    emails, subjects = (frozenset(filter(None, names)) for names in lists)
-    providers = _providers(auth)
-    if (emails or subjects) and not providers:
-        return Ways(trouble=f"{WRONG} emails and subjects need a provider in [auth].")
-    return Ways(frozenset(map(str.lower, emails)), subjects, password, providers)
-
-
-def _providers(auth: Mapping[str, Any]) -> tuple[str, ...]:
-    named = tuple(
-        name for name, table in auth.items() if isinstance(table, dict) and "server_metadata_url" in table
-    )
-    return ("",) if "server_metadata_url" in auth else named
+    """The ways that the tables of a secrets file open; a sentence where they cannot be understood."""
+    try:
+        providers = operator_settings.providers(tables.get("auth"))
+        return Ways(**operator_settings.operators(tables.get("operators"), providers), providers=providers)
+    except SignInError as error:
+        return Ways(trouble=f"{WRONG} {error}")

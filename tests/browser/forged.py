@@ -16,13 +16,13 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one drawing of a page held: ids of buttons and fields by their labels, the texts of its boxes and its other texts."""
+    """What one drawing of a page held: ids of buttons and fields by their labels, the texts of its boxes, and all other text."""
 
     session_id: str
     page: str
     ids: dict[str, str]
     boxes: list[str]
-    texts: list[str]
+    text: str
 
 
 def open_session(address: str, session_id: str = "") -> ClientConnection:
@@ -53,7 +53,7 @@ def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed:
         elif kind == "navigation":
             page = message.navigation.page_script_hash
         elif kind == "script_finished":
-            return Drawn(session_id, page, ids, boxes, texts)
+            return Drawn(session_id, page, ids, boxes, "\n".join(texts))
         match element.WhichOneof("type"):
             case "button":
                 ids[element.button.label] = element.button.id

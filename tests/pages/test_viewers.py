@@ -41,7 +41,8 @@ def test_what_changes_something_is_greyed_and_says_why(show: Show, page: str) ->
     assert {name: greyed.get(name) for name in CHANGES[page]} == dict.fromkeys(
         CHANGES[page], access.VIEW_ONLY
     )
-    assert access.VIEW_ONLY in [caption.value for caption in app.sidebar.caption]
+    first = app.main.markdown[0].value
+    assert first == f":material/visibility: **View only.** {access.VIEW_ONLY}", "above everything else"
 
 
 @pytest.mark.usefixtures("viewing")
@@ -98,7 +99,7 @@ def test_whether_others_reach_it(
 LOOKING = {
     "dashboard/data/sets_view.py": ["Train on it"],
     "dashboard/frame/store_view.py": ["Try again", "label", "Got it"],
-    "dashboard/frame/who_view.py": ["Sign out", "Sign out", "label", "Enter"],
+    "dashboard/frame/who_view.py": ["Sign out", "label", "Enter"],
     "dashboard/launch/form.py": [
         "option_words.choice(name)",
         "str(value)",
