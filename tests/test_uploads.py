@@ -165,13 +165,36 @@ def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
     assert not uploads.place(home, "a").exists()
 
 
-@pytest.mark.parametrize("name", ["..", "/", ".hidden", "a/b\\..", "", "…", "name\n.png", "x" * 500])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "..",
+        "/",
+        ".hidden",
+        "a/b\\..",
+        "",
+        "…",
+        "name\n.png",
+        "x" * 500,
+        "猫" * 96,
+        "\U0001f408" * 99 + ".png",
+    ],
+)
 def test_any_name_of_a_file_stays_inside_its_folder(home: Home, name: str) -> None:
     folder = uploads.as_source(home, [dropped(home, "a", name)])
     (path,) = folder.iterdir()
     assert path.read_bytes() == b"x"
     assert path.parent == folder
-    assert len(path.name) <= 110
+    assert len(os.fsencode(path.name)) <= 210
+    assert not name.endswith(".png") or path.suffix == ".png"
+
+
+def test_a_zip_is_known_by_its_contents(home: Home) -> None:
+    content = b"PK\3\4 and more"
+    named = dropped(home, "a", "photos.zip?download=1", content)
+    assert uploads.as_source(home, [named]).read_bytes() == content
+    with pytest.raises(DatasetError, match=r"drop either one \.zip or several pictures"):
+        uploads.as_source(home, [named, dropped(home, "b", "b.png")])
 
 
 def test_a_zip_among_pictures_and_a_file_that_is_gone_are_told(home: Home) -> None:

@@ -14,7 +14,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from dashboard import actions, option_words, words
 from dashboard.frame import access
 from gan_runtime.data import host_files, prepared, preparing
-from gan_runtime.data.picture_files import SUFFIXES
 from gan_runtime.data.preparations import PREPARATIONS, Preparation
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
@@ -96,7 +95,7 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         return None
     files = st.file_uploader(
         "A .zip of pictures, or several pictures" if pictures else "One or several HDF5 files",
-        type=[*known.suffixes, *(SUFFIXES if pictures else ())],
+        type=None if pictures else known.suffixes,  # a picture is known by its contents
         accept_multiple_files=True,
         key=f"{PREFIX}files.{known.maker}.{generation}",
         help=" ".join(filter(None, (known.summary, OF_PICTURES if pictures else "", DROPPED))),
@@ -104,15 +103,18 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
     if files:
         return actions.attempt(lambda: runtime.use_uploads(_on_disk(runtime, files)))
     offered = host_files.offered(known.suffixes)
-    if not offered:
+    for problem in offered.problems:
+        st.warning(words.plain(problem), icon=":material/warning:")
+    if not offered.names and not offered.problems:
         st.caption(
             "More than that, or a folder: set GAN_DATA_DIR to a folder of this host before the dashboard starts, "
             "and what lies below it can be picked here."
         )
+    if not offered.names:
         return None
     picked = st.selectbox(
         f"Or a folder or {' or '.join(known.suffixes)} of this host, below GAN_DATA_DIR",
-        offered,
+        offered.names,
         index=None,
         key=f"{PREFIX}host.{known.maker}.{generation}",
     )

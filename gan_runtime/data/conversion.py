@@ -11,6 +11,8 @@ from PIL import Image, ImageOps
 
 from gan_runtime.data.decoding import WHITE, Decoded, NotUsableError, decoded, explained
 
+NOT_SIDE_BY_SIDE = "not side by side"
+SHAPE_TOLERANCE = 0.1  # of two pictures side by side, which are about squares
 GROUNDS = {"black": 0, "white": 255, "grey": 128}
 FEW_COLORS = 32  # of a label map; a photo has thousands
 Resample = Literal["lanczos", "nearest"]
@@ -64,11 +66,16 @@ def converted(file: BinaryIO, target: Target) -> Converted:
         return _row(decoded(file, target.white, side), target)
 
 
-def halves(file: BinaryIO, left: Target, right: Target) -> tuple[Converted, Converted]:
-    """The left and the right half of a picture. Raises NotUsableError."""
+def halves(
+    file: BinaryIO, left: Target, right: Target, *, any_shape: bool = False
+) -> tuple[Converted, Converted]:
+    """The left and the right half of a picture, which is about twice as wide as high but for `any_shape`. Raises NotUsableError."""
     with explained():
         whole = decoded(file, left.white)
         width, height = whole.size
+        if not any_shape and not 1 - SHAPE_TOLERANCE <= width / (2 * height) <= 1 + SHAPE_TOLERANCE:
+            reason = f"it has {width} × {height} pixels, but a pair is about twice as wide as high"
+            raise NotUsableError(NOT_SIDE_BY_SIDE, reason)
         if width % 2:
             raise NotUsableError("odd width", f"it is {width} pixels wide, which cannot be halved")
         half = width // 2

@@ -5,28 +5,39 @@ Whoever opens a page is not always who owns the host; the command line takes any
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gan_runtime.data.mnist import DATA_VARIABLE, data_folder
+from gan_runtime.data.picture_files import readable
 from gan_runtime.errors import DatasetError, quoted
 
 DEPTH = 2  # folders below GAN_DATA_DIR that are offered
 MOST = 200
 
 
-def offered(suffixes: tuple[str, ...] = (".zip",)) -> list[str]:
-    """Folders, and files that end so, by their path in GAN_DATA_DIR, sorted; empty when that is no folder."""
+@dataclass(frozen=True)
+class Offered:
+    """`names`: of folders and files, by their path in GAN_DATA_DIR, sorted. `problems`: what cannot be read, and why."""
+
+    names: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def offered(suffixes: tuple[str, ...] = (".zip",)) -> Offered:
+    """Folders, and files that end so; nothing when GAN_DATA_DIR is not set."""
+    if not os.environ.get(DATA_VARIABLE):
+        return Offered()
     try:
         root = _root()
-    except DatasetError:
-        return []
-    return sorted(
-        path.relative_to(root).as_posix()
-        for path, _ in zip(_below(root, DEPTH, suffixes), range(MOST), strict=False)
-    )
+    except DatasetError as error:
+        return Offered(problems=[str(error)])
+    problems: list[str] = []
+    paths = itertools.islice(_below(root, DEPTH, suffixes, problems), MOST)
+    return Offered(sorted(path.relative_to(root).as_posix() for path in paths), problems)
 
 
 def chosen(given: str) -> Path:
@@ -38,6 +49,8 @@ def chosen(given: str) -> Path:
     root = _root()
     try:
         path = (root / given).resolve(strict=True)
+    except PermissionError as error:
+        raise DatasetError(_not_read(root / given, error)) from None
     except (OSError, ValueError):
         raise DatasetError(f"there is no {quoted(given)} in {root}: {_advice(root)}") from None
     if not path.is_relative_to(root):
@@ -59,14 +72,31 @@ def _root() -> Path:
     return data_folder(given).resolve()
 
 
-def _below(folder: Path, depth: int, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    with contextlib.suppress(OSError):  # of another user
-        for path in sorted(folder.iterdir()):
-            if path.name.startswith(".") or path.is_symlink():
-                continue
-            if path.is_dir():
-                yield path
-                if depth > 1:
-                    yield from _below(path, depth - 1, suffixes)
-            elif path.name.partition("?")[0].lower().endswith(suffixes):  # as a download may be called
-                yield path
+def _below(folder: Path, depth: int, suffixes: tuple[str, ...], problems: list[str]) -> Iterator[Path]:
+    """`problems`: sentences about what cannot be read are added to it."""
+    try:
+        with os.scandir(folder) as entries:
+            kinds = sorted(
+                (entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
+            )
+    except OSError as error:
+        problems.append(_not_read(folder, error))
+        return
+    for name, is_folder, is_link in kinds:
+        if name.startswith(".") or is_link:
+            continue
+        path = folder / name
+        if readable(name) != name:  # no page can show it
+            problems.append(
+                f"{readable(str(path))} cannot be offered: its name is not text in UTF-8. Rename it."
+            )
+        elif is_folder:
+            yield path
+            if depth > 1:
+                yield from _below(path, depth - 1, suffixes, problems)
+        elif name.partition("?")[0].lower().endswith(suffixes):  # as a download may be called
+            yield path
+
+
+def _not_read(path: Path, error: OSError) -> str:
+    return f"{readable(str(path))} cannot be read ({error.strerror}): give the user of the dashboard the right to read it."

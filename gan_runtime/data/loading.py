@@ -18,7 +18,7 @@ from gan_runtime.data.contract import ArraySet, Availability, DataSet, Promised
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.sharded import row_bytes
 from gan_runtime.data.summary import Summary
-from gan_runtime.errors import DatasetError, GanRuntimeError, quoted
+from gan_runtime.errors import DatasetError, GanRuntimeError, HomeError, quoted
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
 
@@ -100,7 +100,7 @@ def known(home: Home) -> dict[str, KnownSet]:
         for name, preparation in PREPARATIONS.items()
         if (promise := _promise(name, home))
     }
-    return of_catalog | of_promises | {name: _prepared(home, name) for name in prepared.names(home)}
+    return of_catalog | of_promises | _all_prepared(home)
 
 
 def is_streamed(name: str, home: Home | None = None) -> bool:
@@ -110,6 +110,15 @@ def is_streamed(name: str, home: Home | None = None) -> bool:
     if promise := _promise(name, home):
         return promise.rows * sum(map(row_bytes, promise.fields.values())) > prepared.RESIDENT_BYTES
     return prepared.is_streamed(home, name)
+
+
+def _all_prepared(home: Home) -> dict[str, KnownSet]:
+    """Where their folder cannot be read, its name with the reason as the problem."""
+    try:
+        return {name: _prepared(home, name) for name in prepared.names(home)}
+    except HomeError as error:
+        name = home.data.name
+        return {name: KnownSet(name, str(home.data), "", True, 0, {}, str(error))}
 
 
 def _prepared(home: Home, name: str) -> KnownSet:

@@ -18,7 +18,7 @@ import numpy as np
 from gan_runtime import catalog
 from gan_runtime.data import idx
 from gan_runtime.data.contract import Arrays, ArraySet, Availability, picture_set
-from gan_runtime.errors import QUOTED_CHARACTERS, DatasetError
+from gan_runtime.errors import QUOTED_CHARACTERS, DatasetError, quoted
 from gan_runtime.fields import IMAGES, LABELS, Fields
 
 DATA_VARIABLE = "GAN_DATA_DIR"
@@ -151,7 +151,13 @@ def _in_folder(name: str) -> _Files | None:
         return None
     root = data_folder(given)
     for folder in _candidate_folders(root, name):
-        training, held_out = _Part.of(folder, TRAINING), _Part.of(folder, HELD_OUT)
+        try:
+            training, held_out = _Part.of(folder, TRAINING), _Part.of(folder, HELD_OUT)
+        except OSError as error:
+            raise DatasetError(
+                f"{DATA_VARIABLE} is {given!r}, but {folder} cannot be read ({error.strerror}): "
+                f"give this user the right to read it, or unset {DATA_VARIABLE}."
+            ) from None
         if training:
             return _Files(training, held_out)
         if held_out:
@@ -170,11 +176,16 @@ def _first_file(folder: Path, stem: str, kind: str) -> Path | None:
 
 
 def data_folder(given: str) -> Path:
-    """The folder that GAN_DATA_DIR names. Raises DatasetError when it is none."""
+    """The folder that GAN_DATA_DIR names. Raises DatasetError when it is none, or cannot be read."""
     try:
         root = Path(given).expanduser()
         if root.is_dir():
             return root
+    except PermissionError as error:
+        raise DatasetError(
+            f"{DATA_VARIABLE} is {quoted(given)}, which cannot be read ({error.strerror}): "
+            f"give this user the right to read it, or unset {DATA_VARIABLE}."
+        ) from None
     except (OSError, RuntimeError, ValueError):  # a name too long, or of a user whom nobody knows
         given = given[:QUOTED_CHARACTERS]
     raise DatasetError(

@@ -6,10 +6,20 @@ from typing import Any, Literal, TypeVar, get_args
 
 from gan_runtime.data.conversion import GROUNDS, Resample, Target
 from gan_runtime.data.decoding import WHITE
-from gan_runtime.data.picture_options import GROUP, Frame, Ground, frame, ground, held_out_percent
+from gan_runtime.data.picture_options import (
+    GROUP,
+    Frame,
+    Ground,
+    frame,
+    ground,
+    held_out_folders,
+    held_out_percent,
+    zip_names,
+)
+from gan_runtime.data.zip_names import CodePage
 from gan_runtime.options import OptionRecord, option
 
-Layout = Literal["side_by_side", "folders"]
+Layout = Literal["side_by_side", "folders", "halves"]
 Side = TypeVar("Side")
 Direction = Literal["a_to_b", "b_to_a"]
 Pixels = Literal["32", "64", "128", "256", "512"]
@@ -35,9 +45,9 @@ class PairOptions(OptionRecord):
         label="Layout",
         group=GROUP,
         choices=get_args(Layout),
-        help="'side_by_side': each file holds both pictures, A on the left, B on the right. 'folders': A and B lie in "
-        "two folders, in alphabetical order, by equal names.",
-        error="pick side_by_side or folders.",
+        help="'side_by_side': each file holds both pictures, A on the left, B on the right, and is about twice as wide as high. "
+        "'halves': the same, whatever its shape. 'folders': A and B are in two folders, in alphabetical order, by equal names.",
+        error="pick side_by_side, folders or halves.",
     )
     direction: Direction = option(
         "a_to_b",
@@ -61,6 +71,8 @@ class PairOptions(OptionRecord):
     source_resample: Resample = resample("source")
     target_resample: Resample = resample("target")
     held_out_percent: float = held_out_percent(10.0)
+    held_out_folders: str = held_out_folders()
+    zip_names: CodePage = zip_names()
 
     def targets(self, white: int = WHITE) -> tuple[Target, Target]:
         """What the source and the target of a pair become. `white`: the value of white in files of 16 bits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from gan_runtime.data.conversion import GROUNDS, Target
+from gan_runtime.data.zip_names import CodePage
 from gan_runtime.options import OptionRecord, option
 
 Pixels = Literal["28", "32", "64", "128"]
@@ -48,8 +49,34 @@ def held_out_percent(default: float) -> Any:
         unit="%",
         ge=0,
         le=50,
-        help="Share of the pictures that no run trains on, kept for measuring.",
+        help="Share of the pictures that no run trains on, kept for measuring. Has no effect where folders are held out.",
         error="use 0, or about 10.",
+    )
+
+
+def held_out_folders() -> Any:
+    """Which folders are for measuring."""
+    return option(
+        "auto",
+        label="Held-out folders",
+        group=GROUP,
+        text="auto, none, or names of folders with commas between",
+        max_length=200,
+        help="Folders at any level that no run trains on, in place of a share. 'auto': those called val, test, holdout, dev, eval and the "
+        "like. 'none': such names mean nothing. Or names, such as fold-5.",
+        error="use auto, none, or the names of folders.",
+    )
+
+
+def zip_names() -> Any:
+    """How the names in a zip are to be read."""
+    return option(
+        "auto",
+        label="Names in the zip",
+        group=GROUP,
+        choices=get_args(CodePage),
+        help="The code page of names that the zip does not mark as UTF-8, such as cp932 for Japanese. 'auto': UTF-8, else cp437.",
+        error="pick one of the listed code pages.",
     )
 
 
@@ -84,6 +111,8 @@ class PictureOptions(OptionRecord):
         error="pick folders or none.",
     )
     held_out_percent: float = held_out_percent(0.0)
+    held_out_folders: str = held_out_folders()
+    zip_names: CodePage = zip_names()
 
     @property
     def target(self) -> Target:

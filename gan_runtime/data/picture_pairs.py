@@ -6,21 +6,31 @@ told by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.data import picture_files
+from gan_runtime.data import picture_places, picture_sources
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import Converted, Target, converted, halves
 from gan_runtime.data.decoding import NotUsableError
 from gan_runtime.data.pair_options import PairOptions
 from gan_runtime.data.picture_files import Source, readable
-from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
-from gan_runtime.data.pictures import content, folders_of
+from gan_runtime.data.picture_places import Place
+from gan_runtime.data.picture_rows import (
+    GRID,
+    Tally,
+    in_order,
+    left_out,
+    of_file,
+    read_in_parts,
+    skip,
+)
+from gan_runtime.data.pictures import content
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter, row_bytes
 from gan_runtime.data.summary import Skip
@@ -30,16 +40,17 @@ from gan_runtime.fields import Fields
 from gan_runtime.frame_fields import SOURCE, TARGET, pair_fields
 
 __all__ = ["content", "prepare", "survey"]
-MOST_NAMED = 5  # folders in a sentence
+Stem = tuple[str, str]
 Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of A and B; side by side it is one file."""
+    """The files of A and B; side by side it is one file. `place`: that of A."""
 
     a: str
     b: str
+    place: Place
 
 
 def survey(source: Path, options: PairOptions, progress: Progress) -> Survey:
@@ -47,10 +58,11 @@ def survey(source: Path, options: PairOptions, progress: Progress) -> Survey:
 
     Raises DatasetError: the source cannot be read, has other folders than two, or nothing to use.
     """
-    with picture_files.opened(source) as files:
+    with picture_sources.opened(source, options.zip_names) as files:
         tally = Tally(files.hidden)
+        pairs = _pairs(files, options, tally, progress)
         grid: list[Pixels] = []
-        for rows in _rows(files, options, tally, progress):
+        for rows in _rows(files, pairs, options, tally, progress):
             grid += [np.concatenate(row, axis=1) for row in rows[: GRID - len(grid)]]
     tally.check()
     fields, summary = _fields(options), tally.summary(options.held_out_percent)
@@ -71,10 +83,11 @@ def prepare(source: Path, options: PairOptions, folder: Path, progress: Progress
         DatasetError: as `survey`. HomeError: the disk has too little space.
     """
     fields = _fields(options)
-    with picture_files.opened(source) as files:
-        tally, most = Tally(files.hidden), len(pairs_of(files.names, options.layout)[0])
-        with RowWriter(folder, fields, most, f"a data set of {most:,} pairs") as writer:
-            for rows in _rows(files, options, tally, progress):
+    with picture_sources.opened(source, options.zip_names) as files:
+        tally = Tally(files.hidden)
+        pairs = _pairs(files, options, tally, progress)
+        with RowWriter(folder, fields, len(pairs), f"a data set of {len(pairs):,} pairs") as writer:
+            for rows in _rows(files, pairs, options, tally, progress):
                 if rows:
                     sources, targets = zip(*rows, strict=True)
                     writer.append({SOURCE: np.stack(sources), TARGET: np.stack(targets)})
@@ -82,76 +95,96 @@ def prepare(source: Path, options: PairOptions, folder: Path, progress: Progress
     return Stored(fields, writer.shards, tally.summary(options.held_out_percent))
 
 
-def pairs_of(names: Sequence[str], layout: str) -> tuple[list[Pair], list[Skip]]:
-    """The pairs among some files, and the files without a partner.
+def pairs_of(places: Mapping[str, Place], layout: str) -> tuple[list[Pair], list[Skip]]:
+    """The pairs among some pictures, and those without a partner.
 
-    Raises DatasetError: they do not lie in two folders, where they should.
+    Raises DatasetError: their folders are those of another layout.
     """
-    if layout == "side_by_side":
-        return [Pair(name, name) for name in names], []
-    lies = folders_of(names)
-    folders = sorted({folder for folder, _ in lies.values() if folder})
+    folders = sorted({place.folder for place in places.values() if place.folder})
+    if layout != "folders":
+        if layout == "side_by_side" and len(folders) == 2:
+            _check_no_partners(places, folders)
+        return [Pair(name, name, place) for name, place in places.items()], []
     if len(folders) != 2:
         raise DatasetError(
             f"pairs by equal names need two folders of pictures, but there are {_told(folders)}: "
             "put A into one folder and B into another, or use layout=side_by_side."
         )
-    found: dict[tuple[str, str], str] = {}
+    by_key: dict[tuple[str, Stem], str] = {}
     skips = []
-    for name, (folder, rest) in lies.items():
-        key = folder, str(PurePosixPath(rest).with_suffix(""))
-        if not folder:
-            skips.append(_left_out(name, "no partner", "it lies beside the two folders"))
-        elif key in found:
-            skips.append(_left_out(name, "twice", f"{found[key]} has the same name"))
+    for name, place in places.items():
+        key = place.folder, _stem(place)
+        if not place.folder:
+            skips.append(left_out(name, "no partner", "it lies beside the two folders"))
+        elif key in by_key:
+            skips.append(left_out(name, "twice", f"{by_key[key]} has the same name"))
         else:
-            found[key] = name
-    a, b = folders
-    return _matched(found, a, b, skips)
+            by_key[key] = name
+    return _matched(by_key, places, folders, skips)
 
 
 def _matched(
-    found: dict[tuple[str, str], str], a: str, b: str, skips: list[Skip]
+    by_key: Mapping[tuple[str, Stem], str],
+    places: Mapping[str, Place],
+    folders: Sequence[str],
+    skips: list[Skip],
 ) -> tuple[list[Pair], list[Skip]]:
-    """`found`: the file of each folder and name."""
-    pairs = [
-        Pair(name, found[b, stem])
-        for (folder, stem), name in found.items()
-        if folder == a and (b, stem) in found
-    ]
-    alone = {
-        name: b if folder == a else a
-        for (folder, stem), name in found.items()
-        if (b if folder == a else a, stem) not in found
-    }
-    reasons = {
-        name: f"there is no picture of this name in {quoted(readable(other))}"
-        for name, other in alone.items()
-    }
-    return pairs, skips + [_left_out(name, "no partner", reason) for name, reason in reasons.items()]
+    """`by_key`: the file of each folder and name."""
+    a, b = folders
+    pairs = []
+    for (folder, stem), name in by_key.items():
+        other = b if folder == a else a
+        partner = by_key.get((other, stem))
+        if partner is None:
+            where = f"{quoted(readable(other))}{f' of {stem[0]}' if stem[0] else ''}"
+            skips.append(left_out(name, "no partner", f"there is no picture of this name in {where}"))
+        elif folder == a:
+            pairs.append(Pair(name, partner, places[name]))
+    return pairs, skips
+
+
+def _stem(place: Place) -> Stem:
+    """What two partners have in common: the split, and the name without its ending."""
+    return place.split, str(PurePosixPath(place.rest).with_suffix(""))
+
+
+def _check_no_partners(places: Mapping[str, Place], folders: Sequence[str]) -> None:
+    """Raises DatasetError: the two folders are those of A and B, by what they or most of their pictures are called."""
+    counts = Counter(_stem(place) for place in places.values() if place.folder)
+    partners = sum(1 for count in counts.values() if count > 1)
+    if [folder.casefold() for folder in folders] == ["a", "b"] or 2 * partners > len(counts):
+        raise DatasetError(
+            f"the pictures are in 2 folders ({picture_places.named(folders)}), as pairs by equal names are: use layout=folders, "
+            "or layout=halves if each file holds both pictures."
+        )
+
+
+def _pairs(files: Source, options: PairOptions, tally: Tally, progress: Progress) -> list[Pair]:
+    """All pairs, in the order of their rows; `tally` counts the files that are left out. Raises DatasetError as `survey`."""
+    contents = picture_sources.contents(files, progress)
+    places = picture_places.places(contents.pictures, options.held_out_folders)
+    pairs, alone = pairs_of(places.of, options.layout)
+    tally.begin(files, [*contents.others, *places.skipped, *alone], places.holds_out)
+    return in_order(pairs)
 
 
 def _rows(
-    files: Source, options: PairOptions, tally: Tally, progress: Progress
+    files: Source, pairs: list[Pair], options: PairOptions, tally: Tally, progress: Progress
 ) -> Iterator[list[tuple[Pixels, Pixels]]]:
-    """Sources and targets by the hundred, in the set's order; `tally` is told of each row and of each file left out."""
-    pairs, alone = pairs_of(files.names, options.layout)
-    for left_out in (*files.skipped, *alone):
-        tally.skip(left_out)
+    """Sources and targets by the hundred; `tally` counts each row and each file left out."""
     few_colors: list[tuple[int, int]] = []
     chosen = options.in_direction(*options.targets(tally.white(files, progress)))
-    for part in read_in_parts(shuffled(pairs), lambda pair: _row(files, pair, chosen), progress, "pairs"):
+    any_shape = options.layout == "halves"
+    for part in read_in_parts(pairs, lambda pair: _row(files, pair, chosen, any_shape), progress, "pairs"):
         rows = []
-        for _, result in part:
+        for pair, result in part:
             if isinstance(result, Skip):
                 tally.skip(result)
             else:
-                tally.labels.append("")
-                pair = options.in_direction(*result)
-                for picture in pair:
-                    tally.converted.update(picture.changes)
-                few_colors.append((pair[0].mixed, pair[1].mixed))
-                rows.append((pair[0].pixels, pair[1].pixels))
+                source, target = options.in_direction(*result)
+                tally.add(pair.place, (*source.changes, *target.changes))
+                few_colors.append((source.mixed, target.mixed))
+                rows.append((source.pixels, target.pixels))
         yield rows
     tally.warnings += _of_label_maps(few_colors)
     progress(len(pairs), len(pairs), f"Converted {tally.rows:,} pairs")
@@ -167,13 +200,15 @@ def _of_label_maps(few_colors: Sequence[tuple[int, int]]) -> list[str]:
     ]
 
 
-def _row(files: Source, pair: Pair, targets: tuple[Target, Target]) -> tuple[Converted, Converted] | Skip:
+def _row(
+    files: Source, pair: Pair, targets: tuple[Target, Target], any_shape: bool
+) -> tuple[Converted, Converted] | Skip:
     """A and B of a pair, or why it gives none. `targets`: what each becomes."""
     name = pair.a
     target_a, target_b = targets
     try:
         if pair.a == pair.b:
-            return of_file(files, pair.a, lambda file: halves(file, target_a, target_b))
+            return of_file(files, pair.a, lambda file: halves(file, target_a, target_b, any_shape=any_shape))
         a = of_file(files, pair.a, lambda file: converted(file, target_a))
         name = pair.b
         b = of_file(files, pair.b, lambda file: converted(file, target_b))
@@ -191,17 +226,10 @@ def _fields(options: PairOptions) -> Fields:
     return pair_fields(side, side)
 
 
-def _left_out(name: str, kind: str, reason: str) -> Skip:
-    return Skip(name=readable(name), kind=kind, reason=readable(reason))
-
-
 def _size(size: tuple[int, int]) -> str:
     return f"{size[0]} × {size[1]}"
 
 
 def _told(folders: Sequence[str]) -> str:
     """How many folders there are, and which."""
-    if not folders:
-        return "none"
-    named = ", ".join(quoted(readable(folder)) for folder in folders[:MOST_NAMED])
-    return f"{len(folders):,} ({named}{', …' if len(folders) > MOST_NAMED else ''})"
+    return f"{len(folders):,} ({picture_places.named(folders)})" if folders else "none"

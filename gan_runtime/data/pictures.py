@@ -1,32 +1,33 @@
 """The preparation `pictures`: a folder or a .zip of pictures of any size becomes a data set.
 
-Sub-folders are labels. The order of the rows is shuffled, the same for the same names, so that the first rows
-and the held-out ones are a fair choice of all classes. What cannot be used is left out and told by name.
+Sub-folders are labels, but those of splits (picture_places.py): what is in test and the like is held out. The order of the rows is
+shuffled, the same for the same names, so that the first rows and the held-out ones are a fair choice of all classes. What cannot be used
+is left out by name.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime import disk
-from gan_runtime.data import picture_files
+from gan_runtime.data import picture_places, picture_sources, zip_names
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import Converted, Target, converted
 from gan_runtime.data.decoding import NotUsableError
-from gan_runtime.data.picture_files import SUFFIXES, Source, readable
+from gan_runtime.data.picture_files import Source, readable
 from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.data.picture_rows import GRID, Tally, of_file, read_in_parts, shuffled, skip
+from gan_runtime.data.picture_places import Place
+from gan_runtime.data.picture_rows import GRID, Tally, in_order, left_out, of_file, read_in_parts, skip
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
 from gan_runtime.data.summary import Skip
 from gan_runtime.data.survey import Survey
-from gan_runtime.errors import DatasetError
+from gan_runtime.errors import DatasetError, quoted
 from gan_runtime.fields import IMAGES, LABELS, Fields, labels
 from gan_runtime.fields import pictures as picture_field
 
@@ -38,10 +39,11 @@ def survey(source: Path, options: PictureOptions, progress: Progress) -> Survey:
 
     Raises DatasetError: the source cannot be read, or has nothing to use.
     """
-    with picture_files.opened(source) as files:
+    with picture_sources.opened(source, options.zip_names) as files:
         tally = Tally(files.hidden)
+        labelled = _labelled(files, options, tally, progress)
         grid: list[NDArray[np.uint8]] = []
-        for rows in _rows(files, options, tally, progress):
+        for rows in _rows(files, labelled, options, tally, progress):
             grid += rows[: GRID - len(grid)]
     fields = _fields(tally, options)
     summary = tally.summary(options.held_out_percent)
@@ -57,7 +59,7 @@ def survey(source: Path, options: PictureOptions, progress: Progress) -> Survey:
 
 def content(source: Path, progress: Progress) -> str:
     """A hash of the names and bytes of all files."""
-    with picture_files.opened(source) as files:
+    with picture_sources.opened(source, zip_names.FALLBACK) as files:  # any bytes are a name in it
         return files.content(progress)
 
 
@@ -67,13 +69,14 @@ def prepare(source: Path, options: PictureOptions, folder: Path, progress: Progr
     Raises:
         DatasetError: as `survey`. HomeError: the disk has too little space.
     """
-    with picture_files.opened(source) as files:
-        field_of_pictures = picture_field(*options.target.shape)
-        size = len(files.names) * row_bytes(field_of_pictures)
-        disk.require(folder, size + disk.LEAST_BYTES, f"a data set of {len(files.names):,} pictures")
+    with picture_sources.opened(source, options.zip_names) as files:
         tally = Tally(files.hidden)
+        labelled = _labelled(files, options, tally, progress)
+        field_of_pictures = picture_field(*options.target.shape)
+        size = len(labelled) * row_bytes(field_of_pictures)
+        disk.require(folder, size + disk.LEAST_BYTES, f"a data set of {len(labelled):,} pictures")
         with FieldWriter(folder, IMAGES, field_of_pictures) as images:
-            for rows in _rows(files, options, tally, progress):
+            for rows in _rows(files, labelled, options, tally, progress):
                 images.append(rows)
     fields = _fields(tally, options)
     shards = {IMAGES: tuple(images.shards)}
@@ -85,43 +88,54 @@ def prepare(source: Path, options: PictureOptions, folder: Path, progress: Progr
     return Stored(fields, shards, tally.summary(options.held_out_percent))
 
 
-def labels_of(names: Sequence[str], options: PictureOptions) -> dict[str, str]:
-    """The class of each file, its folder as `folders_of` says; empty without any.
+def labels_of(folders: Iterable[str]) -> dict[str, str]:
+    """The class of each folder; of none where the pictures are next to the folders.
 
     Raises:
-        DatasetError: there are too many folders for classes.
+        DatasetError: there are too many folders for classes, or two of them would be called the same.
     """
-    if options.labels == "none":
-        return dict.fromkeys(names, "")
-    found = {name: readable(folder) for name, (folder, _) in folders_of(names).items()}
-    if len(set(found.values())) > MAX_CLASSES:
+    folder_of: dict[str, str] = {}
+    for folder in sorted(set(folders)):
+        same = folder_of.setdefault(readable(folder), folder)
+        if same != folder:
+            raise DatasetError(
+                f"the folders {quoted(same)} and {quoted(folder)} would both be the class {quoted(readable(folder))}: "
+                "rename one of them, or use labels=none."
+            )
+    if len(folder_of) > MAX_CLASSES:
         raise DatasetError(
             f"the pictures lie in more than {MAX_CLASSES:,} sub-folders, too many to be classes: "
             "use labels=none."
         )
-    return found
+    return {folder: name for name, folder in folder_of.items()}
 
 
-def folders_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Of each file its first folder below the one in which all pictures lie, and the rest of its name: cats, old/1.jpg. No folder
-    where it lies beside them."""
-    parts = {name: [part for part in name.split("/") if part not in ("", ".")] for name in names}
-    pictures = [name for name in names if name.lower().endswith(SUFFIXES)] or names
-    depth = _shared_depth([parts[name][:-1] for name in pictures])
-    if all(len(parts[name]) <= depth + 1 for name in pictures):
-        return {name: ("", "/".join(parts[name][depth:])) for name in names}
-    return {
-        name: (its[depth], "/".join(its[depth + 1 :])) if its[depth + 1 :] else ("", "/".join(its[-1:]))
-        for name, its in parts.items()
-    }
+@dataclass(frozen=True)
+class Labelled:
+    """A file that is a picture by its first bytes. `label`: its class; empty without labels."""
+
+    name: str
+    label: str
+    place: Place
 
 
-def _shared_depth(folders: list[list[str]]) -> int:
-    """How many folders from the top all have in common."""
-    lowest, highest = min(folders, default=[]), max(folders, default=[])
-    return sum(
-        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False))
-    )
+def _labelled(files: Source, options: PictureOptions, tally: Tally, progress: Progress) -> list[Labelled]:
+    """All pictures, in the order of their rows; `tally` counts the files that are left out. Raises DatasetError as `survey`."""
+    contents = picture_sources.contents(files, progress)
+    places = picture_places.places(contents.pictures, options.held_out_folders)
+    tally.begin(files, [*contents.others, *places.skipped], places.holds_out)
+    if options.labels == "none":
+        return in_order([Labelled(name, "", place) for name, place in places.of.items()])
+    label_of = labels_of(place.folder for place in places.of.values())
+    labelled = [Labelled(name, label_of[place.folder], place) for name, place in places.of.items()]
+    if any(picture.label for picture in labelled):
+        for picture in labelled:
+            if not picture.label:
+                tally.skip(
+                    left_out(picture.name, "no label", "it lies beside the folders that are the classes")
+                )
+        labelled = [picture for picture in labelled if picture.label]
+    return in_order(labelled)
 
 
 def _fields(tally: Tally, options: PictureOptions) -> Fields:
@@ -132,29 +146,23 @@ def _fields(tally: Tally, options: PictureOptions) -> Fields:
 
 
 def _rows(
-    files: Source, options: PictureOptions, tally: Tally, progress: Progress
+    files: Source, labelled: list[Labelled], options: PictureOptions, tally: Tally, progress: Progress
 ) -> Iterator[list[NDArray[np.uint8]]]:
-    """Rows by the hundred, in the set's order; `tally` is told of each row and of each file left out."""
-    for left_out in files.skipped:
-        tally.skip(left_out)
-    names = shuffled(files.names)
-    label_of = labels_of(names, options)
-    has_labels = any(label_of.values())
+    """Rows by the hundred; `tally` counts each row and each file left out."""
     target = replace(options.target, white=tally.white(files, progress))
-    for part in read_in_parts(names, lambda name: _row(files, name, target), progress, "files"):
+    for part in read_in_parts(labelled, lambda picture: _row(files, picture.name, target), progress, "files"):
         rows = []
-        for name, result in part:
+        for picture, result in part:
             if isinstance(result, Skip):
                 tally.skip(result)
-            elif has_labels and not label_of[name]:
-                reason = "it lies beside the folders that are the classes"
-                tally.skip(Skip(name=readable(name), kind="no label", reason=reason))
+            elif picture.place.held_out and picture.label and picture.label not in tally.trained_classes:
+                reason = "no picture of its class is trained on"
+                tally.skip(left_out(picture.name, "no label", reason))
             else:
-                tally.labels.append(label_of[name])
-                tally.converted.update(result.changes)
+                tally.add(picture.place, result.changes, picture.label)
                 rows.append(result.pixels)
         yield rows
-    progress(len(names), len(names), f"Converted {tally.rows:,} pictures")
+    progress(len(labelled), len(labelled), f"Converted {tally.rows:,} pictures")
 
 
 def _row(files: Source, name: str, target: Target) -> Converted | Skip:

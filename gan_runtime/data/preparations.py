@@ -96,7 +96,7 @@ FLOW_RULES = (karman_options.held_out_is_not_trained_on, karman_options.enough_f
 PREPARATIONS: dict[str, Preparation] = {
     "pictures": Preparation(
         "Your own pictures",
-        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels.",
+        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels, and those called test or val are held out.",
         PictureOptions,
         maker="gan_runtime.data.pictures",
         source="a folder or a .zip",

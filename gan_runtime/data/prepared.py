@@ -115,15 +115,25 @@ def folder(home: Home, name: str) -> Path:
 
 
 def is_there(home: Home, name: str) -> bool:
-    """Whether a set of this name is prepared."""
-    return _NAME.fullmatch(name) is not None and (folder(home, name) / MANIFEST).is_file()
+    """Whether a set of this name is prepared, also where it cannot be read, which `manifest` says."""
+    if _NAME.fullmatch(name) is None:
+        return False
+    try:
+        return (folder(home, name) / MANIFEST).is_file()
+    except OSError:
+        return True
 
 
 def names(home: Home) -> list[str]:
-    """Of all prepared sets."""
-    if not home.data.is_dir():
+    """Of all prepared sets. Raises HomeError when their folder cannot be read."""
+    try:
+        return sorted(path.name for path in home.data.iterdir() if is_there(home, path.name))
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(path.name for path in home.data.iterdir() if is_there(home, path.name))
+    except OSError as error:
+        raise HomeError(
+            f"{home.data} cannot be read ({error.strerror}): give this user the right to read it."
+        ) from None
 
 
 def manifest(home: Home, name: str) -> Manifest:
@@ -134,7 +144,11 @@ def manifest(home: Home, name: str) -> Manifest:
         known = Manifest.model_validate_json(own_files.content(path))
     except FileNotFoundError:
         raise DatasetError(f"no data set {quoted(name)} is prepared in {home.data}.") from None
-    except (OSError, ValidationError):
+    except OSError as error:
+        raise DatasetError(
+            f"{path} cannot be read ({error.strerror}): give this user the right to read it."
+        ) from None
+    except ValidationError:
         raise DatasetError(f"{path} is no manifest of a data set, or damaged: {advice}.") from None
     if known.format > FORMAT:
         raise DatasetError(f"{path} was made by a newer version of this program: update this one first.")

@@ -75,15 +75,17 @@ class Summary(BaseModel):
     """What came of the files, or of a simulation.
 
     `held_out`: rows that no run trains on. `counts`: rows of each class (of flows: of each Reynolds number), in the order of the
-    classes; `held_out_counts`: those of them that are held out. `converted`: how many files were changed in which way, such as "color
-    profile to sRGB". `quantities`, `curve`: measured of the rows. `warnings`: sentences about what a person should look at before
-    training. `note`: the same for each run on the set, which repeats it.
+    classes; `held_out_counts`: those of them that are held out. `held_out_splits`: rows of each folder that is held out as a whole, such
+    as test. `converted`: how many files were changed in which way, such as "color profile to sRGB". `quantities`, `curve`: measured of
+    the rows. `warnings`: sentences about what a person should look at before training. `note`: the same for each run on the set, which
+    repeats it.
     """
 
     model_config = ConfigDict(frozen=True)
     held_out: Annotated[int, Bounds(ge=0)] = 0
     counts: dict[str, int] = {}
     held_out_counts: dict[str, int] = {}
+    held_out_splits: dict[str, int] = {}
     skipped: Skipped = Skipped()
     converted: dict[str, int] = {}
     quantities: tuple[Quantity, ...] = ()
@@ -97,9 +99,11 @@ class Summary(BaseModel):
         return {name: (count - held_out[name], held_out[name]) for name, count in self.counts.items()}
 
     def sentences(self) -> list[str]:
-        """What was left out, converted and measured, then the note; each only where there is something to say."""
+        """What was held out, left out, converted and measured, then the note; each only where there is something to say."""
+        splits = ", ".join(f"{name} {count:,}" for name, count in self.held_out_splits.items())
         changes = ", ".join(f"{kind} {count:,}" for kind, count in self.converted.items())
         measured = ", ".join(quantity.in_words() for quantity in self.quantities)
         of_rows = (f"Converted: {changes}." if changes else "", f"Measured: {measured}." if measured else "")
         note = f"{self.note.rstrip('.')}." if self.note else ""
-        return [sentence for sentence in (self.skipped.in_words(), *of_rows, note) if sentence]
+        folders = f"Held out by their folders: {splits}." if splits else ""
+        return [sentence for sentence in (folders, self.skipped.in_words(), *of_rows, note) if sentence]

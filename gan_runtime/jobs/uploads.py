@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gan_runtime.data import file_kinds
 from gan_runtime.data.preparations import HDF5_SUFFIXES
 from gan_runtime.errors import DatasetError, HomeError
 from gan_runtime.home import Home
@@ -26,7 +27,7 @@ CONTENT = "content"
 OLD_SECONDS = 48 * 3_600.0  # of a browser that went away without a word
 _FILE_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _ODD = re.compile(r"[^\w.() -]+")
-MOST_LETTERS = 100
+MOST_BYTES = 200  # of a file's name; systems take 255, and a number comes before it
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,16 @@ class Dropped:
     name: str
 
     @property
-    def is_zip(self) -> bool:
-        """By its name."""
-        return self.name.lower().endswith(".zip")
-
-    @property
     def stands_alone(self) -> bool:
-        """Whether it can be a source without a folder around it: a zip, or a file of arrays."""
+        """Whether by its name it can be a source without a folder around it: a zip, or a file of arrays."""
         return self.name.lower().endswith((".zip", *HDF5_SUFFIXES))
 
     @property
     def plain_name(self) -> str:
-        """Its last part, fit for a file of ours."""
+        """Its last part, fit for a file of ours. Its end is kept, where the ending is."""
         last = self.name.replace("\\", "/").rpartition("/")[2]
-        return _ODD.sub("_", last).strip(". ")[-MOST_LETTERS:] or "file"
+        end = _ODD.sub("_", last).strip(". ").encode("utf-8", "replace")[-MOST_BYTES:]
+        return end.decode("utf-8", "ignore").strip(". ") or "file"
 
 
 def place(home: Home, file_id: str) -> Path:
@@ -91,13 +88,13 @@ def as_source(home: Home, files: Sequence[Dropped]) -> Path:
         DatasetError: a zip and other files, several zips, or a file that is gone.
         HomeError: the folder cannot be made.
     """
-    zips = [file for file in files if file.is_zip]
+    zips = [file for file in files if _is_zip(home, file)]
     if zips and len(files) > 1:
         raise DatasetError(
             "drop either one .zip or several pictures: a .zip and other files cannot be one data set."
         )
     try:
-        if len(files) == 1 and files[0].stands_alone:
+        if len(files) == 1 and (zips or files[0].stands_alone):
             return _named(home, files[0], place(home, files[0].file_id).parent / files[0].plain_name)
         folder = home.jobs / FOLDER / f"pictures-{_hash(files)}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,6 +110,17 @@ def done_with(home: Home, source: Path) -> None:
     top = home.jobs / FOLDER
     if source.is_relative_to(top) and source != top:
         shutil.rmtree(top / source.relative_to(top).parts[0], ignore_errors=True)
+
+
+def _is_zip(home: Home, file: Dropped) -> bool:
+    """By its name, or by its first bytes: a browser may add ?download=1 to the name."""
+    if file.name.lower().endswith(".zip"):
+        return True
+    try:
+        with place(home, file.file_id).open("rb") as content:
+            return file_kinds.of(content) == file_kinds.ZIP
+    except OSError:  # `_named` says that it is gone
+        return False
 
 
 def _named(home: Home, file: Dropped, path: Path) -> Path:

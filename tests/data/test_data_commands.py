@@ -138,6 +138,9 @@ def test_a_broken_zip_and_one_that_leads_out_get_one_sentence_each(
     refused = run("prepare", "pictures", "--from", str(path), "--as", "photos")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert refused.stderr.startswith(
-        ("broken.zip is no zip file, or damaged", "evil.zip holds '../evil.png', which leads out")
+        (
+            "broken.zip is a zip file, but damaged or cut short",
+            "evil.zip holds '../evil.png', which leads out",
+        )
     )
     assert not home.data.exists()

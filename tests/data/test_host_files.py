@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from gan_runtime.data import host_files
+from gan_runtime.data import host_files, mnist
+from gan_runtime.data.host_files import Offered
 from gan_runtime.errors import DatasetError
+from tests.plain_user import without_rights
 
 
 @pytest.fixture
@@ -32,18 +35,19 @@ def sentence(given: str) -> str:
 
 @pytest.mark.usefixtures("root")
 def test_folders_and_zips_are_offered() -> None:
-    assert host_files.offered() == ["birds.ZIP", "mnist", "photos", "photos/cats", "photos/more.zip"]
+    offered = host_files.offered()
+    assert offered.names == ["birds.ZIP", "mnist", "photos", "photos/cats", "photos/more.zip"]
+    assert offered.problems == []
 
 
 def test_a_download_with_a_query_in_its_name_is_offered(root: Path) -> None:
     (root / "dataset_3_1.hdf5?download=1").touch()
-    assert "dataset_3_1.hdf5?download=1" in host_files.offered((".h5", ".hdf5"))
+    assert "dataset_3_1.hdf5?download=1" in host_files.offered((".h5", ".hdf5")).names
 
 
 def test_what_is_offered_can_be_chosen(root: Path) -> None:
-    assert [host_files.chosen(name) for name in host_files.offered()] == [
-        root / name for name in host_files.offered()
-    ]
+    names = host_files.offered().names
+    assert [host_files.chosen(name) for name in names] == [root / name for name in names]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +65,33 @@ def test_what_is_not_there_is_told(root: Path, given: str) -> None:
     assert sentence(given).endswith(f" in {root}: put the files below {root}, or drop them into the browser.")
 
 
+def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
+    (root / os.fsdecode(b"\xff")).mkdir()
+    denied = "cannot be read (Permission denied): give the user of the dashboard the right to read it."
+    with without_rights(root / "photos"):
+        offered = host_files.offered()
+        assert sentence("photos/cats") == f"{root}/photos/cats {denied}"
+    assert offered.names == ["birds.ZIP", "mnist", "photos"]
+    assert offered.problems == [
+        f"{root}/photos {denied}",
+        f"{root}/? cannot be offered: its name is not text in UTF-8. Rename it.",
+    ]
+    with without_rights(root):
+        assert host_files.offered() == Offered([], [f"{root} {denied}"])
+        for look in (mnist.availability, mnist.fields, mnist.load):
+            with pytest.raises(
+                DatasetError, match=r"data/mnist cannot be read \(Permission denied\): give this user"
+            ):
+                look("mnist")
+    with without_rights(root.parent), pytest.raises(DatasetError, match=r"which cannot be read \(Permission"):
+        mnist.availability("mnist")
+
+
 def test_without_the_variable_nothing_is_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
-    assert host_files.offered() == []
+    assert host_files.offered() == Offered()
     assert sentence("x").startswith("GAN_DATA_DIR is not set: set it to a folder of data")
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
-    assert host_files.offered() == []
+    [problem] = host_files.offered().problems
+    assert "which is not a folder" in problem
     assert "which is not a folder" in sentence("x")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import struct
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gan_runtime.data import picture_files
+from gan_runtime.data import picture_files, picture_sources, pictures
+from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.errors import DatasetError
 from tests.data.conftest import Pack, encoded
+from tests.plain_user import without_rights
 
 
 def quiet(*_: object) -> None:
@@ -19,7 +22,7 @@ def quiet(*_: object) -> None:
 
 
 def sentence(path: Path) -> str:
-    with pytest.raises(DatasetError) as refused, picture_files.opened(path):
+    with pytest.raises(DatasetError) as refused, picture_sources.opened(path):
         pass
     return str(refused.value)
 
@@ -28,7 +31,7 @@ def sentence(path: Path) -> str:
 def test_names_are_sorted_and_hidden_files_are_counted(way: str, request: pytest.FixtureRequest) -> None:
     hidden = {"__MACOSX/b/._1.png": b"x", ".DS_Store": b"x", "b/Thumbs.db": b"x"}
     files = {"b/2.png": b"22", "b/1.png": b"1", "a.png": b"", **hidden}
-    with picture_files.opened(request.getfixturevalue(way)(files)) as source:
+    with picture_sources.opened(request.getfixturevalue(way)(files)) as source:
         assert source.names == ["a.png", "b/1.png", "b/2.png"]
         assert source.hidden == 3
         assert source.size("b/2.png") == 2
@@ -76,14 +79,32 @@ def test_an_encrypted_zip_is_refused(pack: Pack) -> None:
     assert sentence(path) == "photos.zip is encrypted: pack the pictures without a password."
 
 
-@pytest.mark.parametrize("keep", [0, 10, 60, -20])
+@pytest.mark.parametrize("keep", [10, 60, -20])
 def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
     path = pack({"a.png": encoded(), "b.png": encoded()})
     path.write_bytes(path.read_bytes()[:keep])
     assert (
         sentence(path)
-        == "photos.zip is no zip file, or damaged: give a folder, or a .zip that opens on this machine."
+        == "photos.zip is a zip file, but damaged or cut short: fetch it again, or pack it again."
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no zip file, or damaged: give a folder, or a .zip that opens on this machine"),
+        (encoded(), "a picture, no zip file: give a folder or a .zip of pictures"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive, no zip file: unpack it and give its folder"),
+        (
+            b"\n<!DOCTYPE html><title>Not found",
+            "a web page, no zip file: give a folder or a .zip of pictures",
+        ),
+        (b"1.png".ljust(257, b"\0") + b"ustar", "a tar archive, no zip file: unpack it and give its folder"),
+    ],
+)
+def test_a_file_of_another_kind_is_said_to_be_that(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "photos.zip").write_bytes(content)
+    assert sentence(tmp_path / "photos.zip") == f"photos.zip is {said}."
 
 
 def test_a_zip_that_would_unpack_to_more_than_the_limit_is_refused_unread(
@@ -103,7 +124,7 @@ def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pa
     place = content.rfind(b"PK\x01\x02") + 24
     content[place : place + 4] = struct.pack("<I", 100)
     path.write_bytes(content)
-    with picture_files.opened(path) as source, pytest.raises(zipfile.BadZipFile, match="Bad CRC"):
+    with picture_sources.opened(path) as source, pytest.raises(zipfile.BadZipFile, match="Bad CRC"):
         source.open("a.png").read()
 
 
@@ -111,7 +132,7 @@ def test_the_second_file_of_a_name_is_told(pack: Pack) -> None:
     path = pack({"a.png": b"1"})
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as bundle:
         bundle.writestr("a.png", b"2")
-    with picture_files.opened(path) as source:
+    with picture_sources.opened(path) as source:
         assert source.names == ["a.png"]
         assert [(skip.name, skip.kind) for skip in source.skipped] == [("a.png", "twice")]
 
@@ -127,7 +148,7 @@ def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path
         }
     )
     os.mkfifo(root / "pipe.png")
-    with picture_files.opened(root) as source:
+    with picture_sources.opened(root) as source:
         assert source.names == ["a.png"]
         told = {skip.name: skip.reason for skip in source.skipped}
     assert told == {"far": "it is a link", "link.png": "it is a link", "pipe.png": "it is no plain file"}
@@ -135,7 +156,7 @@ def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path
 
 def test_a_link_that_has_taken_the_place_of_a_file_is_not_followed(spread: Pack) -> None:
     root = spread({"a.png": encoded()})
-    with picture_files.opened(root) as source:
+    with picture_sources.opened(root) as source:
         (root / "a.png").unlink()
         (root / "a.png").symlink_to("/etc/passwd")
         with pytest.raises(OSError, match="symbolic"):
@@ -155,10 +176,79 @@ def test_what_is_neither_a_folder_nor_a_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["pack", "spread"])
 def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.FixtureRequest) -> None:
     def content(files: dict[str, bytes], name: str) -> str:
-        with picture_files.opened(request.getfixturevalue(way)(files, name)) as source:
+        with picture_sources.opened(request.getfixturevalue(way)(files, name)) as source:
             return source.content(quiet)
 
     first = content({"a.png": b"1", "b.png": b"2"}, "one")
     assert content({"a.png": b"1", "b.png": b"2"}, "same") == first
     assert content({"a.png": b"1", "b.png": b"3"}, "other bytes") != first
     assert content({"a.png": b"1", "c.png": b"2"}, "other name") != first
+
+
+def test_what_may_not_be_read_is_left_out_by_name_with_the_reason(spread: Pack) -> None:
+    root = spread(
+        {"ants/1.png": encoded(), "bees/2.png": encoded(), "cows/3.png": encoded(), "cows/4.png": encoded()}
+    )
+    with without_rights(root / "bees", root / "cows/3.png"):
+        seen = pictures.survey(root, PictureOptions(pixels="32"), quiet)
+    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+        "bees/": "the folder cannot be read (Permission denied)",
+        "cows/3.png": "it cannot be read (Permission denied)",
+    }
+    assert seen.summary.skipped.counts == {"not readable": 2}
+    assert seen.summary.counts == {"ants": 1, "cows": 1}
+
+
+def test_a_source_that_may_not_be_read_says_so(spread: Pack, pack: Pack) -> None:
+    folder, bundle = spread({"1.png": encoded()}), pack({"1.png": encoded()})
+    with without_rights(folder, bundle):
+        assert (
+            sentence(folder)
+            == f"'{folder}' cannot be read (Permission denied): give a folder that you may read."
+        )
+        assert (
+            sentence(bundle)
+            == "photos.zip cannot be read (Permission denied): give a folder or a .zip of pictures."
+        )
+
+
+@pytest.fixture
+def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a picture 1,500 folders below it, which neither Path.mkdir nor shutil.rmtree reaches: both call themselves."""
+    root, levels = tmp_path / "photos", range(1_500)
+    root.mkdir()
+    monkeypatch.chdir(root)
+    for _ in levels:
+        Path("n").mkdir()
+        os.chdir("n")
+    Path("1.png").write_bytes(encoded())
+    yield root
+    Path("1.png").unlink()
+    for _ in levels:
+        os.chdir("..")
+        Path("n").rmdir()
+
+
+def test_folders_may_be_nested_deeper_than_python_calls(deep: Path) -> None:
+    with picture_sources.opened(deep) as source:
+        assert source.names == ["n/" * 1_500 + "1.png"]
+        with source.open(source.names[0]) as file:
+            assert file.read() == encoded()
+
+
+@pytest.mark.parametrize("way", ["pack", "spread"])
+def test_contents_say_what_a_picture_is(way: str, request: pytest.FixtureRequest) -> None:
+    files = {
+        "a.jfif": encoded(form="JPEG"),
+        "b": encoded(form="WEBP"),
+        "c.txt": encoded(),
+        "d.png": b"hello",
+        "e.jpg": b"PK\3\4",
+    }
+    with picture_sources.opened(request.getfixturevalue(way)(files)) as source:
+        contents = picture_sources.contents(source, quiet)
+    assert contents.pictures == ["a.jfif", "b", "c.txt"]
+    assert [(skip.name, skip.kind, skip.reason) for skip in contents.others] == [
+        ("d.png", "no picture", "it is no JPEG, PNG or WebP picture"),
+        ("e.jpg", "archive", "it is a zip file itself"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,6 @@ from dashboard import data_words
 from dashboard.data import mosaic
 from gan_runtime.data import prepared, preparing
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.picture_pairs import Pair, pairs_of
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.survey import Survey
 from gan_runtime.errors import DatasetError, HomeError
@@ -90,6 +90,7 @@ def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
             "good.png": beside(RED, BLUE),
             "odd.png": beside(RED, BLUE, width=81),
             "narrow.png": beside(RED, BLUE, width=60),
+            "small.png": encoded(RED, (50, 25)),
             "torn.png": beside(RED, BLUE)[:60],
             "notes.txt": b"hello",
         }
@@ -98,7 +99,8 @@ def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
     assert seen.rows == 1
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "odd.png": "it is 81 pixels wide, which cannot be halved",
-        "narrow.png": "it has 30 × 40 pixels, fewer than 32 × 32",
+        "narrow.png": "it has 60 × 40 pixels, but a pair is about twice as wide as high",
+        "small.png": "it has 25 × 25 pixels, fewer than 32 × 32",
         "torn.png": "it is damaged",
         "notes.txt": "it is no JPEG, PNG or WebP picture",
     }
@@ -196,10 +198,83 @@ def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home:
     assert data_words.noun(pairs.fields) == "pair"
 
 
-def test_side_by_side_every_file_is_a_pair() -> None:
-    assert pairs_of(["b/1.png", "2.png"], "side_by_side") == (
-        [Pair("b/1.png", "b/1.png"), Pair("2.png", "2.png")],
-        [],
+def test_halves_are_cut_whatever_the_shape(home: Home, spread: Pack) -> None:
+    rows = made(home, spread({"narrow.png": beside(RED, BLUE, width=64)}), layout="halves").read(np.arange(1))
+    assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([RED], [BLUE])
+
+
+@pytest.mark.parametrize(
+    ("train_a", "train_b", "test_a", "test_b"),
+    [
+        ("train/A", "train/B", "test/A", "test/B"),
+        ("edges/train", "photos/train", "edges/dev", "photos/dev"),
+        ("TrainA", "TrainB", "TestA", "TestB"),
+    ],
+)
+def test_partners_are_of_one_split_and_those_of_test_are_held_out(
+    home: Home, spread: Pack, train_a: str, train_b: str, test_a: str, test_b: str
+) -> None:
+    """The same names in both: A is red, B blue; full to train on, dark to hold out."""
+    dark_red, dark_blue = (102, 0, 0), (0, 0, 102)
+    files = {train_a: RED, train_b: BLUE, test_a: dark_red, test_b: dark_blue}
+    source = spread(
+        {f"{folder}/{number}.png": encoded(color) for folder, color in files.items() for number in range(3)}
+    )
+    pairs = made(home, source, layout="folders", held_out_percent=50)
+    assert (pairs.rows, pairs.held_out) == (3, 3)
+    trained, held_out = pairs.read(np.arange(3)), pairs.read_held_out(3)
+    assert (set(colors(trained[SOURCE])), set(colors(trained[TARGET]))) == ({RED}, {BLUE})
+    assert (set(colors(held_out[SOURCE])), set(colors(held_out[TARGET]))) == ({dark_red}, {dark_blue})
+
+
+def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
+    both = {f"{split}/{folder}/1.png": encoded() for split in ("train", "val") for folder in "xy"}
+    seen = looked_at(spread({**both, "train/x/2.png": encoded(), "val/y/2.png": encoded()}), layout="folders")
+    assert (seen.rows, seen.summary.held_out) == (1, 1)
+    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+        "train/x/2.png": "there is no picture of this name in 'y' of train",
+        "val/y/2.png": "there is no picture of this name in 'x' of val",
+    }
+
+
+def test_partners_are_found_in_both_normal_forms_of_unicode(home: Home, spread: Pack) -> None:
+    one, other = (unicodedata.normalize(form, "čaj") for form in ("NFC", "NFD"))
+    assert (
+        made(home, spread({f"a/{one}.png": encoded(), f"b/{other}.png": encoded()}), layout="folders").rows
+        == 1
+    )
+
+
+def test_a_text_of_the_same_name_takes_no_picture_s_place(spread: Pack) -> None:
+    seen = looked_at(spread({**TWO_FOLDERS, "edges/1.json": b"{}"}), layout="folders")
+    assert seen.rows == 1
+    assert [skip.name for skip in seen.summary.skipped.first] == ["edges/1.json"]
+
+
+@pytest.mark.parametrize(
+    ("names", "folders"),
+    [
+        (["edges/1.png", "photos/1.png", "edges/2.jpg", "photos/2.png", "photos/3.png"], "'edges', 'photos'"),
+        (["trainA/1.png", "trainB/2.png", "testA/3.png", "testB/4.png"], "'A', 'B'"),
+    ],
+)
+def test_folders_of_a_and_b_are_not_cut_into_halves(spread: Pack, names: list[str], folders: str) -> None:
+    source = spread(dict.fromkeys(names, beside(RED, BLUE)))
+    with pytest.raises(DatasetError) as refused:
+        looked_at(source)
+    assert str(refused.value) == (
+        f"the pictures are in 2 folders ({folders}), as pairs by equal names are: use layout=folders, "
+        "or layout=halves if each file holds both pictures."
+    )
+    assert looked_at(source, layout="halves").rows > 0
+
+
+def test_pictures_of_one_are_not_cut_into_halves(spread: Pack) -> None:
+    with pytest.raises(DatasetError) as refused:
+        looked_at(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
+    assert str(refused.value) == (
+        "none of the 3 files can be used; 0.png: it has 90 × 90 pixels, but a pair is about twice as wide as high: "
+        "use layout=folders for two folders of pictures, or layout=halves to cut them in any case."
     )
 
 
@@ -210,9 +285,9 @@ def test_room_is_asked_for_pairs_whether_they_are_one_file_or_two(
     """4,000 pairs of 2 · 3,072 bytes are 24.6 MB, beside the 20 MB that always stay free."""
     names = [f"{number}.png" for number in range(4_000)]
     files = (
-        dict.fromkeys(names, b"")
+        dict.fromkeys(names, b"\xff\xd8\xff")
         if layout == "side_by_side"
-        else {f"{folder}/{name}": b"" for folder in "ab" for name in names}
+        else {f"{folder}/{name}": b"\xff\xd8\xff" for folder in "ab" for name in names}
     )
     source = spread(files)
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import unicodedata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +12,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import loading, pictures, prepared, preparing
-from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.data.pictures import labels_of
+from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, HomeError, SpecError
 from gan_runtime.home import Home
@@ -86,22 +87,86 @@ def test_held_out_rows_are_never_among_those_to_train_on(home: Home, spread: Pac
     assert not trained & kept
 
 
-@pytest.mark.parametrize(
-    ("names", "classes"),
-    [
-        (["1.png", "2.png"], ["", ""]),
-        (["x/1.png", "x/2.png"], ["", ""]),
-        (["x/a/1.png", "x/b/2.png"], ["a", "b"]),
-        (["./a/1.png", "./b/2.png"], ["a", "b"]),
-        (["x/a/deep/1.png", "x/b/2.png"], ["a", "b"]),
-        (["x/1.png", "x/b/2.png"], ["", "b"]),
-        (["x/1.png", "x/2.png", "docs/readme.txt"], ["", "", ""]),
-    ],
-)
-def test_the_class_is_the_first_folder_below_the_one_that_all_share(
-    names: list[str], classes: list[str]
+def split_of(home: Home, source: Path, **options: Any) -> DataSet:
+    preparing.prepare(home, asked(source, **options), quiet)
+    return loading.load("photos", home)
+
+
+@pytest.mark.parametrize("way", ["pack", "spread"])
+def test_pictures_of_a_test_folder_are_held_out_and_no_class(
+    home: Home, way: str, request: pytest.FixtureRequest
 ) -> None:
-    assert list(labels_of(names, PictureOptions()).values()) == classes
+    """Those trained on are red, those of val and test green."""
+    trained = {
+        f"set/train/{name}/{number}.png": encoded(RED) for name in ("ant", "bee") for number in range(5)
+    }
+    others = {
+        "set/VAL/ant/1.png": encoded(GREEN),
+        "set/Testing/bee/1.png": encoded(GREEN),
+        "set/Testing/bee/2.png": encoded(GREEN),
+    }
+    data = split_of(home, request.getfixturevalue(way)({**trained, **others}), held_out_percent="50")
+    assert (data.rows, data.held_out) == (10, 3)
+    assert data.fields["labels"].classes == ("ant", "bee")
+    assert (data.read(np.arange(10))["images"][..., 1] == 0).all()
+    held_out = data.read_held_out(99)
+    assert (held_out["images"][:, 16, 16, 1] == 255).all()
+    assert sorted(held_out["labels"]) == [0, 1, 1]
+    manifest = prepared.manifest(home, "photos")
+    assert manifest.held_out_splits == {"val": 1, "test": 2}
+    assert manifest.by_split() == {"ant": (5, 1), "bee": (5, 2)}
+    assert "Held out by their folders: test 2, val 1." in manifest.sentences()
+
+
+def test_a_held_out_class_that_nobody_trains_on_is_left_out(home: Home, spread: Pack) -> None:
+    data = split_of(
+        home,
+        spread({"train/ant/1.png": encoded(), "train/bee/2.png": encoded(), "test/cow/3.png": encoded()}),
+    )
+    assert (data.rows, data.held_out, data.fields["labels"].classes) == (2, 0, ("ant", "bee"))
+    [skip] = prepared.manifest(home, "photos").skipped.first
+    assert (skip.name, skip.reason) == ("test/cow/3.png", "no picture of its class is trained on")
+
+
+def test_without_a_usable_picture_to_train_on_nothing_is_made(home: Home, spread: Pack) -> None:
+    source = spread({"train/1.png": encoded()[:60], "test/2.png": encoded()})
+    assert sentence(split_of, home, source) == (
+        "none of the 1 files to train on can be used; train/1.png: it is damaged: give other pictures."
+    )
+
+
+def test_class_folders_are_those_of_pictures_whatever_their_names_end_in(home: Home, spread: Pack) -> None:
+    files = {
+        "top/ants/1.pjpeg": encoded(form="JPEG"),
+        "top/ants/2": encoded(),
+        "top/bees/old/3.png": encoded(),
+        "other/list.png": b"text",
+    }
+    assert split_of(home, spread(files)).fields["labels"].classes == ("ants", "bees")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"), [("a\nb", "a\rb", "'a\ufffdb'"), (b"a\xe8", b"a\xe9", "'a?'")]
+)
+def test_folders_whose_names_would_look_alike_are_not_merged(
+    home: Home, tmp_path: Path, one: str | bytes, other: str | bytes, shown: str
+) -> None:
+    for name in map(os.fsdecode, (one, other)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        (tmp_path / "photos" / name / "1.png").write_bytes(encoded())
+    said = sentence(split_of, home, tmp_path / "photos")
+    assert said.startswith(
+        f"the folders {os.fsdecode(one)!r} and {os.fsdecode(other)!r} would both be the class {shown}"
+    )
+    assert said.isprintable()
+    assert split_of(home, tmp_path / "photos", labels="none").rows == 2
+
+
+def test_folders_in_both_normal_forms_of_unicode_are_one_class(home: Home, spread: Pack) -> None:
+    names = [unicodedata.normalize(form, "crème") for form in ("NFC", "NFD")]
+    files = {f"{name}/{number}.png": encoded() for number, name in enumerate([*names, "tea"])}
+    split_of(home, spread(files))
+    assert prepared.manifest(home, "photos").counts == {names[0]: 2, "tea": 1}
 
 
 # ---- what is left out ---------------------------------------------------------------------------------------------------------

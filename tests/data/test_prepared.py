@@ -23,6 +23,7 @@ from gan_runtime.home import Home
 from gan_runtime.records.entry import now
 from gan_runtime.runtime import leftovers
 from gan_runtime.shower_fields import shower_fields
+from tests.plain_user import without_rights
 
 ENERGY = Field((3,), "float32", unit="GeV")
 KIND = labels(("a", "b"))
@@ -183,6 +184,16 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     assert (known["showers"].rows, known["showers"].is_prepared, known["showers"].problem) == (8, True, "")
     assert "is no manifest of a data set, or damaged: remove the data set" in known["torn"].problem
     assert "is no manifest" in sentence(loading.load, "torn", home)
+
+
+def test_a_set_that_may_not_be_read_is_known_with_the_reason(home: Home) -> None:
+    stored(home)
+    denied = "cannot be read (Permission denied): give this user the right to read it."
+    with without_rights(prepared.folder(home, "showers")):
+        assert loading.known(home)["showers"].problem == f"{home.data}/showers/manifest.json {denied}"
+    with without_rights(home.data):
+        assert loading.known(home)["data"].problem == f"{home.data} {denied}"
+    assert "data" not in loading.known(home)
 
 
 def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime import zip_directory
-from gan_runtime.data import picture_files
+from gan_runtime.data import picture_files, picture_sources
 from gan_runtime.errors import DatasetError
 from gan_runtime.zip_directory import CrowdedZipError
 from tests.crafted_zips import crowded
@@ -61,7 +61,7 @@ def test_a_zip_of_pictures_with_too_many_members_gets_one_sentence(
 ) -> None:
     monkeypatch.setattr(picture_files, "MAX_MEMBERS", 2)
     path = pack({f"{number}.png": encoded() for number in range(3)})
-    with pytest.raises(DatasetError) as refused, picture_files.opened(path):
+    with pytest.raises(DatasetError) as refused, picture_sources.opened(path):
         pass
     assert str(refused.value) == (
         "photos.zip lists more than 2 files and folders, so nothing of it is read: pack the pictures themselves anew."

@@ -28,6 +28,7 @@ from gan_runtime.records.rundir import RunDir
 from tests.data.hdf5_showers import challenge_columns, written
 from tests.own_pictures import encoded, picture, zipped
 from tests.pages.launch_fields import filled_in
+from tests.plain_user import without_rights
 from tests.stored_films import stored_pairs
 
 Show = Callable[..., AppTest]
@@ -253,6 +254,27 @@ def test_a_folder_of_the_host_can_be_picked(
     assert app.metric[0].value == "3"
 
 
+def test_folders_that_may_not_be_read_are_named_on_a_page_that_works(
+    show: Show, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "data"
+    (shared / "cats").mkdir(parents=True)
+    stored_pairs(home, pairs=4)
+    monkeypatch.setenv("GAN_DATA_DIR", str(shared))
+    with without_rights(shared / "cats"):
+        app = show("data")
+        assert app.warning[0].value.startswith(f"{shared}/cats cannot be read (Permission denied)")
+    with without_rights(shared, prepared.folder(home, "edges")):
+        app.run()
+        assert not app.exception
+        assert app.warning[0].value.startswith(f"{shared} cannot be read (Permission denied)")
+        assert "edges/manifest.json cannot be read (Permission denied)" in said(app)
+    with without_rights(home.data):
+        app.run()
+    assert not app.exception
+    assert f"{home.data} cannot be read (Permission denied)" in said(app)
+
+
 def chosen(app: AppTest, preparation: str) -> AppTest:
     return app.segmented_control(key="data.preparation").set_value(preparation).run()
 
@@ -328,7 +350,8 @@ def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wa
     app = previewed(app, home, wait_until)
     assert [(metric.label, metric.value) for metric in app.metric][:1] == [("Pairs", "1")]
     assert "As they would be stored, source left, target right." in said(app)
-    assert "it is 81 pixels wide, which cannot be halved" in str(app.dataframe[0].value)
+    reasons = list(app.dataframe[0].value["Why it is left out"])
+    assert reasons == ["it has 81 × 81 pixels, but a pair is about twice as wide as high"]
     app.button(key="data.prepare").click().run()
     wait_until(lambda: desk.looks(home)[0].end, "the pairs are prepared")
     assert "1 pair · 64 × 64 RGB → 64 × 64 RGB" in said(app.run())

@@ -1,0 +1,194 @@
+"""Where each picture of a source is: in which split and in which folder, by the names of the folders around it.
+
+    set/train/cats/old/1.jpg    split train, folder cats, rest old/1.jpg
+    set/cats/test/2.jpg         split test, folder cats, rest 2.jpg
+    set/trainA/3.jpg            split train, folder A, rest 3.jpg
+
+The folder is the first one below those that all pictures share, once the folders of the splits are taken out. Names that look alike in
+Unicode (NFC and NFD) are one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gan_runtime.data.picture_files import readable
+from gan_runtime.data.split_names import Split, split_of
+from gan_runtime.data.summary import Skip
+from gan_runtime.errors import DatasetError, quoted
+
+AUTO, NONE = "auto", "none"  # of `held_out_folders`
+MOST_NAMED = 5  # folders in a sentence
+Parts = tuple[str, ...]  # of a path
+
+
+@dataclass(frozen=True)
+class Place:
+    """`split`: such as train or test; empty in none. `folder`: empty where the picture is next to the folders, or there are none."""
+
+    split: str
+    held_out: bool
+    folder: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class Places:
+    """`of`: each picture. `skipped`: those next to the folders of the splits, of which nobody knows the split."""
+
+    of: dict[str, Place]
+    skipped: list[Skip]
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether folders say what is held out."""
+        return any(place.held_out for place in self.of.values())
+
+
+def places(pictures: Sequence[str], held_out_folders: str) -> Places:
+    """`held_out_folders`: AUTO, NONE, or the names of folders with commas between, which are held out besides those of AUTO.
+
+    Raises:
+        DatasetError: the names do not say what is held out, or nothing would be left to train on; the message says what to do.
+    """
+    paths = {name: _parts(name) for name in pictures}
+    splits = _splits({path[:-1] for path in paths.values()}, held_out_folders)
+    loose = _loose(paths.values(), splits) if held_out_folders == AUTO else set()
+    within = {path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose}
+    kept = {name: path for name, path in paths.items() if path[:-1] in within}
+    below = _below({name: (*within[path[:-1]].rest, path[-1]) for name, path in kept.items()})
+    found = {
+        name: Place(within[path[:-1]].split, within[path[:-1]].held_out, *below[name])
+        for name, path in kept.items()
+    }
+    if found and all(place.held_out for place in found.values()):
+        raise DatasetError(
+            f"all pictures are in {named(path[-1] for path in splits)}, which is held out, so nothing is left to train on: "
+            "give a folder to train on too, or use held_out_folders=none."
+        )
+    reason = f"it is next to the folders {named(path[-1] for path in splits)}"
+    skipped = [
+        Skip(name=readable(name), kind="no split", reason=reason) for name in paths if name not in kept
+    ]
+    return Places(found, skipped)
+
+
+def named(folders: Iterable[str]) -> str:
+    """The first of some folders, for a sentence."""
+    names = sorted(set(map(readable, folders)))
+    return f"{', '.join(map(quoted, names[:MOST_NAMED]))}{', …' if len(names) > MOST_NAMED else ''}"
+
+
+def _parts(name: str) -> Parts:
+    normal = unicodedata.normalize("NFC", name)
+    return tuple(part for part in normal.split("/") if part not in ("", "."))
+
+
+def _splits(folders: Collection[Parts], held_out_folders: str) -> dict[Parts, Split]:
+    """The folders of splits, at any level, by their paths. Raises DatasetError as `places`."""
+    if held_out_folders == NONE:
+        return {}
+    inside: dict[Parts, set[str]] = defaultdict(set)
+    for folder in folders:
+        for depth in range(len(folder)):
+            inside[folder[:depth]].add(folder[depth])
+    chosen = _chosen(held_out_folders, set().union(*inside.values()))
+    splits: dict[Parts, Split] = {}
+    for parent, names in inside.items():
+        known = {name: split for name in names if (split := chosen.get(name) or split_of(name))}
+        agree = len(known) == len(names) and len({split.held_out for split in known.values()}) > 1
+        splits |= {(*parent, name): split for name, split in known.items() if split.is_plain or agree}
+    folds = {path[-1] for path, split in splits.items() if split.is_fold}
+    if len(folds) > 1 and all(split.is_fold for split in splits.values()):
+        raise DatasetError(
+            f"the pictures are in folds ({named(folds)}), and nothing says which is held out: "
+            f"use held_out_folders={readable(max(folds))} or another one."
+        )
+    shared = _shared_depth(list(folders))  # a folder test around train and val says nothing
+    return {path: split for path, split in splits.items() if len(path) > shared} or splits
+
+
+def _chosen(held_out_folders: str, folders: Collection[str]) -> dict[str, Split]:
+    """The folders that somebody has named. Raises DatasetError when one is not there."""
+    if held_out_folders == AUTO:
+        return {}
+    chosen: dict[str, Split] = {}
+    for given in filter(None, (name.strip() for name in held_out_folders.split(","))):
+        same = [
+            folder
+            for folder in folders
+            if folder.casefold() == unicodedata.normalize("NFC", given).casefold()
+        ]
+        if not same:
+            raise DatasetError(
+                f"held_out_folders is {quoted(held_out_folders)}, but no folder with pictures is called {quoted(given)}: "
+                f"there are {named(folders) or 'none'}."
+            )
+        chosen |= {folder: Split(readable(folder), "", held_out=True) for folder in same}
+    return chosen
+
+
+def _loose(paths: Iterable[Parts], splits: Mapping[Parts, Split]) -> set[Parts]:
+    """Folders above those of splits, in which pictures lie.
+
+    Raises DatasetError: other folders lie next to those of splits, which may then be classes.
+    """
+    above = {path[:depth] for path in splits for depth in range(len(path))}
+    outside = {path[:-1] for path in paths if splits and not _crossed(path[:-1], splits)}
+    stray = sorted(outside - above)
+    if stray:
+        folder = "/".join(stray[0])
+        raise DatasetError(
+            f"{named(path[-1] for path in splits)} may be a split or a class, since {quoted(readable(folder))} is in no split: "
+            "use held_out_folders=none if it is a class, or name what is held out, such as held_out_folders=test."
+        )
+    return outside
+
+
+def _crossed(folder: Parts, splits: Mapping[Parts, Split]) -> list[Split]:
+    """The splits on the way to a folder."""
+    return [splits[folder[:depth]] for depth in range(1, len(folder) + 1) if folder[:depth] in splits]
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A folder: its split, and its path without the folders of splits."""
+
+    split: str
+    held_out: bool
+    rest: Parts
+
+
+def _within(folder: Parts, splits: Mapping[Parts, Split]) -> _Within:
+    """Held out where one of the splits on the way is."""
+    crossed = sorted(_crossed(folder, splits), key=lambda split: not split.held_out)
+    rest = [
+        splits[folder[:depth]].rest if folder[:depth] in splits else folder[depth - 1]
+        for depth in range(1, len(folder) + 1)
+    ]
+    first = crossed[0] if crossed else Split("", "", held_out=False)
+    return _Within(first.name, first.held_out, tuple(filter(None, rest)))
+
+
+def _below(paths: Mapping[str, Parts]) -> dict[str, tuple[str, str]]:
+    """Of each picture its first folder below those that all share, and the rest of its name: cats, old/1.jpg. No folder where it is next
+    to them."""
+    depth = _shared_depth([path[:-1] for path in paths.values()])
+    if all(len(path) <= depth + 1 for path in paths.values()):
+        return {name: ("", "/".join(path[depth:])) for name, path in paths.items()}
+    return {
+        name: (path[depth], "/".join(path[depth + 1 :])) if path[depth + 1 :] else ("", "/".join(path[-1:]))
+        for name, path in paths.items()
+    }
+
+
+def _shared_depth(folders: list[Parts]) -> int:
+    """How many folders from the top all have in common."""
+    lowest, highest = min(folders, default=()), max(folders, default=())
+    return sum(
+        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False))
+    )

@@ -1,0 +1,157 @@
+"""Folders of a set become splits and classes: split names at any level, in any case, and what is not clear is refused."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from gan_runtime.data.picture_places import Place, places
+from gan_runtime.data.split_names import Split, split_of
+from gan_runtime.errors import DatasetError
+
+
+def found(names: list[str], held_out_folders: str = "auto") -> list[tuple[str, bool, str, str]]:
+    """Split, held out, folder and rest of each name."""
+    return [
+        (place.split, place.held_out, place.folder, place.rest)
+        for place in places(names, held_out_folders).of.values()
+    ]
+
+
+def sentence(names: list[str], held_out_folders: str = "auto") -> str:
+    with pytest.raises(DatasetError) as refused:
+        places(names, held_out_folders)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "rest", "held_out"),
+    [
+        ("TRAINING", "train", "", False),
+        ("train2017", "train", "", False),
+        ("trainset", "train", "", False),
+        ("Valid", "val", "", True),
+        ("validation_set", "val", "", True),
+        ("test (1)", "test", "", True),
+        ("Hold-Out", "holdout", "", True),
+        ("held_out", "holdout", "", True),
+        ("DEV", "dev", "", True),
+        ("evaluation", "eval", "", True),
+        ("Fold-03", "fold 3", "", False),
+        ("trainA", "train", "A", False),
+        ("test_b", "test", "b", True),
+        ("DIV2K_valid_LR", "val", "DIV2K_LR", True),
+    ],
+)
+def test_names_of_splits_are_recognized_in_any_spelling(
+    folder: str, name: str, rest: str, held_out: bool
+) -> None:
+    assert split_of(folder) == Split(name, rest, held_out)
+
+
+@pytest.mark.parametrize(
+    "folder", ["invalid", "contest", "trainers", "device", "evaluator", "fold", "train_test", "trainstation"]
+)
+def test_other_names_are_not(folder: str) -> None:
+    assert split_of(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["1.png", "2.png"], [("", False, "", "1.png"), ("", False, "", "2.png")]),
+        (["x/a/1.png", "./x/b/2.png"], [("", False, "a", "1.png"), ("", False, "b", "2.png")]),
+        (["x/a/deep/1.png", "x/b/2.png"], [("", False, "a", "deep/1.png"), ("", False, "b", "2.png")]),
+        (["x/1.png", "x/b/2.png"], [("", False, "", "1.png"), ("", False, "b", "2.png")]),
+        (
+            ["set/Train/a/1.png", "set/Train/b/2.png", "set/VAL/b/3.png"],
+            [("train", False, "a", "1.png"), ("train", False, "b", "2.png"), ("val", True, "b", "3.png")],
+        ),
+        (
+            ["a/train/1.png", "a/holdout/2.png", "b/train/3.png"],
+            [("train", False, "a", "1.png"), ("holdout", True, "a", "2.png"), ("train", False, "b", "3.png")],
+        ),
+        (
+            ["trainA/1.png", "trainB/1.png", "testA/2.png", "testB/2.png"],
+            [
+                ("train", False, "A", "1.png"),
+                ("train", False, "B", "1.png"),
+                ("test", True, "A", "2.png"),
+                ("test", True, "B", "2.png"),
+            ],
+        ),
+        (
+            ["seg_train/sea/1.png", "seg_train/ice/2.png", "seg_test/ice/3.png"],
+            [("train", False, "sea", "1.png"), ("train", False, "ice", "2.png"), ("test", True, "ice", "3.png")],
+        ),
+        (
+            ["train/fold1/1.png", "train/fold2/2.png", "test/3.png"],
+            [("train", False, "", "1.png"), ("train", False, "", "2.png"), ("test", True, "", "3.png")],
+        ),
+        (
+            ["test/train/1.png", "test/val/2.png"],
+            [("train", False, "", "1.png"), ("val", True, "", "2.png")],
+        ),
+        (["train/a/1.png", "train/b/2.png"], [("train", False, "a", "1.png"), ("train", False, "b", "2.png")]),
+    ],
+)  # fmt: skip
+def test_folders_of_splits_are_taken_out_before_the_classes(
+    names: list[str], expected: list[tuple[str, bool, str, str]]
+) -> None:
+    assert found(names) == expected
+
+
+def test_class_folders_called_like_a_split_among_others_have_to_be_decided() -> None:
+    names = ["vehicles/bus/1.png", "vehicles/Train/2.png"]
+    assert sentence(names) == (
+        "'Train' may be a split or a class, since 'vehicles/bus' is in no split: use held_out_folders=none if it is a class, "
+        "or name what is held out, such as held_out_folders=test."
+    )
+    assert found(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
+    station = ["train_station/1.png", "airport/2.png"]
+    assert [folder for _, _, folder, _ in found(station)] == ["train_station", "airport"]
+
+
+def test_named_folders_are_held_out() -> None:
+    names = ["a/1.png", "b/2.png", "Trial/3.png"]
+    assert found(names, " trial") == [("", False, "a", "1.png"), ("", False, "b", "2.png"), ("Trial", True, "", "3.png")]  # fmt: skip
+    assert sentence(names, "trial, Trials") == (
+        "held_out_folders is 'trial, Trials', but no folder with pictures is called 'Trials': there are 'Trial', 'a', 'b'."
+    )
+
+
+def test_of_folds_one_has_to_be_named() -> None:
+    names = [f"fold{number}/{animal}/1.png" for number in (1, 2) for animal in ("ant", "bee")]
+    assert sentence(names) == (
+        "the pictures are in folds ('fold1', 'fold2'), and nothing says which is held out: use held_out_folders=fold2 or another one."
+    )
+    assert [(split, held_out, folder) for split, held_out, folder, _ in found(names, "fold1")] == [
+        ("fold1", True, "ant"),
+        ("fold1", True, "bee"),
+        ("fold 2", False, "ant"),
+        ("fold 2", False, "bee"),
+    ]
+
+
+def test_a_set_with_nothing_to_train_on_is_refused() -> None:
+    assert sentence(["test/a/1.png", "test/b/2.png"]) == (
+        "all pictures are in 'test', which is held out, so nothing is left to train on: "
+        "give a folder to train on too, or use held_out_folders=none."
+    )
+
+
+def test_a_picture_next_to_the_folders_of_splits_is_left_out() -> None:
+    placed = places(["set/train/1.png", "set/test/2.png", "set/cover.png"], "auto")
+    assert list(placed.of) == ["set/train/1.png", "set/test/2.png"]
+    assert [(skip.name, skip.kind, skip.reason) for skip in placed.skipped] == [
+        ("set/cover.png", "no split", "it is next to the folders 'test', 'train'")
+    ]
+
+
+def test_names_that_look_alike_in_unicode_are_one() -> None:
+    composed, apart = (unicodedata.normalize(form, "čaj/é.png") for form in ("NFC", "NFD"))
+    assert composed != apart
+    one, other, tea = places([composed, apart, "x/1.png"], "auto").of.values()
+    assert one == other == Place("", False, unicodedata.normalize("NFC", "čaj"), unicodedata.normalize("NFC", "é.png"))  # fmt: skip
+    assert tea.folder == "x"

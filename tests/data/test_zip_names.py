@@ -1,0 +1,137 @@
+"""Names in zips of all systems: UTF-8 with and without the flag, code pages, backslashes, and what cannot be known."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.data import picture_sources, preparing
+from gan_runtime.data.picture_files import Source
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError
+from tests.data.conftest import encoded
+
+UTF8_FLAG = 0x800
+
+
+def packed(
+    path: Path,
+    *names: bytes,
+    flags: int = 0,
+    method: int = 0,
+    extra: bytes = b"",
+    content: bytes | None = None,
+) -> Path:
+    """A zip whose names are just these bytes; no library writes them so."""
+    content = encoded() if content is None else content
+    members, directory = b"", b""
+    for name in names:
+        facts = struct.pack("<HHHHHIIIHH", 20, flags, method, 0, 0x21, zlib.crc32(content), *[len(content)] * 2, len(name), len(extra))  # fmt: skip
+        place = struct.pack("<HHHII", 0, 0, 0, 0o100644 << 16, len(members))
+        members += b"PK\3\4" + facts + name + extra + content
+        directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + facts + place + name + extra
+    end = struct.pack("<HHHHIIH", 0, 0, len(names), len(names), len(directory), len(members), 0)
+    path.write_bytes(members + directory + b"PK\5\6" + end)
+    return path
+
+
+def opened(path: Path, code_page: str = "auto") -> Source:
+    with picture_sources.opened(path, code_page) as source:
+        return source
+
+
+def sentence(path: Path, code_page: str = "auto") -> str:
+    with pytest.raises(DatasetError) as refused:
+        opened(path, code_page)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("flags", [0, UTF8_FLAG])
+def test_utf8_is_read_with_or_without_the_flag(tmp_path: Path, flags: int) -> None:
+    source = opened(packed(tmp_path / "a.zip", "жук/1.png".encode(), "smörgås/2.png".encode(), flags=flags))
+    assert source.names == ["smörgås/2.png", "жук/1.png"]
+    assert source.warning == ""
+
+
+def test_a_name_that_another_program_repeats_in_unicode_is_read_from_there(tmp_path: Path) -> None:
+    name, unicode = "Äpfel/1.png".encode("cp850"), "Äpfel/1.png".encode()
+    field = b"\1" + struct.pack("<I", zlib.crc32(name)) + unicode
+    extra = struct.pack("<HH", 0x5455, 1) + b"\0" + struct.pack("<HH", 0x7075, len(field)) + field
+    assert opened(packed(tmp_path / "a.zip", name, extra=extra)).names == ["Äpfel/1.png"]
+
+
+def test_other_bytes_are_read_in_the_code_page_of_zips_with_a_warning(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", "Bär/1.png".encode("cp437"), b"cat/2.png")
+    source = opened(path)
+    assert source.names == ["Bär/1.png", "cat/2.png"]
+    assert source.warning == (
+        "The zip does not say in which code page its names are: 1 of them, such as 'Bär/1.png', are read as cp437. "
+        "If they look garbled, set zip_names to the code page of the system that packed it."
+    )
+    cyrillic = packed(tmp_path / "b.zip", "жук/1.png".encode("cp1251"))
+    assert opened(cyrillic, "cp1251").names == ["жук/1.png"]
+    assert opened(cyrillic, "cp1251").warning == ""
+    assert opened(cyrillic).names != ["жук/1.png"]
+
+
+def test_a_code_page_with_backslashes_in_its_letters_has_to_be_named(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", "能/1.png".encode("cp932"))
+    assert "set zip_names to it, such as cp932 for Japanese or cp936 for Chinese." in sentence(path)
+    assert opened(path, "cp932").names == ["能/1.png"]
+    assert sentence(packed(tmp_path / "b.zip", b"\x83/1.png"), "cp932") == (
+        "the name 'â/1.png' in the zip is not in cp932: use zip_names=auto, or the code page of the system that packed it."
+    )
+
+
+def test_backslashes_of_windows_are_folders(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", b"ants\\old\\1.png", b"bees\\2.png", b"bees\\")
+    assert opened(path).names == ["ants/old/1.png", "bees/2.png"]
+
+
+def test_a_colon_in_a_folder_is_no_drive(tmp_path: Path) -> None:
+    assert opened(packed(tmp_path / "a.zip", b"B: ants/1.png")).names == ["B: ants/1.png"]
+    assert "which leads out of the folder" in sentence(packed(tmp_path / "b.zip", b"B:\\ants\\1.png"))
+
+
+def test_names_marked_as_utf8_that_are_not_get_the_cause(tmp_path: Path) -> None:
+    assert sentence(packed(tmp_path / "a.zip", b"\xff.png", flags=UTF8_FLAG)) == (
+        "a.zip says that its names are UTF-8, but they are not: pack it with another program."
+    )
+
+
+def test_a_name_of_no_letters_is_passed_over(tmp_path: Path) -> None:
+    assert opened(packed(tmp_path / "a.zip", b"", b"1.png")).names == ["1.png"]
+
+
+@pytest.mark.parametrize(("method", "name"), [(9, "Deflate64"), (98, "PPMd"), (77, "method 77")])
+def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
+    tmp_path: Path, method: int, name: str
+) -> None:
+    path = packed(tmp_path / "a.zip", b"ants/1.png", method=method)
+    asked = Asked("pictures", "photos", path, {"pixels": "32"})
+    with pytest.raises(DatasetError) as refused:
+        preparing.survey(asked, lambda *_: None)
+    assert str(refused.value) == (
+        f"none of the 1 files can be used; ants/1.png: it is packed with {name}, which Python cannot unpack: "
+        "pack it with Deflate, or unpack it and give the folder."
+    )
+
+
+def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path) -> None:
+    inner = packed(tmp_path / "inner.zip", b"1.png").read_bytes()
+    path = packed(tmp_path / "a.zip", b"train.zip", content=inner)
+    asked = Asked("picture_pairs", "pairs", path, {"pixels": "32"})
+    with pytest.raises(DatasetError) as refused:
+        preparing.survey(asked, lambda *_: None)
+    assert str(refused.value) == (
+        "none of the 1 files can be used; train.zip: it is a zip file itself: unpack it, and give the folder."
+    )
+
+
+def test_the_warning_is_kept_with_the_set(tmp_path: Path) -> None:
+    asked = Asked("pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"})
+    [warning] = preparing.survey(asked, lambda *_: None).summary.warnings
+    assert "such as 'Bär/1.png', are read as cp437" in warning
