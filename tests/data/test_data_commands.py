@@ -47,6 +47,7 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
     assert made.stdout.splitlines() == [
         "data set photos is ready: 5 rows to train on, 0 held out. Train on it with `train --set dataset=photos`.",
         "1 file left out: damaged 1 (dogs/torn.png).",
+        "Converted: resized 5.",
         "class  to train on  held out",
         "cats   3            0       ",
         "dogs   2            0       ",

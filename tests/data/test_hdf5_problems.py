@@ -41,7 +41,7 @@ def energies(path: Path) -> np.ndarray:
         (b"", "empty", "fetch it again"),
         (b"\n <!DOCTYPE HTML><title>Sign in</title>", "no HDF5 file but a web page", "download the file itself"),
         (b'{"status": 404}', "no HDF5 file but JSON text", "download the file itself"),
-        (gzip.compress(b"whatever"), "no HDF5 file but packed with gzip", "unpack it first"),
+        (gzip.compress(b"whatever", mtime=0), "no HDF5 file but packed with gzip", "unpack it first"),
         (b"PK\x03\x04....", "no HDF5 file but a zip", "unpack it first"),
         (b"CDF\x01....", "no HDF5 file but a NetCDF 3 file", "nccopy -k nc4"),
         (b"\x93NUMPY\x01\x00", "no HDF5 file but a NumPy array", "write its arrays into an HDF5 file with h5py"),
