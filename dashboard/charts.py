@@ -66,11 +66,11 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     return layered(rows, *layers, title=title, description=what, height=height, usermeta=svg)
 
 
-def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 150) -> alt.Chart:
+def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 240) -> alt.Chart:
     """One line over columns x and y, a point at each value."""
     return (
         alt.Chart(rows, title=title, height=height, description=f"{title}: {y_label} over {x_label}.")
-        .mark_line(point=True, color=palette.REAL)
+        .mark_line(color=palette.REAL, point={"color": palette.REAL, "size": 16})
         .encode(x=alt.X("x:Q", title=x_label), y=alt.Y("y:Q", title=y_label))
     )
 

@@ -29,7 +29,10 @@ MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # of the showers of a part: more of them are
 ODD_SHARE = 1.3  # times more or less than is known: told
 TOLD_CHANGE = 0.001  # of the sums, by all cells that become empty
 NOISE = 4.0  # standard deviations: a threshold above it
-MOST_RISE = 0.01  # of the sums, by cells below 0 that become empty
+MOST_RISE, RISEN_SHARE = (
+    0.01,
+    0.1,
+)  # of the sums, by cells below 0 that become empty; of the showers, those that may rise more
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ class Checks:
         told = []
         if (units.energies, units.cells) != usual:
             told.append(
-                f"Units differ from those of {known.name}, {usual[0]} and {usual[1]}. {units.reason}."
+                f"Energies are read in {units.energies} and cells in {units.cells}; the files of {known.name} have {usual[0]} and {usual[1]}. "
+                "Check that this is right."
             )
         if abs(stored / given - 1.0) > TOLD_CHANGE:
             told.append(
@@ -163,15 +167,24 @@ class Checks:
         if self.rules.negative_cells == "rescale":
             factors = np.where(negative.any(axis=(1, 2, 3)), given / stored, 1.0).astype(np.float32)
             cells *= factors[:, None, None, None]
-        elif self.rules.negative_cells == "refuse" and stored.mean() > (1.0 + MOST_RISE) * given.mean():
-            above = NOISE * float(np.sqrt(np.square(negative[negative < 0.0]).mean()))
-            left = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
-            raise DatasetError(
-                f"{rows}: cells below 0, such as noise leaves, hold the sums down: made empty, they would raise them from {given.mean():.3g} to "
-                f"{stored.mean():.3g} of the incident energy. Set negative_cells=rescale to scale the other cells of each shower so that its sum "
-                f"stays, a threshold above the noise (threshold={above / self.rules.threshold_gev:.3g} leaves {left:.3g}), or negative_cells=clip "
-                "to take the higher sums."
-            )
+        elif self.rules.negative_cells == "refuse":
+            rise = float(np.quantile(stored / given, 1.0 - RISEN_SHARE)) - 1.0
+            if rise > MOST_RISE:
+                raise self._risen(rows, given.mean(), stored.mean(), rise, showers, negative)
+
+    def _risen(
+        self, rows: str, given: float, stored: float, rise: float, showers: Cleaned, negative: Cells
+    ) -> DatasetError:
+        """What is given up in each of the ways out."""
+        cells, energies = showers.cells_gev, showers.energies_gev
+        above = NOISE * float(np.sqrt(np.square(negative[negative < 0.0]).mean()))
+        left = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
+        return DatasetError(
+            f"{rows}: cells below 0, such as noise leaves, hold the sums down: made empty, they would raise them from {given:.3g} to {stored:.3g} of "
+            f"the incident energy, and by over {rise:.1%} in one shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale to scale the other cells of each "
+            f"shower so that its sum stays, a threshold above the noise (threshold={above / self.rules.threshold_gev:.3g} leaves {left:.3g}), or "
+            "negative_cells=clip to take the higher sums."
+        )
 
     def _check_order(self, rows: str, showers: Cleaned) -> None:
         rules, cells, energies = self.rules, showers.cells_gev, showers.energies_gev

@@ -157,7 +157,7 @@ class ShowerFileOptions(OptionRecord):
         group=GROUP,
         choices=get_args(NegativeCells),
         help=(
-            "They become empty. 'refuse': not if showers then hold over 1 % more energy. 'clip': in any case. "
+            "They become empty. 'refuse': not if one shower in ten then holds over 1 % more energy. 'clip': in any case. "
             "'rescale': the other cells of the shower are scaled, so that its sum stays."
         ),
         error="pick refuse, clip or rescale.",

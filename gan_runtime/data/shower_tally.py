@@ -56,9 +56,9 @@ class Tally:
         spread = math.sqrt(max(self.squares / self.showers - self.sampling_fraction**2, 0.0))
         return (
             Quantity(name="sampling fraction", value=self.sampling_fraction),
-            Quantity(name="spread of the sampling fraction", value=spread),
-            Quantity(name="lowest incident energy", value=self.lowest, unit="GeV"),
-            Quantity(name="highest incident energy", value=self.highest, unit="GeV"),
+            Quantity(name="its spread", value=spread),
+            Quantity(name="lowest energy", value=self.lowest, unit="GeV"),
+            Quantity(name="highest energy", value=self.highest, unit="GeV"),
         )
 
     def profile(self) -> Curve:
@@ -67,7 +67,7 @@ class Tally:
         return Curve(
             title="Longitudinal profile",
             x_label="Layer",
-            y_label="Share of the deposit (%)",
+            y_label="Deposit (%)",
             x=tuple(range(1, len(shares) + 1)),
             y=tuple(float(share) for share in shares),
         )

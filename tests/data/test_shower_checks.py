@@ -210,6 +210,14 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
     )
 
 
+def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_path: Path) -> None:
+    """About 50 MeV more in each shower are 6 % of the sum at 1 GeV, and under 1 % of the mean from 1 GeV to 1 TeV."""
+    columns = challenge_columns(6_480, 60)
+    noise = np.random.default_rng(2).normal(0.0, 0.02, columns["showers"].shape)
+    columns["showers"] += noise
+    assert "in one shower of 10" in refusal(home, tmp_path, columns)
+
+
 def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480)
     columns["showers"][3, [10, 20, 30]] = -1e-3
@@ -276,9 +284,9 @@ def test_the_summary_measures_the_showers(home: Home, tmp_path: Path) -> None:
     assert measured == pytest.approx(
         {
             "sampling fraction": 0.9,
-            "spread of the sampling fraction": 0.0,
-            "lowest incident energy": 1.0,
-            "highest incident energy": 1_000.0,
+            "its spread": 0.0,
+            "lowest energy": 1.0,
+            "highest energy": 1_000.0,
         },
         rel=1e-4,
         abs=1e-3,

@@ -154,8 +154,7 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
     assert (ended.exit_code, ended.stderr) == (0, "")
     assert ended.stdout == (
         "data set showers is ready: 18 rows to train on, 2 held out. Train on it with `train --set dataset=showers`.\n"
-        "Measured: sampling fraction 0.01994, spread of the sampling fraction 0.001096, lowest incident energy 100.3 GeV, "
-        "highest incident energy 193.5 GeV.\n"
+        "Measured: sampling fraction 0.01994, its spread 0.001096, lowest energy 100.3 GeV, highest energy 193.5 GeV.\n"
     )
 
 
