@@ -21,6 +21,7 @@ BIN = ".bin"
 # none whose number would use up those that are left for the home's own runs.
 SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
 
+_NOT_FOR_DUCKDB = ("?", "\\")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9]: \d knows digits of other scripts too
 
@@ -40,6 +41,17 @@ def command_line() -> str:
     """How a person in the project's folder calls this program: `.venv/bin/python -m gan_runtime`."""
     python = Path(sys.executable)
     return f"{python.relative_to(REPOSITORY) if python.is_relative_to(REPOSITORY) else python} -m gan_runtime"
+
+
+def is_text(given: str) -> bool:
+    """Whether it can be written down as UTF-8. A path of a folder that was named in another encoding cannot."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in given)
+
+
+def _refused(chosen: Path, reason: str) -> HomeError:
+    return HomeError(
+        f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
+    )
 
 
 @dataclass(frozen=True)
@@ -64,10 +76,11 @@ class Home:
             RuntimeError,
             ValueError,
         ) as error:  # a name too long, of an unknown user, links in a circle
-            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-            raise HomeError(
-                f"home {quoted(str(chosen))} cannot be used ({reason}): choose another folder with --home DIR or {HOME_VARIABLE}."
-            ) from None
+            raise _refused(chosen, getattr(error, "strerror", None) or str(error).rstrip(".")) from None
+        if odd := next((sign for sign in _NOT_FOR_DUCKDB if sign in str(path)), ""):
+            raise _refused(path, f"DuckDB takes '{odd}' in a path for something else")
+        if not is_text(str(path)):
+            raise _refused(path, "its path is no UTF-8 text")
         return cls(path)
 
     @property

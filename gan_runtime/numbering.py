@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from filelock import FileLock
@@ -13,13 +14,15 @@ from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 
 LAST_RANK = ".last-rank"
+# Numbers of our own stay below MOST, so that each run can be bundled. Imported runs have up to 8 digits: those of more than 6 are not counted on.
+MOST, MOST_COUNTED = 10_000_000, 1_000_000
 
 
 def next_number(folder: Path) -> int:
     """No number is given twice, also when what it named is deleted: whoever still holds rows of the old run would mix up the two."""
     remembered = folder / LAST_NUMBER
     with FileLock(remembered.with_suffix(".lock")):
-        number = _highest(folder, remembered) + 1
+        number = _next(_given(folder), _number_in(remembered))
         write_whole(remembered, f"{number}\n")
         return number
 
@@ -37,11 +40,17 @@ def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
         return float(rank)
 
 
-def _highest(folder: Path, remembered: Path) -> int:
-    """The remembered one or that of a folder, also one in the bin: the file may be missing in a home that was copied or written by hand."""
-    folders = [*folder.iterdir(), *(folder / BIN).glob("*")]
-    numbers = [number for path in folders if (number := run_number(path.name)) is not None]
-    return max([*numbers, _number_in(remembered)])
+def _next(given: set[int], last: int) -> int:
+    """After the last one, and after those of folders: the file of the last one may be missing in a home that was copied or written by hand."""
+    counted = [number for number in given if number < MOST_COUNTED]
+    number = max([0, *counted, last if last < MOST else 0]) + 1
+    return next(free for free in count(number) if free not in given)
+
+
+def _given(folder: Path) -> set[int]:
+    """Those of folders, also in the bin."""
+    paths = [*folder.iterdir(), *(folder / BIN).glob("*")]
+    return {number for path in paths if (number := run_number(path.name)) is not None}
 
 
 def _number_in(file: Path) -> int:

@@ -20,8 +20,9 @@ from PIL import Image
 from gan_runtime import bundles
 from gan_runtime.askers import operator
 from gan_runtime.errors import BundleError, HomeError, PictureError, RunStateError, TargetError
-from gan_runtime.home import Home
+from gan_runtime.home import SUBMITTED_NAME, Home
 from gan_runtime.hosts import Host
+from gan_runtime.numbering import next_number
 from gan_runtime.records import flow_frames, journal, lines, marks
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
@@ -671,3 +672,14 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     assert marks.of_run(other.run_dir("quick-0001")) == marks.Marks(tags=("mine",))
     [row] = queries.run_table(memory.from_journals(other)).to_dict("records")
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
+
+
+def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_be_bundled(home: Home) -> None:
+    given = [next_number(home.runs)]
+    for imported in ("q-99999999", "q-9999999", "q-0006", "q-999999", "q-1000002"):
+        (home.runs / imported).mkdir()
+        given += [next_number(home.runs), next_number(home.runs)]
+    assert given == [1, 2, 3, 4, 5, 7, 8, 1_000_000, 1_000_001, 1_000_003, 1_000_004]
+    home.last_number_file.write_text("100000001\n")  # as earlier versions have written after such an import
+    assert next_number(home.runs) == 1_000_000
+    assert all(SUBMITTED_NAME.fullmatch(f"quick-{number:04d}") for number in given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import typer
@@ -10,8 +11,8 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from gan_runtime.cli import output
-from gan_runtime.errors import GanRuntimeError
-from gan_runtime.home import command_line
+from gan_runtime.errors import GanRuntimeError, quoted
+from gan_runtime.home import command_line, is_text
 
 MOST_CHARACTERS = 200
 
@@ -23,6 +24,12 @@ class OneSentence(TyperGroup):
         """As usual, with streams that take whatever is printed."""
         output.prepare()
         return super().main(*args, **kwargs)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Words that cannot be written down, such as in journals and JSON, are refused before anything is done."""
+        if odd := next((word for word in args if not is_text(word)), None):
+            raise _refused(_no_text(odd))
+        return list(super().parse_args(ctx, args))
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
         """Words before the command, such as an unknown option."""
@@ -47,6 +54,13 @@ class OneSentence(TyperGroup):
 def _refused(sentence: str) -> typer.Exit:
     output.note(" ".join(sentence.splitlines()))  # a path may hold the end of a line
     return typer.Exit(2)
+
+
+def _no_text(word: str) -> str:
+    encoding = sys.getfilesystemencoding()
+    if encoding == "utf-8":
+        return f"{quoted(word)} is no UTF-8 text: rename the file or folder, or type it in UTF-8."
+    return f"{quoted(word)} is no text in the encoding of this terminal ({encoding}): set LC_ALL=C.UTF-8."
 
 
 def _asked_for(ctx: Any) -> str:

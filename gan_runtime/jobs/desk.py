@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from pydantic_core import PydanticSerializationError
 
 from gan_runtime import disk, processes
 from gan_runtime.errors import HomeError, JobError, quoted
@@ -132,6 +133,10 @@ def _new(home: Home, asked: Asked) -> JobDir:
             return JobDir(new.path.rename(home.jobs / name))
     except OSError as error:
         raise HomeError.not_written(home.jobs, error) from None
+    except PydanticSerializationError:
+        raise JobError(
+            "a path that is no UTF-8 text cannot be given to a background job: rename the file or folder."
+        ) from None
 
 
 def _forget_old(home: Home) -> None:

@@ -120,7 +120,7 @@ def command_lines() -> Named:
     cases: Named = {}
     for text in HOSTILE:
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-            continue  # no system hands such words to a program
+            continue  # as arguments they cannot be; what a system hands over instead of bytes that are no UTF-8 stands below
         told = ascii(text)[:40]
         cases |= {
             f"show {told}": ("show", "--", text),
@@ -136,6 +136,19 @@ def command_lines() -> Named:
             f"export {told}": ("export", "--to", "elsewhere", "--", text),
             f"import {told}": ("import", "--", f"missing-{text[:50]}"),
         }
+    cases |= {
+        f"{words[0]} {words[-1]!a}": words
+        for words in (
+            ("show", "caf\udce9"),
+            ("sql", "SELECT 'caf\udce9'"),
+            ("import", "caf\udce9.zip"),
+            ("export", "example-karman-0001", "--to", "caf\udce9"),
+            ("mark", "quick-0001", "--note", "caf\udce9"),
+            ("data", "prepare", "pictures", "--from", "\udcffb"),
+            ("train", "--detach", "--set", "name=\udc80"),
+            ("runs", "--home", "caf\udce9"),
+        )
+    }
     cases |= {f"sql {ascii(text)[:40]}": ("sql", "--", f"SELECT {text}") for text in QUERIES}
     cases |= {
         f"sql {told}": ("sql", statement)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gan_runtime.errors import JobError
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk
 from gan_runtime.jobs.folder import Asked, End, JobDir
@@ -136,3 +137,9 @@ def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(home: Home, new
     assert run.process() is None
     os.mkfifo(home.last_number_file)
     assert next_number(home.runs) == 2
+
+
+def test_a_job_about_a_path_that_nobody_can_write_down_is_refused_and_leaves_nothing(home: Home) -> None:
+    with pytest.raises(JobError, match="no UTF-8 text"):
+        desk.ask(home, "count", {"source": "/data/caf\udce9"}, asker="a test")
+    assert [path.name for path in home.jobs.iterdir() if path.is_dir()] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import string
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import pandas as pd
 import pytest
 
 from gan_runtime.errors import HomeError, QueryError, StoreDamagedError, StoreError, StoreLockedError
-from gan_runtime.home import REPOSITORY
+from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.store import opening, person
 from gan_runtime.store.opening import SCHEMA_VERSION
 from gan_runtime.store.person import Limits
@@ -481,3 +482,20 @@ def test_a_store_in_memory_keeps_all_that_it_has() -> None:
     store = Store()
     store.rows("SELECT 1")
     assert not store.rest(seconds=0.0, kept=0)
+
+
+def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -> None:
+    """DuckDB takes some signs of a path for something else."""
+    for sign in "?\\":
+        with pytest.raises(HomeError, match="DuckDB takes"):
+            Home.choose(tmp_path / f"a{sign}b")
+    others = set(string.punctuation + " é\u202e") - set("?\\/")
+    home = Home.choose(tmp_path / "".join(sorted(others))).prepare()
+    Store(home.database).close()
+    assert home.database.is_file()
+    assert sorted(tmp_path.iterdir()) == [home.path]
+
+
+def test_a_home_whose_path_nobody_can_write_down_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HomeError, match="its path is no UTF-8 text"):
+        Home.choose(tmp_path / "caf\udce9")
