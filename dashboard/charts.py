@@ -7,6 +7,7 @@ wheel is left to the page: a drag across a chart is a zoom, which the page answe
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, cast
 
 import altair as alt
@@ -21,6 +22,11 @@ ZOOM, WHOLE = (
     "zoom",
     "whole",
 )  # parameters of a chart that can be zoomed: a drag across it, and a double-click
+NARROWEST, SYMBOL, LETTER = (
+    300,
+    34,
+    7,
+)  # pixels: a chart on a phone, a symbol of a legend with its gap, a letter
 GROUND = "ground"  # the one row of the rectangle behind everything; its values stand nowhere
 Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
 
@@ -31,7 +37,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     `rows` as `queries.curves` gives them, with a column `smoothed` (smoothing.py).
     """
     has_dashes, panel = bool(palette.repeated(group.colors)), group.panel
-    above = legend(has_dashes=has_dashes)
+    above = fitted_legend(group.colors, has_dashes)
     series = alt.Color("series:N", title=None, legend=above, scale=_scale(group))
     dash = {"strokeDash": dash_of("series", group.colors, above)} if has_dashes else {}
     axis = alt.Axis(tickMinStep=1, grid=False)
@@ -45,7 +51,9 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     )
 
     def of(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", title=group.axis, scale=_values(group))
+        return alt.Y(
+            f"{field}:Q", title=group.axis, scale=_values(group), axis=log_axis() if group.log else alt.Axis()
+        )
 
     tooltip = [
         alt.Tooltip("series:N", title=panel.series),
@@ -57,7 +65,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
     bold = base.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
-    layers = (ground(), band, raw, bold, reader.add_params(drag()))
+    layers = (ground(), *usual(group), band, raw, bold, reader.add_params(drag()))
     what = (
         f"{panel.heading} Lines over the training steps, as measured and smoothed: {', '.join(group.colors)}."
     )
@@ -88,7 +96,7 @@ def _values(group: Group) -> alt.Scale:
     """The scale of the values, from what they can be."""
     if group.panel.domain:
         return alt.Scale(domain=list(group.panel.domain))
-    return alt.Scale(type="log") if group.log else alt.Scale(zero=False)
+    return alt.Scale(type="log", nice=False) if group.log else alt.Scale(zero=False)
 
 
 def drag() -> alt.Parameter:
@@ -245,6 +253,43 @@ def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt
         symbolStrokeWidth=3,
         **symbol,
     )
+
+
+def fitted_legend(colors: dict[str, str], has_dashes: bool = False) -> alt.Legend:
+    """Of these names: in one row where that fits above the narrowest chart, else in columns, so that no name is cut."""
+    if legend_rows(colors) == 1:
+        return legend(has_dashes=has_dashes)
+    return legend(_columns(colors), NARROWEST - SYMBOL, has_dashes)
+
+
+def legend_rows(colors: dict[str, str]) -> int:
+    """How many rows of names the legend has."""
+    in_a_row = sum(SYMBOL + LETTER * len(name) for name in colors) <= NARROWEST
+    return 1 if in_a_row else math.ceil(len(colors) / _columns(colors))
+
+
+def _columns(colors: dict[str, str]) -> int:
+    """As many as fit beside each other: 7 of digits, 1 of long names."""
+    return max(1, NARROWEST // (SYMBOL + LETTER * max(map(len, colors))))
+
+
+def usual(group: Group) -> list[alt.Chart]:
+    """The band or the level that the panel names, as data that never changes; nothing where it names none."""
+    if group.panel.usual is None:
+        return []
+    low, high = group.panel.usual
+    chart = alt.Chart(alt.InlineData(values=[{"low": low, "high": high}]))
+    if low == high:
+        return [chart.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y=alt.Y("low:Q"))]
+    return [
+        chart.mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+    ]
+
+
+def log_axis() -> alt.Axis:
+    """Lines at 1, 2 and 5 of each power of ten; Vega would draw one for each digit."""
+    values = [digit * 10.0**power for power in range(-12, 9) for digit in (1, 2, 5)]
+    return alt.Axis(values=values, format="~g", labelOverlap="greedy")
 
 
 def dash_of(field: str, colors: dict[str, str], above: alt.Legend | None = None) -> alt.StrokeDash:

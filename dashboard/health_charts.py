@@ -5,23 +5,22 @@ The frames are those of `queries.epoch_scores`, and of `queries.curves` where a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from dashboard import charts, palette
+from dashboard import charts
 from dashboard.charts import Rows
 from dashboard.panels import Group
+from gan_runtime.metrics import FAMILIES, LOSS_SCALE
 
 # Equal values lie on each other: the dashes of a second line let the first one through.
 DASHES = ([1, 0], [6, 4], [2, 3], [8, 3, 2, 3])
 HEIGHT = 290  # with title, legend and axes: the curves themselves get about half
-ONE_ROW = 4  # names that fit into one row of a legend; more stand in columns across the narrowest chart
-NARROWEST, MOST_COLUMNS, ROW_HEIGHT = 300, 8, 15
-SYMBOL, LETTER, WIDEST_NAME = 34, 7, 66
+LOSS_SCALES = FAMILIES[LOSS_SCALE].panel
+ROW_HEIGHT = 15  # of a legend
 
 
 def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
@@ -32,14 +31,15 @@ def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
 
 def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
     """What is measured once an epoch, a line each, with what it is to be compared with behind the lines."""
-    return _small(rows, group, *_usual(group), *_epoch_lines(group))
+    return _small(rows, group, *charts.usual(group), *_epoch_lines(group))
 
 
 def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
     """Numbers of the steps, unsmoothed."""
     y = alt.Y("mean:Q", title=group.axis, **_step_axis(group))
     tooltip = alt.Tooltip("step:Q", title="Step", format=",d")
-    return _small(rows, group, _dashed(group.colors, _x("step"), y, tooltip, "mean", ".4~g"))
+    lines = _dashed(group.colors, _x("step"), y, tooltip, "mean", ".4~g")
+    return _small(rows, group, *charts.usual(group), lines)
 
 
 def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
@@ -52,8 +52,7 @@ def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart
 
 def _small(rows: Rows, group: Group, *layers: alt.Chart) -> alt.LayerChart:
     """As high as all small charts, and by the further rows of its legend higher."""
-    further = math.ceil(len(group.colors) / _columns(group.colors)) - 1 if len(group.colors) > ONE_ROW else 0
-    panel, height = group.panel, HEIGHT + ROW_HEIGHT * further
+    panel, height = group.panel, HEIGHT + ROW_HEIGHT * (charts.legend_rows(group.colors) - 1)
     return _titled(rows, *layers, title=panel.heading, subtitle=panel.subtitle, height=height)
 
 
@@ -70,19 +69,6 @@ def _in_order(named: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
     """The rows of the first line first."""
     order = {name: number for number, name in enumerate(colors)}
     return named.sort_values("series", key=lambda names: names.map(order), kind="stable")
-
-
-def _usual(group: Group) -> list[alt.Chart]:
-    """The band or the level that the panel names, as data that never changes; nothing where it names none."""
-    if group.panel.usual is None:
-        return []
-    low, high = group.panel.usual
-    chart = alt.Chart(alt.InlineData(values=[{"low": low, "high": high}]))
-    if low == high:
-        return [chart.mark_rule(color=palette.NEUTRAL, strokeDash=[2, 3]).encode(y=alt.Y("low:Q"))]
-    return [
-        chart.mark_rect(color=palette.NEUTRAL, opacity=0.15).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
-    ]
 
 
 def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
@@ -119,8 +105,10 @@ def _epoch_axis(group: Group) -> dict[str, Any]:
 
 def _step_axis(group: Group) -> dict[str, Any]:
     """Scale and axis of numbers of the steps. Loss scales are powers of two."""
-    if group.log:
+    if group.panel.name == LOSS_SCALES:
         return {"scale": alt.Scale(type="log", base=2), "axis": alt.Axis(format="~s", tickCount=4)}
+    if group.log:
+        return {"scale": alt.Scale(type="log", nice=False), "axis": charts.log_axis()}
     is_rate = group.format.endswith("e")  # others are written out: 1,500 and 0.02
     axis = {"axis": alt.Axis(tickCount=4, format="~g") if is_rate else alt.Axis(tickCount=4)}
     return {"scale": alt.Scale(domain=list(group.panel.domain)), **axis} if group.panel.domain else axis
@@ -175,12 +163,4 @@ def _dash(colors: dict[str, str], numbers: Iterable[int]) -> alt.StrokeDash:
 
 def _legend(colors: dict[str, str]) -> alt.Legend | None:
     """One line is named by the chart's title."""
-    if len(colors) > ONE_ROW:
-        return charts.legend(_columns(colors), WIDEST_NAME, has_dashes=any(_again(colors)))
-    return charts.legend(has_dashes=any(_again(colors))) if len(colors) > 1 else None
-
-
-def _columns(colors: dict[str, str]) -> int:
-    """Of a legend of many names, as many as fit beside each other: 8 of digits, 3 of long names, which are cut."""
-    longest = min(WIDEST_NAME, LETTER * max(map(len, colors)))
-    return min(MOST_COLUMNS, NARROWEST // (SYMBOL + longest))
+    return charts.fitted_legend(colors, has_dashes=any(_again(colors))) if len(colors) > 1 else None

@@ -201,13 +201,16 @@ def of_network(family: str, network: str) -> str:
 def table(
     declared: Iterable[Metric], networks: Iterable[Network], stored: Iterable[str] = ()
 ) -> dict[str, Metric]:
-    """Every number by its stored name: those that a workload declares, those of its networks, and any other of `stored`."""
+    """Every number by its stored name: those that a workload declares, those of its networks, and any other of `stored`. A number that
+    is stored for each phase of a step alone is not there as a whole."""
+    own, names = {network.name: network for network in networks}, tuple(stored)
     known = {metric.name: metric for metric in declared}
-    for family, network in product(FAMILIES.values(), tuple(networks)):
+    for family, network in product(FAMILIES.values(), own.values()):
         known.setdefault(of_network(family.name, network.name), _of_family(family, network))
-    for name in stored:
-        known.setdefault(name, _of_phase(name, known) or undeclared(name))
-    return known
+    for name in names:
+        known.setdefault(name, _of_phase(name, known, own) or undeclared(name))
+    whole = {name.partition(OF_PHASE)[0] for name in names if OF_PHASE in name}
+    return {name: metric for name, metric in known.items() if name not in whole or name in names}
 
 
 def undeclared(name: str) -> Metric:
@@ -226,12 +229,11 @@ def _of_family(family: Metric, network: Network) -> Metric:
     )
 
 
-def _of_phase(name: str, known: Mapping[str, Metric]) -> Metric | None:
-    """A known number of one phase of a step; None for another name."""
+def _of_phase(name: str, known: Mapping[str, Metric], networks: Mapping[str, Network]) -> Metric | None:
+    """A known number of one phase of a step; None for another name. In a legend the network is its letter, so that the phase is read."""
     whole, _, phase = name.partition(OF_PHASE)
     if not phase or whole not in known:
         return None
     metric = known[whole]
-    return replace(
-        metric, name=name, title=f"{metric.title}, phase {phase}", label=f"{metric.legend}, phase {phase}"
-    )
+    of = networks[metric.network].short if metric.network in networks else metric.legend
+    return replace(metric, name=name, title=f"{metric.title}, phase {phase}", label=f"{of}, {phase}")

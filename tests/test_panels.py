@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -13,7 +15,7 @@ from gan_runtime import catalog
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network
+from gan_runtime.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network, Panel
 
 PAIR = declared.of("dcgan_mnist")
 CRITIC_LOSS = Metric("loss_critic", "Critic loss", "Loss", LOSSES, "loss", network="critic", label="Critic")
@@ -113,7 +115,7 @@ def test_equal_colors_are_told_apart_by_dashes() -> None:
     names = ["gradient_norm_generator@g_1", "gradient_norm_generator@g_2"]
     table = PAIR.table(names)
     [group] = panels.groups(PAIR, [table[name] for name in names])
-    assert list(group.colors) == ["Generator, phase g_1", "Generator, phase g_2"]
+    assert list(group.colors) == ["G, g_1", "G, g_2"]
     frame = pd.DataFrame({"metric": names, "epoch": 1, "step": 4, "value": [0.5, 0.25]})
     line = health_charts.over_epochs(frame, group).to_dict()["layer"][0]
     assert line["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [6, 4]]
@@ -154,6 +156,86 @@ def test_twenty_classes_are_told_apart_and_their_names_stand_in_columns() -> Non
     legend = line["color"]["legend"]
     assert (legend["columns"], legend["symbolType"]) == (3, "stroke")
     assert drawn["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, "seven rows of names"
+
+
+def legends(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    encodings = [layer.get("encoding", {}) for layer in spec["layer"]]
+    return [channel["color"]["legend"] for channel in encodings if "legend" in channel.get("color", {})]
+
+
+@pytest.mark.parametrize("draw", [health_charts.over_epochs, health_charts.over_steps, charts.step_curves])
+def test_no_name_of_a_legend_is_cut(stranger: Declared, draw: Callable[..., alt.LayerChart]) -> None:
+    """Long names stand in columns that are as wide as they are, on the narrowest chart too."""
+    names = [f"update_ratio_critic@phase_with_a_long_name_{number}" for number in range(5)]
+    table = stranger.table(names)
+    [group] = panels.groups(stranger, [table[name] for name in names])
+    [drawn, *others] = legends(draw(alt.NamedData("rows"), group).to_dict())
+    longest = charts.LETTER * max(map(len, group.colors))
+    assert all(other == drawn for other in others)
+    assert drawn["columns"] == 1
+    assert longest <= drawn["labelLimit"] <= charts.NARROWEST
+
+
+def test_few_short_names_stand_in_one_row() -> None:
+    [group] = panels.of_panel(PAIR, LOSSES)
+    assert legends(charts.step_curves(alt.NamedData("rows"), group).to_dict())[0]["columns"] == 0
+    assert charts.legend_rows(dict.fromkeys("0123456789", "")) == 2
+
+
+def test_a_number_that_is_stored_phase_by_phase_has_no_line_of_its_own(stranger: Declared) -> None:
+    names = ["gradient_norm_critic@judge", "gradient_norm_critic@punish", "gradient_norm_painter"]
+    table = stranger.table(names)
+    assert "gradient_norm_critic" not in table
+    assert table["gradient_norm_critic@punish"].label == "C, punish"
+    assert {"gradient_norm_painter", "update_ratio_critic"} <= set(table)
+    assert "gradient_norm_critic" in stranger.table([*names, "gradient_norm_critic"])
+
+
+@pytest.mark.parametrize("per_epoch", [True, False])
+@pytest.mark.parametrize("usual", [(0.25, 0.75), (2.0, 2.0)])
+def test_what_is_usual_of_a_panel_is_drawn_behind_its_numbers(
+    per_epoch: bool, usual: tuple[float, float]
+) -> None:
+    metrics = (Metric("slope", "Slope", "Slope", "Slopes", per_epoch=per_epoch),)
+    known = Declared(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
+    [group] = panels.groups(known, known.table().values())
+    draws = [health_charts.over_epochs] if per_epoch else [health_charts.over_steps, charts.step_curves]
+    for draw in draws:
+        spec = draw(alt.NamedData("rows"), group).to_dict()
+        [behind] = [
+            layer for layer in spec["layer"] if {"low": usual[0], "high": usual[1]} in values(layer, spec)
+        ]
+        assert behind["mark"]["type"] == ("rule" if usual[0] == usual[1] else "rect")
+        assert spec["layer"].index(behind) <= 1
+
+
+def values(layer: dict[str, Any], spec: dict[str, Any]) -> list[Any]:
+    data = layer.get("data", {})
+    return list(data.get("values", spec.get("datasets", {}).get(data.get("name"), [])))
+
+
+@pytest.mark.parametrize("workload", ["shower_3dgan", "pix2pix"])
+def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload: str) -> None:
+    [group] = panels.of_panel(declared.of(workload), LOSSES)
+    layers = charts.step_curves(alt.NamedData("rows"), group).to_dict()["layer"]
+    [y, *_] = [
+        layer["encoding"]["y"] for layer in layers if "field" in layer.get("encoding", {}).get("y", {})
+    ]
+    assert y["scale"] == {"type": "log", "nice": False}
+    assert {0.5, 20.0, 100.0} <= set(y["axis"]["values"])
+
+
+def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() -> None:
+    units = {}
+    for names in (
+        ["dcgan_mnist", "mlp_gan"],
+        ["dcgan_mnist", "pix2pix"],
+        ["pix2pix", "dcgan_mnist", "mlp_gan"],
+    ):
+        known = declared.together(names)
+        loss = next(metric for metric in known.losses if metric.name == "loss_generator")
+        units[tuple(names)] = (loss.axis, loss.unit)
+    assert list(units.values()) == [("Loss (nats)", "nats"), ("Generator loss", ""), ("Generator loss", "")]
 
 
 def test_the_sentence_names_the_networks_and_is_absent_without_scores(stranger: Declared) -> None:

@@ -57,7 +57,8 @@ def has(known: Declared, name: str) -> bool:
 def results(known: Declared) -> dict[str, Result]:
     """The results that runs of these workloads can have, by the column of `queries.results`."""
     losses = {loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format) for loss in known.losses}
-    rated = {f"{metric.name}_best": rated_result(metric) for metric in known.rated}
+    qualities_first = sorted(known.rated, key=lambda metric: metric not in known.qualities)
+    rated = {f"{metric.name}_best": rated_result(metric) for metric in qualities_first}
     return rated | {name: result for name, result in RESULTS.items() if has(known, name)} | losses
 
 

@@ -165,8 +165,9 @@ def _losses(store: Store, row: RunRow, points: int) -> None:
     if all(table.empty for _, table in drawn):
         _awaited(row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT)
         return
-    for place, (group, table) in enumerate(drawn):
-        zoom.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
+    with st.container(key="live_losses", height="stretch"):
+        for place, (group, table) in enumerate(drawn):
+            zoom.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
     _broken(store, row)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gan_runtime import catalog
 from gan_runtime.catalog import declared
+from gan_runtime.catalog.declared import Declared
 from gan_runtime.studies.questions import Question
 
 THREE_DIGITS = ".3g"
@@ -76,19 +76,15 @@ SPEED_UP = Measure(
 )
 
 
-def measure_of(name: str) -> Measure:
-    """The measure of a column of `queries.study_results`; a column that is none of ours is a number that a workload declares."""
+def measure_of(name: str, results: pd.DataFrame) -> Measure:
+    """The measure of a column of `results`, which are rows of `queries.study_results`; a column that is none of ours is a number that
+    the workload of the study declares."""
     if name in MEASURES:
         return MEASURES[name]
     if name == FASTER:
         return SPEED_UP
-    # A loss is called as beside those of its own workload.
-    known, metric = next(
-        (known, metric)
-        for known in map(declared.of, catalog.WORKLOADS)
-        for metric in known.compared
-        if metric.name == name
-    )
+    known = _declared(results)
+    metric = next(metric for metric in known.compared if metric.name == name)
     if metric.role == "loss":
         return Measure(known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False)
     return Measure(metric.title, metric.unit, help=MEAN_HELP, by_factors=False)
@@ -99,11 +95,18 @@ def measures(results: pd.DataFrame) -> dict[str, Measure]:
     checkpoint is left out where it has not."""
     names = {
         metric.name
-        for metric in declared.together(catalog.WORKLOADS).compared
+        for metric in _declared(results).compared
         if metric.role == "loss" or (metric.name in results and results[metric.name].notna().any())
     }
     *first, last = MEASURES
-    return {name: measure_of(name) for name in [*first, *(name for name in results if name in names), last]}
+    return {
+        name: measure_of(name, results)
+        for name in [*first, *(name for name in results if name in names), last]
+    }
+
+
+def _declared(results: pd.DataFrame) -> Declared:
+    return declared.together(results["workload"])
 
 
 def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:

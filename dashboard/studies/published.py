@@ -87,7 +87,9 @@ def table(results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpe
         rate, of_first = published.images_per_s(one), published.images_per_s(first[one.system])
         cells = _place(one.devices, one.batch_size_per_replica, rate, of_first)
         rows.append([one.system, *cells, *["" for _ in known]])
-    return pd.DataFrame(rows, columns=[*PLACE, *(study_measures.measure_of(name).label for name in known)])
+    return pd.DataFrame(
+        rows, columns=[*PLACE, *(study_measures.measure_of(name, results).label for name in known)]
+    )
 
 
 def _judging(runs: Sequence[RunRow]) -> list[str]:
@@ -98,7 +100,7 @@ def _judging(runs: Sequence[RunRow]) -> list[str]:
 
 def _mean(rows: pd.DataFrame, name: str) -> str:
     """Of the repeats of a variant; how sure it is stands in the table of the study."""
-    measure, mean = study_measures.measure_of(name), float(rows[name].mean())
+    measure, mean = study_measures.measure_of(name, rows), float(rows[name].mean())
     return "–" if math.isnan(mean) else f"{mean * measure.scale:{measure.form}}"
 
 

@@ -15,7 +15,7 @@ from dashboard.studies import words as study_words
 
 def show(results: pd.DataFrame, measure: str, page: str) -> None:
     """`measure`: a column of `queries.study_results`; `results` as `queries.study_results` gives them."""
-    shown, frame = study_measures.measure_of(measure), study_words.points(results, measure)
+    shown, frame = study_measures.measure_of(measure, results), study_words.points(results, measure)
     if frame.empty:
         st.caption(study_words.missing(results, measure))
         return

@@ -130,7 +130,7 @@ def _outcome(results: pd.DataFrame, question: str) -> str:
     picked = st.selectbox(
         "Outcome",
         there,
-        format_func=lambda name: study_measures.measure_of(name).title,
+        format_func=lambda name: study_measures.measure_of(name, results).title,
         key="study.outcome",
         bind="query-params",
         help=study_measures.OUTCOME_HELP,

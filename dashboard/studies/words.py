@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard import palette
-from dashboard.studies.measures import FASTER, THREE_DIGITS, TIME, measure_of, measures
+from dashboard.studies.measures import FASTER, THREE_DIGITS, TIME, Measure, measure_of, measures
 from dashboard.words import plain, share
 from gan_runtime.records.journal import ENDED
 from gan_runtime.studies.design import MAX_REPEATS
@@ -141,7 +141,7 @@ def repeats_in_words(spread: float, size: float, compared: int) -> str:
 
 def missing(results: pd.DataFrame, measure: str) -> str:
     """Why a measure has no number: not yet, or never."""
-    title = measure_of(measure).title
+    title = measure_of(measure, results).title
     if not set(results["status"]) <= set(ENDED):
         return f"{title}: not measured yet."
     if measure in (TIME, "images_per_s", FASTER) and (results["epochs"] == 1).all():
@@ -151,12 +151,11 @@ def missing(results: pd.DataFrame, measure: str) -> str:
 
 def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
     """The rows of `study_charts.variant_points` for one measure; runs that have not measured it are left out."""
-    shown = results.dropna(subset=[measure]).assign(
-        value=lambda frame: frame[measure] * measure_of(measure).scale
-    )
+    there = measure_of(measure, results)
+    shown = results.dropna(subset=[measure]).assign(value=lambda frame: frame[measure] * there.scale)
     if shown.empty:
         return shown
-    intervals = {variant: _interval(rows["value"], measure) for variant, rows in shown.groupby("variant")}
+    intervals = {variant: _interval(rows["value"], there) for variant, rows in shown.groupby("variant")}
     margin = FULLY_SHOWN * float(shown["value"].max() - shown["value"].min())
     floor, ceiling = shown["value"].min() - margin, shown["value"].max() + margin
     ends = {
@@ -175,7 +174,7 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
     known = effects(results)
     for variant, runs in results.groupby("variant", sort=False):
         against = evidence(known[str(variant)]) if str(variant) in known else "–"
-        cells = {measure.label: _cell(runs, name) for name, measure in measures(results).items()}
+        cells = {measure.label: _cell(runs[name], measure) for name, measure in measures(results).items()}
         rows.append(
             {
                 "Variant": variant,
@@ -192,17 +191,17 @@ def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
     return dict(zip(known["repeat"].astype(int), known[measure].astype(float), strict=True))
 
 
-def _interval(values: pd.Series, measure: str) -> Interval:
+def _interval(values: pd.Series, measure: Measure) -> Interval:
     """Of the numbers of one variant. Numbers that are not positive have no geometric mean; then it is NaN."""
-    interval = (geometric_interval if measure_of(measure).by_factors else mean_interval)(values)
+    interval = (geometric_interval if measure.by_factors else mean_interval)(values)
     return interval or Interval(math.nan, math.nan, math.nan, 0)
 
 
-def _cell(runs: pd.DataFrame, measure: str) -> str:
-    values = runs[measure].dropna() * measure_of(measure).scale
+def _cell(values: pd.Series, measure: Measure) -> str:
+    values = values.dropna() * measure.scale
     if values.empty:
         return "–"
-    found, form = _interval(values, measure), measure_of(measure).form
+    found, form = _interval(values, measure), measure.form
     if form == THREE_DIGITS:  # of the mean, and as many decimals at both ends
         form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
     ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""

@@ -109,13 +109,16 @@ def of(workload: str) -> Declared:
 
 
 def together(workloads: Iterable[str]) -> Declared:
-    """What several workloads declare, for runs that are shown beside each other; of equal names the first counts."""
+    """What several workloads declare, for runs that are shown beside each other; of equal names the first counts. A number that they
+    measure on different axes, such as a loss in nats and one that is a distance, has no unit there."""
     all_of_them = [of(workload) for workload in dict.fromkeys(workloads)]
     merged = Declared()
     for part in ("networks", "metrics", "judgements", "panels"):
         rows: dict[str, Any] = {}
         for known in all_of_them:
             for row in getattr(known, part):
-                rows.setdefault(row.name, row)
+                first = rows.setdefault(row.name, row)
+                if isinstance(row, Metric) and row.axis != first.axis:
+                    rows[row.name] = replace(first, axis=first.title)
         merged = replace(merged, **{part: tuple(rows.values())})
     return merged

@@ -15,8 +15,8 @@ _REAL, _GENERATED = "Real images", "Generated images"
 _LOSS, _NATS, _DIFFERENCE = "Weighted loss", "Cross-entropy (nats)", "Mean difference"
 
 _OF_A_STEP = (
-    Metric("loss_generator", "Generator loss", _LOSS, LOSSES, "loss", format=".3f", network=G, label="Generator"),
-    Metric("loss_discriminator", "Discriminator loss", _LOSS, LOSSES, "loss", format=".3f", network=D, label="Discriminator"),
+    Metric("loss_generator", "Generator loss", _LOSS, LOSSES, "loss", log=True, format=".3f", network=G, label="Generator"),
+    Metric("loss_discriminator", "Discriminator loss", _LOSS, LOSSES, "loss", log=True, format=".3f", network=D, label="Discriminator"),
     Metric("d_real", "D's score of real images, in training", _SCORE, SCORES, "score_of_real", format=".3f", network=D, label=_REAL),
     Metric("d_fake", "D's score of generated images, in training", _SCORE, SCORES, "score_of_generated", format=".3f", network=D, label=_GENERATED),
     Metric("bce_generator", "Cross-entropy of the generator", _NATS, "Cross-entropy", format=".3f", network=G, label="G"),

@@ -16,10 +16,10 @@ _PROFILE = "Error of the profile"
 _SAMPLED = "Deposited / incident energy (%)"
 
 _LOSSES = (
-    Metric("loss_generator_1", "Loss of the generator, first update", _LOSS, LOSSES, "loss", network=G, label="G, first"),
-    Metric("loss_generator_2", "Loss of the generator, second update", _LOSS, LOSSES, "loss", network=G, label="G, second"),
-    Metric("loss_discriminator_real", "Loss of the discriminator, real showers", _LOSS, LOSSES, "loss", network=D, label="D, real"),
-    Metric("loss_discriminator_fake", "Loss of the discriminator, generated showers", _LOSS, LOSSES, "loss", network=D, label="D, generated"),
+    Metric("loss_generator_1", "Loss of the generator, first update", _LOSS, LOSSES, "loss", log=True, network=G, label="G, first"),
+    Metric("loss_generator_2", "Loss of the generator, second update", _LOSS, LOSSES, "loss", log=True, network=G, label="G, second"),
+    Metric("loss_discriminator_real", "Loss of the discriminator, real showers", _LOSS, LOSSES, "loss", log=True, network=D, label="D, real"),
+    Metric("loss_discriminator_fake", "Loss of the discriminator, generated showers", _LOSS, LOSSES, "loss", log=True, network=D, label="D, generated"),
 )  # fmt: skip
 # What the losses weigh, in their own units. Those of G are of its second update.
 _TERMS = (

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
+from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
 from gan_runtime.askers import operator
@@ -259,7 +260,14 @@ def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
 
 def test_a_wide_interval_is_drawn_near_its_points_and_told_in_full() -> None:
     rows = [
-        {"variant": "a", "variant_index": 0, "repeat": repeat, "run_id": str(repeat), "loss_generator": value}
+        {
+            "variant": "a",
+            "variant_index": 0,
+            "repeat": repeat,
+            "run_id": str(repeat),
+            "workload": "pix2pix",
+            "loss_generator": value,
+        }
         for repeat, value in ((1, 1.0), (2, 2.0))
     ]
     points = study_words.points(pd.DataFrame(rows), "loss_generator")
@@ -267,6 +275,13 @@ def test_a_wide_interval_is_drawn_near_its_points_and_told_in_full() -> None:
         (1.5 - 6.3531, 1.5 + 6.3531), abs=1e-3
     )
     assert (points["drawn_low"].iloc[0], points["drawn_high"].iloc[0]) == (0.25, 2.75)
+
+
+@pytest.mark.parametrize(("workload", "unit"), [("dcgan_mnist", "nats"), ("pix2pix", "")])
+def test_a_loss_has_the_unit_of_its_own_workload(workload: str, unit: str) -> None:
+    """A distance, or a weighted sum, is not in nats."""
+    results = pd.DataFrame({"workload": [workload], "loss_generator": [1.0]})
+    assert study_measures.measure_of("loss_generator", results).unit == unit
 
 
 @pytest.mark.usefixtures("replicas")

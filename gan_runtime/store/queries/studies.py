@@ -95,7 +95,7 @@ def _seconds(row: RunRow) -> float:
 def study_results(store: Store, study_id: str) -> pd.DataFrame:
     """One row a run of a study, in the order of variants and repeats.
 
-    Columns: run_id, variant, variant_index, repeat, status, color, epochs (as planned), seconds (of training), epoch_seconds
+    Columns: run_id, workload, variant, variant_index, repeat, status, color, epochs (as planned), seconds (of training), epoch_seconds
     (median of the epochs after the first of each attempt, which holds the compiling), speed_up (epoch_seconds of the first
     variant in the same repeat, over its own), images_per_s (as epoch_seconds), steady_step, trace, compile, first_call (seconds,
     newest attempt), memory_bytes (highest), one of each loss, and of each number with a better way, that the runs' workloads
@@ -132,7 +132,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
                    arg_max(seconds, attempt) FILTER (phase = 'first_call') AS first_call
             FROM phases SEMI JOIN chosen USING (run_id) GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory SEMI JOIN chosen USING (run_id) GROUP BY run_id)
-        SELECT run_id, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, last.seconds, epoch_seconds,
+        SELECT run_id, r.workload, chosen.variant, variant_index, chosen.repeat, r.status, r.color, r.epochs, last.seconds, epoch_seconds,
                max(epoch_seconds) FILTER (variant_index = 0) OVER (PARTITION BY chosen.repeat) / epoch_seconds AS speed_up, images_per_s,
                steady_step, trace, compile, first_call, memory_bytes{names_of(known.compared, "ends")}, spread_ratio
         FROM chosen JOIN runs r USING (run_id) LEFT JOIN speed USING (run_id) LEFT JOIN last USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN spreads USING (run_id)
