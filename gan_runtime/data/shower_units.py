@@ -52,9 +52,10 @@ class Sample:
     energies: NDArray[np.float32]
 
     def share(self, energies: str, cells: str) -> float:
-        """What the cells of a shower sum up to, over its energy, in these units: the median."""
+        """What the cells of a shower sum up to, over its energy, in these units: the median of those that are not empty."""
         sums = self.cells.sum(axis=(1, 2, 3), dtype=np.float64) * UNITS_GEV[cells]
-        return float(np.median(sums / (self.energies * UNITS_GEV[energies])))
+        shares = (sums / (self.energies * UNITS_GEV[energies]))[sums != 0.0]
+        return float(np.median(shares)) if len(shares) else 0.0
 
 
 def units(sample: Sample, options: ShowerFileOptions, known: Readout) -> Units:

@@ -111,6 +111,24 @@ def test_energies_that_fit_both_units_without_a_depth_are_asked_for(home: Home, 
     assert "GeV (552 to 1,864 GeV, as you say)" in prepare(home, tmp_path, columns, **options).note
 
 
+def test_first_showers_that_are_empty_decide_no_unit(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480, 40)
+    columns["showers"][:25] = 0.0
+    assert "cells in MeV" in prepare(home, tmp_path, columns).note
+    prepared.remove(home, "calochallenge")
+    columns["showers"][:] = 0.0
+    assert "sum up to 0 in MeV, 0 in 20MeV, 0 in GeV" in refusal(home, tmp_path, columns)
+
+
+def test_an_energy_of_0_is_refused(home: Home, tmp_path: Path) -> None:
+    columns = challenge_columns(6_480)
+    columns["incident_energies"][5] = 0.0
+    assert (
+        refusal(home, tmp_path, columns)
+        == "run.h5: its lowest incident energy is 0, but it has to be above 0."
+    )
+
+
 def test_mixed_units_of_energies_are_refused(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 40)
     columns["incident_energies"][25:] /= 1_000.0
