@@ -75,10 +75,10 @@ def run_picker(store: Store, label: str = "Run") -> RunRow | None:
 
 
 def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
-    """The ids in `?runs=a,b`, each once; `usual` where the address names none. They may be of no stored run."""
-    return [
-        run_id for run_id in dict.fromkeys(st.query_params.get("runs", ",".join(usual)).split(",")) if run_id
-    ]
+    """The ids in `?runs=a,b`, or in `?run=a` as Live has it, each once; `usual` where the address names none. They may be of no stored
+    run."""
+    asked = st.query_params.get("runs", st.query_params.get("run", ",".join(usual)))
+    return [run_id for run_id in dict.fromkeys(asked.split(",")) if run_id]
 
 
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:

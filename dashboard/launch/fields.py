@@ -87,20 +87,31 @@ def put(chosen: Mapping[str, Any]) -> None:
 def fit_to_workload() -> None:
     """Another workload was picked: its options take what was typed for the earlier one's of the same name.
 
-    What stood at the earlier workload's default, or is no choice of this one, is at the default of this one.
+    What nobody has touched since the preset filled the form, or is no choice of this one, is as the preset has it where it is made for
+    this workload, else at the default of this one.
     """
-    earlier_workload = st.session_state[VALUES]["workload"]
+    before = _untouched(st.session_state[VALUES]["workload"])
     kept = keep_typed()
-    before, now = RunSpec.options(earlier_workload), RunSpec.options(kept["workload"])
-    defaults: dict[str, Any] = {}
-    for name, option in now.items():
-        earlier = before.get(name)
-        if earlier == option:
-            continue
-        untouched = earlier is None or option_words.same(earlier, kept[name], earlier.default)
-        if untouched or (option.choices and kept[name] not in option.choices):
-            defaults[name] = option.default
-    put(defaults)
+    now, options = _untouched(kept["workload"]), RunSpec.options(kept["workload"])
+    put(
+        {
+            name: now[name]
+            for name, option in options.items()
+            if name not in before
+            or option_words.same(option, kept[name], before[name])
+            or (option.choices and kept[name] not in option.choices)
+        }
+    )
+
+
+def _untouched(workload: str) -> dict[str, Any]:
+    """What the chosen preset makes of a workload: of one that is not its own it leaves the options alone that this has a default for."""
+    given = host_presets.values(str(st.session_state[VALUES][PRESET]))
+    if workload != given["workload"]:
+        own = {*nesting.own_options(workload), *nesting.own_defaults(workload), "workload"}
+        given = {name: value for name, value in given.items() if name not in own}
+    known = option_words.defaults(workload)
+    return {**known, **{name: value for name, value in given.items() if name in known}, "workload": workload}
 
 
 def _write(name: str, text: str) -> None:

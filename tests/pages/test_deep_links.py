@@ -48,7 +48,8 @@ PAIR = "quick-0001,quick-0002"
 def is_text(app: AppTest) -> None:
     """No exception, and of the address nothing that would be more than text, or too much of it."""
     assert not app.exception
-    texts = [text if kind == "Html" else ESCAPED.sub("", text) for kind, text in shown(app._tree)]
+    shown_here = [(kind, text) for kind, text in shown(app._tree) if not text.startswith("<style>")]
+    texts = [text if kind == "Html" else ESCAPED.sub("", text) for kind, text in shown_here]
     assert [text for text in texts if MORE_THAN_TEXT.search(text)] == []
     assert max(map(len, texts), default=0) < MOST_LETTERS
 
@@ -128,3 +129,14 @@ def test_a_control_in_a_hostile_address_stands_where_it_usually_does(show: Show,
         is_text(app)
         assert [app.selectbox(key=name).value for name in BOUND] == usual
         assert not set(given) & set(app.query_params), "the address is put right"
+
+
+@pytest.mark.parametrize("page", ["compare", "samples", "histograms"])
+def test_a_page_of_several_runs_shows_the_one_run_that_an_address_names(
+    show: Show, trained: Make, page: str
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    assert show(page, run="quick-0001").multiselect(key=f"{page}.runs").value == ["quick-0001"]
+    app = show(page, run="quick-0009")
+    assert "Not stored here, so not shown: quick-0009." in [warning.value for warning in app.warning]

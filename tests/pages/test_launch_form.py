@@ -238,7 +238,7 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(show: Show, 
     assert {"strokes", "label_smoothing"} <= field_names(app)
     assert "r1_weight" not in field_names(app)
     assert not app.error, "what is wrong with an option that is gone is gone too"
-    assert any(label.startswith("**A painter** · rates 5e-4 / 5e-4") for label in expanders(app))
+    assert any(label.startswith("**A painter** · rates 0.01 / 0.01") for label in expanders(app))
     assert "--set workload=painter" in shown_commands(app)[0]
     text_field(app, "strokes").set_value("10").run()
     assert app.error[0].value == "strokes is 10, but allowed is a whole number from 1 to 9: use 7."
@@ -262,6 +262,33 @@ def test_what_nobody_has_touched_is_at_the_default_of_each_workload(show: Show, 
     assert text_field(app, "label_smoothing").value == "0.2"
     choice_field(app, "workload").set_value("mlp_gan").run()
     assert text_field(app, "label_smoothing").value == "0"
+
+
+def test_a_preset_does_not_override_the_defaults_of_a_workload_that_it_is_not_for(
+    show: Show, painter: str
+) -> None:
+    app = opened(show("launch"))
+    text_field(app, "learning_rate_discriminator").set_value("3e-4").run()
+    choice_field(app, "workload").set_value(painter).run()
+    assert text_field(app, "learning_rate_generator").value == "0.01"
+    assert text_field(app, "learning_rate_discriminator").value == "3e-4", "this was typed"
+    assert text_field(app, "batch_size_global").value == "32", "of this it has no default of its own"
+    choice_field(app, "workload").set_value("dcgan_mnist").run()
+    assert text_field(app, "learning_rate_generator").value == "5e-4", "the preset is for this one"
+    assert text_field(app, "learning_rate_discriminator").value == "3e-4"
+
+
+def test_a_shared_option_of_which_a_workload_has_a_default_is_at_it(
+    show: Show, painter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Adam's beta 1 of 0 in Wasserstein GANs, where the preset has 0.5."""
+    entry = replace(catalog.WORKLOADS[painter], defaults={"adam_beta_1": 0.0})
+    monkeypatch.setitem(catalog.WORKLOADS, "wasserstein_painter", entry)
+    app = opened(show("launch"))
+    choice_field(app, "workload").set_value("wasserstein_painter").run()
+    assert text_field(app, "adam_beta_1").value == "0"
+    choice_field(app, "workload").set_value("dcgan_mnist").run()
+    assert text_field(app, "adam_beta_1").value == "0.5"
 
 
 def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(show: Show) -> None:
