@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 _HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3 of the kernel's interface, this thread
@@ -13,20 +13,29 @@ _READ_EVERYTHING = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 
 
 @contextmanager
-def without_rights(*paths: Path, mode: int = 0) -> Iterator[None]:
-    """Within it nobody has other rights on the files and folders than `mode` gives their owner."""
+def without_rights(*paths: Path) -> Iterator[None]:
+    """Within it nobody may read or search the files and folders; nor may threads that begin within it."""
+    modes = {path: path.stat().st_mode for path in paths}
+    for path in paths:
+        path.chmod(0)
+    try:
+        with _plain() if os.geteuid() == 0 else nullcontext():
+            yield
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+
+
+@contextmanager
+def _plain() -> Iterator[None]:
+    """This thread of root without the right to read everything, which it can take back."""
     libc = ctypes.CDLL(None, use_errno=True)
     before, after = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
     assert libc.capget(_HEADER, before) == 0, os.strerror(ctypes.get_errno())
     after[:] = before[:]
-    after[0] &= ~_READ_EVERYTHING  # of the effective ones; those that are permitted can be taken back
-    modes = {path: path.stat().st_mode for path in paths}
-    for path in paths:
-        path.chmod(mode)
+    after[0] &= ~_READ_EVERYTHING  # of the effective ones
     assert libc.capset(_HEADER, after) == 0, os.strerror(ctypes.get_errno())
     try:
         yield
     finally:
         assert libc.capset(_HEADER, before) == 0, os.strerror(ctypes.get_errno())
-        for path, was in modes.items():
-            path.chmod(was)

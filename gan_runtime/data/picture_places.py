@@ -56,8 +56,9 @@ def places(pictures: Sequence[str], held_out_folders: str) -> Places:
         DatasetError: the names do not say what is held out, or nothing would be left to train on; the message says what to do.
     """
     paths = {name: _parts(name) for name in pictures}
-    splits = _splits({path[:-1] for path in paths.values()}, held_out_folders)
-    loose = _loose(paths.values(), splits) if held_out_folders == AUTO else set()
+    asked = held_out_folders.strip().casefold() or AUTO
+    splits = _splits({path[:-1] for path in paths.values()}, asked)
+    loose = _loose(paths.values(), splits) if asked == AUTO else set()
     within = {path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose}
     kept = {name: path for name, path in paths.items() if path[:-1] in within}
     below = _below({name: (*within[path[:-1]].rest, path[-1]) for name, path in kept.items()})

@@ -109,6 +109,8 @@ def test_class_folders_called_like_a_split_among_others_have_to_be_decided() -> 
         "or name what is held out, such as held_out_folders=test."
     )
     assert found(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
+    assert found(names, " None") == found(names, "none")
+    assert sentence(names, "") == sentence(names, "AUTO") == sentence(names)
     station = ["train_station/1.png", "airport/2.png"]
     assert [folder for _, _, folder, _ in found(station)] == ["train_station", "airport"]
 
@@ -117,7 +119,7 @@ def test_named_folders_are_held_out() -> None:
     names = ["a/1.png", "b/2.png", "Trial/3.png"]
     assert found(names, " trial") == [("", False, "a", "1.png"), ("", False, "b", "2.png"), ("Trial", True, "", "3.png")]  # fmt: skip
     assert sentence(names, "trial, Trials") == (
-        "held_out_folders is 'trial, Trials', but no folder with pictures is called 'Trials': there are 'Trial', 'a', 'b'."
+        "held_out_folders is 'trial, trials', but no folder with pictures is called 'trials': there are 'Trial', 'a', 'b'."
     )
 
 

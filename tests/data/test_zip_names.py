@@ -12,7 +12,7 @@ from gan_runtime.data import picture_sources, preparing
 from gan_runtime.data.picture_files import Source
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError
-from tests.data.conftest import encoded
+from tests.data.conftest import Pack, encoded
 
 UTF8_FLAG = 0x800
 
@@ -120,14 +120,15 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
     )
 
 
-def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path) -> None:
+def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) -> None:
     inner = packed(tmp_path / "inner.zip", b"1.png").read_bytes()
-    path = packed(tmp_path / "a.zip", b"train.zip", content=inner)
-    asked = Asked("picture_pairs", "pairs", path, {"pixels": "32"})
+    asked = Asked(
+        "picture_pairs", "pairs", pack({"about.txt": b"text", "train.zip": inner}), {"pixels": "32"}
+    )
     with pytest.raises(DatasetError) as refused:
         preparing.survey(asked, lambda *_: None)
     assert str(refused.value) == (
-        "none of the 1 files can be used; train.zip: it is a zip file itself: unpack it, and give the folder."
+        "none of the 2 files can be used; train.zip: it is a zip file itself: unpack it, and give the folder."
     )
 
 
