@@ -82,4 +82,4 @@ def steady_chart(
     _draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str
 ) -> None:
     """A chart in which more than the rows follows from the rows: with the same `key` and the same rows Streamlit repeats what it sent."""
-    chart(_draw(frame), key)
+    chart(_draw(tables.harmless(frame)), key)

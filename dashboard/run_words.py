@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard import option_words
+from dashboard import option_words, words
 from gan_runtime.store.queries import RunRow
 
 
@@ -16,8 +16,9 @@ def settings(row: RunRow) -> str:
 
 
 def unique_names(rows: list[RunRow]) -> dict[str, str]:
-    """run_id → name for legends; the id is added where two runs share a name."""
-    names = [row.name for row in rows]
+    """run_id → name for legends and tables; the id is added where two runs share a name."""
+    names = [words.cell(row.name) for row in rows]
     return {
-        row.run_id: row.name if names.count(row.name) == 1 else f"{row.name} ({row.run_id})" for row in rows
+        row.run_id: name if names.count(name) == 1 else f"{name} ({row.run_id})"
+        for row, name in zip(rows, names, strict=True)
     }

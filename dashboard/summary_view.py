@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import words
+from dashboard import tables, words
 from gan_runtime.data.summary import Curve, Summary
 
 
@@ -51,12 +51,12 @@ def _counts(summary: Summary, key: str) -> None:
             "Held out": [held_out for _, held_out in split.values()],
         }
     )
-    st.dataframe(frame, hide_index=True, key=key)
+    tables.show(frame, hide_index=True, key=key)
 
 
 def _left_out(summary: Summary, key: str) -> None:
     rows = [(skip.name, skip.reason) for skip in summary.skipped.first]
-    st.dataframe(pd.DataFrame(rows, columns=["File", "Why it is left out"]), hide_index=True, key=key)
+    tables.show(pd.DataFrame(rows, columns=["File", "Why it is left out"]), hide_index=True, key=key)
 
 
 def _curve(curve: Curve, key: str) -> None:

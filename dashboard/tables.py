@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pandas as pd
+import streamlit as st
+from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype
 from pandas.io.formats.style import Styler
 from streamlit import dataframe_util
+
+from dashboard import words
 
 MOST_ROWS_IN_WORDS = 500
 
@@ -43,6 +48,27 @@ def of_curves(frame: pd.DataFrame) -> Table:
     return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)
 
 
+def show(table: pd.DataFrame | Styler, **arguments: Any) -> Any:
+    """`st.dataframe`, whose bar copies and downloads what it was sent: no text in it is a formula. Every table of a page is shown here."""
+    return st.dataframe(harmless(table) if isinstance(table, pd.DataFrame) else table, **arguments)
+
+
+def harmless(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, with texts of which a spreadsheet makes no formula; those in lists and the names of columns too."""
+    texts = [not is_numeric_dtype(kind) and not is_datetime64_any_dtype(kind) for kind in frame.dtypes]
+    shown = frame.copy(deep=False)
+    for place, is_text in enumerate(texts):
+        if is_text:
+            shown.isetitem(place, frame.iloc[:, place].map(_harmless).array)
+    return shown.rename(columns=_harmless)
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_harmless(part) for part in value]
+    return words.cell(value) if isinstance(value, str) else value
+
+
 def is_long(frame: pd.DataFrame) -> bool:
     """Whether `with_words` leaves it with its bare numbers."""
     return len(frame) > MOST_ROWS_IN_WORDS
@@ -56,7 +82,7 @@ def with_words(frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]
     if is_long(frame):
         return frame.round(dict.fromkeys(columns, 3))
     shown = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
-    return frame.style.format(shown)  # type: ignore[arg-type]
+    return harmless(frame).style.format(shown)  # type: ignore[arg-type]
 
 
 def _or_dash(words_of: Callable[[float], str], number: float) -> str:

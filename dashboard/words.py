@@ -21,6 +21,8 @@ MARKUP = re.compile(
 )  # an underscore within a word means nothing
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
+FORMULA = frozenset("=+-@\t\r\n＝＋－＠")  # what a formula of a spreadsheet may begin with
+NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 # Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is gone: a joiner parts them.
 LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
 LOCAL_SGD = "local SGD, weights averaged every {} steps"
@@ -34,6 +36,11 @@ def plain(text: str) -> str:
     shown = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
     escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", shown))
     return LOOKED_FOR.sub(rf"\g<0>{JOINER}", escaped)
+
+
+def cell(text: str) -> str:
+    """Text of a run or a person, for a table or a chart: a spreadsheet that gets it, copied or as a CSV file, takes it for no formula."""
+    return text if text[:1] not in FORMULA or NUMBER.fullmatch(text) else JOINER + text
 
 
 def capitalized(text: str) -> str:

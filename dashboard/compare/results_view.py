@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, plots, run_words
+from dashboard import option_words, plots, run_words, tables
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, parallel, result_charts, result_words
 from dashboard.compare import view as compare_view
@@ -56,7 +56,7 @@ def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) ->
         if result_words.has(known, name):
             shown[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
             config[title] = st.column_config.NumberColumn(help=text, format=form)
-    st.dataframe(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
+    tables.show(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
     st.caption(result_words.best_caption(known))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, run_words, words
+from dashboard import option_words, run_words, tables, words
 from dashboard.compare import grouping
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -39,7 +39,7 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
             },
         }
     )
-    st.dataframe(shown, hide_index=True, key="compare.numbers")
+    tables.show(shown, hide_index=True, key="compare.numbers")
 
 
 def differences(rows: list[RunRow]) -> None:
@@ -56,7 +56,7 @@ def differences(rows: list[RunRow]) -> None:
         for name, spec in specs.items()
     }
     table = pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
-    st.dataframe(table, hide_index=True, key="compare.differences")
+    tables.show(table, hide_index=True, key="compare.differences")
 
 
 def _known(value: float) -> float | None:

@@ -7,7 +7,7 @@ import base64
 import pandas as pd
 import streamlit as st
 
-from dashboard import data_words, job_bar, summary_view, words
+from dashboard import data_words, job_bar, summary_view, tables, words
 from dashboard.job_bar import EndButton
 from gan_runtime.data import live_picture, loading
 from gan_runtime.jobs.folder import JobLook
@@ -55,7 +55,7 @@ def ended(runtime: Runtime) -> None:
             if look.end is not None
         ]
         columns = ["Job", "Data set", "Asked for by", "State", "Reason", "Ended"]
-        st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
+        tables.show(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
 
 
 def _picture(look: JobLook) -> None:

@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import plots, run_words, words
+from dashboard import plots, run_words, tables, words
 from dashboard.flow import charts as flow_charts
 from dashboard.flow import words as flow_words
 from gan_runtime.catalog import flow_published
@@ -34,7 +34,7 @@ def show(runtime: Runtime, rows: list[RunRow]) -> None:
     estimated = predicted(runtime, rows)
     with right:
         table = pd.DataFrame([*measured(runtime.store, rows), *estimated, *published()], columns=COLUMNS)
-        st.dataframe(table, hide_index=True, key="flow.training", height=340)
+        tables.show(table, hide_index=True, key="flow.training", height=340)
     lacking = "" if estimated else f" {flow_words.NOT_ESTIMATED}"
     st.caption(f"Dashed: {flow_published.SOURCE}. {flow_published.SETTING} {flow_words.OTHER_TIMES}{lacking}")
 

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import charts, option_words, plots, step_charts, words
+from dashboard import charts, option_words, plots, step_charts, tables, words
 from dashboard.histograms import words as histogram_words
 from dashboard.live import host_words, log_words
 from gan_runtime.catalog import declared
@@ -35,10 +35,10 @@ def show(runtime: Runtime, row: RunRow, epoch: int) -> None:
             _log(runtime, row)
     with _closed("Events", ":material/history:", row) as events:
         if events.open:
-            st.dataframe(local_events(runtime.store, row), hide_index=True, key=f"events.{row.run_id}")
+            tables.show(local_events(runtime.store, row), hide_index=True, key=f"events.{row.run_id}")
     with _closed("Options and host", ":material/tune:", row) as options:
         if options.open:
-            st.dataframe(options_table(row), hide_index=True, key=f"options.{row.run_id}")
+            tables.show(options_table(row), hide_index=True, key=f"options.{row.run_id}")
 
 
 def local_events(store: Store, row: RunRow) -> pd.DataFrame:

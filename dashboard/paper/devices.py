@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, plots, speed_charts
+from dashboard import option_words, plots, speed_charts, tables
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import time_words, verdicts
 from dashboard.studies import condition_words
@@ -64,7 +64,7 @@ def _accelerator_figure(store: Store, study: StudyRow | None, rates: pd.DataFram
             st.caption("No finished run of the paper's network is stored here yet.")
             return
         st.markdown("**All finished runs of the paper's network**")
-        st.dataframe(
+        tables.show(
             rate_table(rates),
             hide_index=True,
             key="paper.13",
@@ -113,7 +113,7 @@ def _scaling(rates: pd.DataFrame) -> None:
             (one.system, one.devices, one.batch_size_per_replica, one.seconds)
             for one in references.CERN_EPOCHS
         ]
-        st.dataframe(
+        tables.show(
             pd.DataFrame(table, columns=["System", "Devices", "Batch per device", "Seconds per epoch"]),
             hide_index=True,
             key="paper.cern",
@@ -126,7 +126,7 @@ def _scaling(rates: pd.DataFrame) -> None:
             .rename_axis("Batch")
             .reset_index()
         )
-        st.dataframe(kit, hide_index=True, key="paper.kit")
+        tables.show(kit, hide_index=True, key="paper.kit")
         st.caption(f"{references.KIT}. A dash: not published.")
 
 

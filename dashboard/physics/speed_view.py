@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import tables as page_tables
 from dashboard.physics import tables
 from dashboard.physics.shown import Shown
 from gan_runtime.catalog import declared
@@ -15,7 +16,7 @@ from gan_runtime.store.store import Store
 def scaling(store: Store, found: Shown) -> None:
     """Speed of these runs beside the authors' published tables, with how good the showers are."""
     st.header("Speed and what it costs", anchor=False)
-    st.dataframe(
+    page_tables.show(
         tables.speed(
             found.scores,
             found.rows,
@@ -28,12 +29,12 @@ def scaling(store: Store, found: Shown) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Published: seconds of an epoch of 124,987 showers**")
-        st.dataframe(
+        page_tables.show(
             tables.published_scaling(), hide_index=True, key="physics.published_scaling", height="content"
         )
     with right:
         st.markdown("**Published: what a large batch costs**")
-        st.dataframe(tables.convergence(), hide_index=True, key="physics.convergence")
+        page_tables.show(tables.convergence(), hide_index=True, key="physics.convergence")
         st.caption(tables.SCALING_WORDS)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import listed, plots, run_words, widgets, words
+from dashboard import tables as page_tables
 from dashboard.frame import places
 from dashboard.physics import charts as physics_charts
 from dashboard.physics import maps as physics_maps
@@ -245,7 +246,7 @@ def _grid(
 def scores(found: Shown) -> None:
     """Every score with its floor, and what others have published."""
     st.header("Scores", anchor=False)
-    st.dataframe(
+    page_tables.show(
         tables.scores(found.scores, {row.run_id: name for name, row in found.rows.items()}, found.epochs),
         hide_index=True,
         key="physics.scores",
@@ -254,7 +255,7 @@ def scores(found: Shown) -> None:
     with st.expander("What the scores mean", icon=":material/help:"):
         st.markdown("\n".join(f"- **{score.title}** – {score.text}" for score in SCORES))
     st.markdown("**What others reach**")
-    st.dataframe(tables.published(), hide_index=True, key="physics.published")
+    page_tables.show(tables.published(), hide_index=True, key="physics.published")
     st.caption(physics_words.OTHER_DATA)
 
 

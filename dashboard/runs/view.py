@@ -180,7 +180,7 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
         **{loss.name: words.loss for loss in known.losses if loss.name in shown},
     }
     with st.container(key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False):
-        picked = st.dataframe(
+        picked = tables.show(
             tables.with_words(rows[list(shown)], numbers),
             column_order=[name for name in shown if _has_something(rows, name)],
             column_config=shown,

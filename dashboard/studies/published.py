@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import plots, speed_charts, words
+from dashboard import plots, speed_charts, tables, words
 from dashboard.studies import measures as study_measures
 from gan_runtime import catalog
 from gan_runtime.catalog import declared
@@ -35,7 +35,7 @@ def show(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
         plots.steady_chart(speed_charts.speed_up, lines, "study.published_speed_up")
     with beside:
         shown = table(results, runs, published)
-        st.dataframe(shown, hide_index=True, key="study.published", height="content")
+        tables.show(shown, hide_index=True, key="study.published", height="content")
     st.caption(f"Dashed: {published.source}. {published.setting} {WORDS}")
 
 

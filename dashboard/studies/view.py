@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, change_buttons, listed, widgets, words
+from dashboard import actions, change_buttons, listed, tables, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import condition_words, published, study_points
@@ -113,7 +113,7 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         with column:
             study_points.show(results, measure, "study")
     st.header("Means and how sure they are")
-    st.dataframe(study_words.table(results), hide_index=True, key="study.table", column_config=_help(results))
+    tables.show(study_words.table(results), hide_index=True, key="study.table", column_config=_help(results))
     st.caption(study_words.levels(results))
     if not by_chance:
         st.caption(study_words.repeats(results))

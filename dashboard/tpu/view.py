@@ -178,7 +178,7 @@ def step_in_words(one: StepEstimate) -> None:
 def dearest(one: StepEstimate) -> None:
     """The ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
-    st.dataframe(
+    tables.show(
         tables.with_words(tpu_frames.dearest(one), {"Cycles": words.count, "Share": words.share}),
         hide_index=True,
         key="tpu.dearest",
@@ -208,10 +208,10 @@ def how_good(store: Store, plan: Plan) -> None:
     if found.empty:
         st.caption(f"Nothing is stored of that comparison: `{estimates.COMMAND}` makes it.")
     else:
-        st.dataframe(found, hide_index=True, key="tpu.how_good")
+        tables.show(found, hide_index=True, key="tpu.how_good")
     real = tpu_frames.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
         st.caption("No finished run on a real TPU is stored here; when there is one, its speed stands here.")
         return
     st.markdown("Measured on a real TPU, stored here:")
-    st.dataframe(real, hide_index=True, key="tpu.real")
+    tables.show(real, hide_index=True, key="tpu.real")

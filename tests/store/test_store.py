@@ -362,13 +362,13 @@ def test_the_rows_of_some_runs_are_exported(tmp_path: Path, ending: str) -> None
 
 def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
     store = Store()
-    texts = ["=HYPERLINK(1)", "+1", "-1", "@x", "\tx", "plain = 1", ""]
+    texts = ["=HYPERLINK(1)", "+1", "-1", "@x", "\tx", "＝1", "plain = 1", ""]
     with store.transaction() as writer:
         writer.append("phases", [("a", 1, text, -1.5) for text in texts])
     for ending in ("csv", "parquet"):
         store.copy_view("phases", ["a"], tmp_path / f"phases.{ending}")
     made = pd.read_csv(tmp_path / "phases.csv", keep_default_na=False)
-    assert list(made["phase"]) == ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "'\tx", "plain = 1", ""]
+    assert list(made["phase"]) == ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "'\tx", "'＝1", "plain = 1", ""]
     assert set(made["seconds"]) == {-1.5}
     assert list(pd.read_parquet(tmp_path / "phases.parquet")["phase"]) == texts
 
