@@ -10,13 +10,14 @@ import streamlit as st
 
 from dashboard import actions, change_buttons, job_bar, listed, panels, plots, widgets, words
 from dashboard.job_bar import EndButton
-from dashboard.paper import descent_charts, loss_words, verdicts
+from dashboard.paper import comparable, descent_charts, loss_words, verdicts
 from dashboard.paper import figure as paper_figure
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.jobs.folder import JobLook
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import SurfaceRow
+from gan_runtime.studies import quotations
 
 STOP = EndButton("paper.11.stop", "Stop", "stopping …")
 
@@ -27,15 +28,16 @@ def descent(runtime: Runtime) -> None:
     kept = [known[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in known]
     names = {row.run_id: widgets.title(row) for row in listed.offered(kept)}
     if not names:
-        paper_figure.verdict(verdicts.NO_DESCENT)
+        paper_figure.claim(quotations.REDUCED, verdicts.NO_DESCENT)
         return
     picked = st.selectbox(
         "Run", list(names), format_func=names.__getitem__, key="paper.11.run", label_visibility="collapsed"
     )
     surfaces = queries.surfaces(runtime.store, picked)
     if surfaces:
-        paper_figure.source_of_run(runtime.store, picked)
-        paper_figure.verdict(loss_words.descends(surfaces))
+        unlike = comparable.shortfalls(queries.conditions(runtime.store, [picked]), 1, comparable.OF_ONE_RUN)
+        paper_figure.source_of_run(runtime.store, picked, unlike)
+        paper_figure.claim(quotations.REDUCED, comparable.judged(loss_words.descends(surfaces), unlike))
         st.markdown(loss_words.descent(surfaces))
         _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
     _job(runtime, picked, bool(surfaces))

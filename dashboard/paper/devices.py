@@ -11,13 +11,13 @@ import streamlit as st
 from dashboard import option_words, plots, speed_charts, tables
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import time_words, verdicts
+from dashboard.paper.view import Batches
 from dashboard.studies import condition_words
 from dashboard.studies import words as study_words
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries
-from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies import references
+from gan_runtime.studies import quotations, references
 
 SHOWN = {
     "workload",
@@ -38,28 +38,24 @@ BESIDE = [
 ]  # runs of a line agree in these
 
 
-def show(store: Store, study: StudyRow | None) -> None:
-    """`study`: the newest of the question "devices" with a finished run."""
+def show(store: Store, found: Batches | None) -> None:
+    """`found`: a study of the question "devices" with a finished run."""
     rates = queries.rates_by_device(store, "dcgan_mnist")
-    _accelerator_figure(store, study, rates)
+    _accelerator_figure(store, found, rates)
     _scaling(rates)
 
 
-def _accelerator_figure(store: Store, study: StudyRow | None, rates: pd.DataFrame) -> None:
-    says = ", ".join(
-        f"{share * 100:.1f} % faster than a {name}" for name, share in references.PAPER_FASTER_THAN.items()
-    )
-    claim = f"{references.PAPER_REPLICAS} TPU cores, batch {references.PAPER_DEVICES_BATCH}: {says}."
-    with paper_figure.box("13", "CPU, GPU, TPU", claim):
-        if study is None:
-            paper_figure.verdict(verdicts.NO_DEVICES)
+def _accelerator_figure(store: Store, found: Batches | None, rates: pd.DataFrame) -> None:
+    with paper_figure.box("13", "CPU, GPU, TPU"):
+        if found is None:
+            paper_figure.claim(quotations.FASTER, verdicts.NO_DEVICES)
         else:
-            results = queries.study_results(store, study.study_id)
-            paper_figure.source(store, study, list(results["run_id"]))
-            paper_figure.verdict(time_words.accelerators(results))
-            for sentence in study_words.sentences(results):
+            paper_figure.source(store, found.ranked, found.study, found.run_ids)
+            paper_figure.claim(quotations.FASTER, found.judged(time_words.accelerators(found.results)))
+            for sentence in study_words.sentences(found.results):
                 st.markdown(f"- {sentence}")
-            paper_figure.points(results, "epoch_seconds")
+            paper_figure.points(found.results, "epoch_seconds")
+        st.caption(readings())
         if rates.empty:
             st.caption("No finished run of the paper's network is stored here yet.")
             return
@@ -70,6 +66,15 @@ def _accelerator_figure(store: Store, study: StudyRow | None, rates: pd.DataFram
             key="paper.13",
             column_config={"Images/s": st.column_config.NumberColumn(format="localized")},
         )
+
+
+def readings() -> str:
+    """What "x % faster" can mean, as shares of the time."""
+    shares = "; ".join(
+        f"{name} × {1.0 - share:.2f} or × {1.0 / (1.0 + share):.2f}"
+        for name, share in references.PAPER_FASTER_THAN.items()
+    )
+    return f"“x % faster” has two readings, x % less time or x % more speed. Of the time of {shares}."
 
 
 def rate_table(rates: pd.DataFrame) -> pd.DataFrame:

@@ -1,35 +1,66 @@
-"""The frame of a figure on the Paper page: the paper's sentence, where our numbers come from, and whether they agree."""
+"""The frame of a figure on the Paper page: the paper's sentences, where our numbers come from, and whether they agree."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import words
+from dashboard.paper import comparable
+from dashboard.paper.comparable import Candidate
 from dashboard.paper.verdicts import Verdict
 from dashboard.studies import condition_words, study_points
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
+from gan_runtime.studies.quotations import Quotation
 
 
-def box(number: str, title: str, says: str) -> st.delta_generator.DeltaGenerator:
-    """A section with the paper's sentence on top."""
+def box(number: str, title: str) -> st.delta_generator.DeltaGenerator:
+    """A section for a figure of the paper."""
     found = st.container(border=True)
     found.header(f"Fig. {number} · {title}")
-    found.caption(f"The paper: {says}")
     return found
 
 
-def source(store: Store, study: StudyRow, run_ids: list[str]) -> None:
-    """Which study a figure is drawn from, and under what its runs were measured."""
+def claim(quotation: Quotation, found: Verdict) -> None:
+    """A sentence of the paper, and right below it whether runs agree with it."""
+    quote(quotation)
+    verdict(found)
+
+
+def quote(quotation: Quotation) -> None:
+    """A sentence of the paper, word for word, and its section."""
+    st.caption(f"The paper, {quotation.section}: “{words.plain(quotation.sentence)}”")
+
+
+def without_claim(quotation: Quotation) -> None:
+    """All that the text says about a figure, where that is nothing that runs could agree with."""
+    quote(quotation)
+    st.caption("The text makes no other statement about this figure, so there is no verdict.")
+
+
+def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: list[str]) -> None:
+    """Which study a figure is drawn from, under what its runs were measured, whether they are judged, and why others are not drawn."""
+    own = next(one for one in ranked if one.study.study_id == study.study_id)
     conditions = condition_words.line(queries.conditions(store, run_ids))
-    st.caption(f"From {words.plain(study.title)} ({words.plain(study.study_id)}): {conditions}.")
+    sentences = (
+        f"From {words.plain(study.title)} ({words.plain(study.study_id)}): {conditions}.",
+        comparable.reasons(own.shortfalls),
+        comparable.others(ranked, study),
+    )
+    st.caption("  \n".join(filter(None, sentences)))
 
 
-def source_of_run(store: Store, run_id: str) -> None:
+def source_of_run(store: Store, run_id: str, shortfalls: Sequence[str]) -> None:
     """As `source`, for a figure that is drawn from one run."""
-    st.caption(f"{condition_words.line(queries.conditions(store, [run_id]))}.")
+    sentences = (
+        f"{condition_words.line(queries.conditions(store, [run_id]))}.",
+        comparable.reasons(shortfalls),
+    )
+    st.caption("  \n".join(filter(None, sentences)))
 
 
 def verdict(found: Verdict) -> None:

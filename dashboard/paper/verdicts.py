@@ -13,14 +13,18 @@ from gan_runtime.studies.statistics import Difference
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether stored runs agree with a figure, and why; `agrees` None: they do not suffice to say."""
+    """Whether stored runs agree with a sentence of the paper, and why; `agrees` None: they do not suffice to say, or, where not
+    `is_comparable`, are too unlike the paper's."""
 
     agrees: bool | None
     why: str
+    is_comparable: bool = True
 
     @property
     def word(self) -> str:
         """The verdict itself."""
+        if not self.is_comparable:
+            return "Not judged"
         return (
             "Not enough runs yet"
             if self.agrees is None

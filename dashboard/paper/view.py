@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import listed, palette, plots, words
+from dashboard import listed, palette, plots
 from dashboard.histograms import charts as histogram_charts
 from dashboard.paper import charts as paper_charts
-from dashboard.paper import descent_view, loss_words, time_words, verdicts
+from dashboard.paper import comparable, descent_view, loss_words, time_words, verdicts
 from dashboard.paper import figure as paper_figure
+from dashboard.paper.comparable import Candidate
+from dashboard.paper.verdicts import Verdict
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.studies import references
+from gan_runtime.studies import quotations
 
 LOSSES = ("loss_generator", "loss_discriminator")
 BASE_VARIANTS = 2  # how many ridgelines stand beside each other: the smallest and the largest batch
@@ -25,12 +28,14 @@ BASE_VARIANTS = 2  # how many ridgelines stand beside each other: the smallest a
 
 @dataclass(frozen=True)
 class Batches:
-    """A batch-size study as its figures need it. `first`: the runs of the first repeat; `colors`: variant → colour."""
+    """A study as its figures need it. `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
+    question."""
 
     study: StudyRow
     results: pd.DataFrame
     first: dict[str, str]
     colors: dict[str, str]
+    ranked: Sequence[Candidate]
 
     @property
     def run_ids(self) -> list[str]:
@@ -41,6 +46,11 @@ class Batches:
         """With the column `variant` beside `run_id`."""
         return frame.assign(variant=frame["run_id"].map(self.results.set_index("run_id")["variant"]))
 
+    def judged(self, verdict: Verdict) -> Verdict:
+        """The verdict, if the study can be compared with the paper."""
+        own = next(one for one in self.ranked if one.study.study_id == self.study.study_id)
+        return comparable.judged(verdict, own.shortfalls)
+
 
 @dataclass(frozen=True)
 class Picked:
@@ -48,32 +58,36 @@ class Picked:
 
     batches: Batches | None
     schedule: Batches | None
-    compiled: StudyRow | None
-    devices: StudyRow | None
+    compiled: Batches | None
+    devices: Batches | None
 
 
 def pick_studies(store: Store) -> Picked:
-    """The newest of each question; of several batch-size studies a person picks one."""
-    studies = [row for row in listed.studies(store) if row.finished]
-    newest = {row.question: row for row in reversed(studies)}
-    of_batches = {row.study_id: row for row in studies if row.question == "batch_size"}
-    picked = next(iter(of_batches), None)
-    if len(of_batches) > 1:
-        picked = st.selectbox(
-            "Figures 5 to 8 and 10 from",
-            list(of_batches),
-            format_func=lambda key: f"{of_batches[key].title} ({key})",
-            key="paper.study",
-        )
-    return Picked(
-        _batches(store, of_batches[picked]) if picked else None,
-        _batches(store, newest["schedule"]) if "schedule" in newest else None,
-        newest.get("xla"),
-        newest.get("devices"),
+    """Of each question the study that can best be compared with the paper; of several batch-size studies a person may pick another."""
+    studies = listed.studies(store)
+    ranked = {question: comparable.candidates(store, studies, question) for question in comparable.LEAST}
+    batches, schedule, compiled, devices = (
+        _batches(store, _picked(ranked[question]), ranked[question]) if ranked[question] else None
+        for question in ("batch_size", "schedule", "xla", "devices")
     )
+    return Picked(batches, schedule, compiled, devices)
 
 
-def _batches(store: Store, study: StudyRow) -> Batches:
+def _picked(ranked: Sequence[Candidate]) -> StudyRow:
+    """The first, unless a person picks another batch-size study."""
+    by_id = {one.study.study_id: one.study for one in ranked}
+    if ranked[0].study.question != "batch_size" or len(by_id) == 1:
+        return ranked[0].study
+    picked = st.selectbox(
+        "Figures 5 to 8, 10 and 11 from",
+        list(by_id),
+        format_func=lambda key: f"{by_id[key].title} ({key})",
+        key="paper.study",
+    )
+    return by_id[picked]
+
+
+def _batches(store: Store, study: StudyRow, ranked: Sequence[Candidate]) -> Batches:
     results = queries.study_results(store, study.study_id)
     done = results[results["status"] == "finished"]
     ordered = done.sort_values("repeat").drop_duplicates("variant").sort_values("variant_index")
@@ -82,93 +96,93 @@ def _batches(store: Store, study: StudyRow) -> Batches:
         str(row.variant): palette.run_color(index)
         for row, index in zip(ordered.itertuples(), ordered["variant_index"].astype(int), strict=True)
     }
-    return Batches(study, done, first, colors)
+    return Batches(study, done, first, colors, ranked)
 
 
 def batch_figures(store: Store, found: Batches) -> None:
     """Figures 5 to 8, all from one study."""
-    paper_figure.source(store, found.study, found.run_ids)
+    paper_figure.source(store, found.ranked, found.study, found.run_ids)
     _times(store, found)
-    generator, discriminator = (
-        found.named(queries.loss_quartiles(store, found.run_ids, loss)) for loss in LOSSES
-    )
-    says = (
-        f"Both losses of every batch size over {references.PAPER_EPOCHS} epochs; the generator improves as the discriminator stops "
-        "winning."
-    )
-    with paper_figure.box("7", "Losses of generator and discriminator", says):
-        paper_figure.verdict(loss_words.generator_improves(generator, discriminator))
+    with paper_figure.box("7", "Losses of generator and discriminator"):
+        paper_figure.without_claim(quotations.LOSSES_SHOWN)
         st.markdown(loss_words.losses(found.results))
         _loss_curves(store, found, LOSSES, "paper.7")
-    says = "Histograms of the losses of each epoch, concentrated differently for each batch size."
-    with paper_figure.box("8", "Where the losses gather", says):
-        paper_figure.verdict(loss_words.concentrated_differently(discriminator, found.results))
-        st.markdown(loss_words.concentration(discriminator))
+    with paper_figure.box("8", "Where the losses gather"):
+        paper_figure.without_claim(quotations.HISTOGRAMS_SHOWN)
+        st.markdown(
+            loss_words.concentration(found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1])))
+        )
         _ridges(store, found)
 
 
 def _times(store: Store, found: Batches) -> None:
     """Figures 5 and 6."""
-    smallest, largest = references.PAPER_BATCHES[0], references.PAPER_BATCHES[-1]
-    says = f"{words.share(references.PAPER_TIME_SAVED)} less training time with batch {largest} than with batch {smallest}."
     accelerators = {one.accelerator for one in queries.conditions(store, found.run_ids)}
-    with paper_figure.box("5", "Training time by batch size", says):
-        paper_figure.verdict(time_words.time_by_batch(found.results, accelerators))
+    with paper_figure.box("5", "Training time by batch size"):
+        paper_figure.claim(
+            quotations.TIME_FELL, found.judged(time_words.time_by_batch(found.results, accelerators))
+        )
+        paper_figure.claim(quotations.TIME_ROSE, found.judged(time_words.time_grows(found.results)))
+        st.markdown("The two sentences contradict each other, so no run can agree with both.")
         paper_figure.points(found.results, "epoch_seconds")
     epochs = found.named(queries.epoch_times(store, found.run_ids))
-    says = "Larger batches have shorter epochs, about the same from epoch to epoch."
-    with paper_figure.box("6", "Training time of each epoch", says):
-        paper_figure.verdict(time_words.time_by_epoch(epochs, found.results))
+    with paper_figure.box("6", "Training time of each epoch"):
+        paper_figure.claim(
+            quotations.TIME_ROSE, found.judged(time_words.time_by_epoch(epochs, found.results))
+        )
         plots.steady_chart(lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6")
 
 
 def rate_figure(store: Store, found: Batches | None) -> None:
     """Figure 9, from a study of the rate's schedule."""
-    says = f"Dips and abrupt rises at the start of each cycle for batch {references.PAPER_RESTARTS_BATCH}; Table 1 says Adam with 1e-4."
-    with paper_figure.box("9", "Learning rate by iteration", says):
+    with paper_figure.box("9", "Learning rate by iteration"):
         if found is None:
-            paper_figure.verdict(verdicts.NO_SCHEDULE)
+            paper_figure.claim(quotations.RATE_DIPS, verdicts.NO_SCHEDULE)
             return
+        paper_figure.source(store, found.ranked, found.study, found.run_ids)
         rows = [
             row for row in queries.study_runs(store, found.study.study_id) if row.run_id in set(found.run_ids)
         ]
         curves = found.named(
             queries.curves(store, list(found.first.values()), ("learning_rate_generator",), "epoch")
         )
-        paper_figure.source(store, found.study, found.run_ids)
-        paper_figure.verdict(loss_words.rate_cycles(curves, {row.batch_size_global for row in rows}))
+        cycles = loss_words.rate_cycles(curves, {row.batch_size_global for row in rows})
+        paper_figure.quote(quotations.RATE_OF_TABLE)
+        paper_figure.claim(quotations.RATE_DIPS, found.judged(cycles))
         st.markdown(loss_words.rates(curves))
         _smooth_lines(found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1)
 
 
 def optimization_figure(found: Batches) -> None:
     """Figure 10."""
-    best = " and ".join(str(batch) for batch in references.PAPER_BEST_BATCHES)
-    with paper_figure.box("10", "Loss optimization", f"The losses are optimized best with batch {best}."):
-        paper_figure.verdict(loss_words.optimized_best(found.results))
+    with paper_figure.box("10", "Loss optimization"):
+        paper_figure.claim(quotations.OPTIMIZED, found.judged(loss_words.optimized_best(found.results)))
+        st.caption(
+            "“The loss” is read as the generator's: of the discriminator's the text says under Fig. 11 that it grows with the batch."
+        )
         st.markdown(loss_words.lowest(found.results))
         paper_figure.points(found.results, *LOSSES)
 
 
-def descent_figure(runtime: Runtime) -> None:
-    """Figure 11."""
-    says = "The generator minimizes and the discriminator maximizes along a path on the loss surface."
-    with paper_figure.box("11", "Descent path", says):
+def descent_figure(runtime: Runtime, found: Batches | None) -> None:
+    """Figure 11: what its text says of the batches, and the path of one run."""
+    with paper_figure.box("11", "Descent path"):
+        if found is not None:
+            paper_figure.claim(quotations.LEAST_AT_512, found.judged(loss_words.least_at_512(found.results)))
+            paper_figure.claim(quotations.RISES_IN_D, found.judged(loss_words.rises_in_d(found.results)))
         descent_view.descent(runtime)
 
 
-def xla_figure(store: Store, study: StudyRow | None) -> None:
+def xla_figure(store: Store, found: Batches | None) -> None:
     """Figure 12."""
-    says = f"After enabling XLA, models run around {references.PAPER_XLA_SPEEDUP} times as fast."
-    with paper_figure.box("12", "XLA on and off", says):
-        if study is None:
-            paper_figure.verdict(verdicts.NO_XLA)
+    with paper_figure.box("12", "XLA on and off"):
+        if found is None:
+            paper_figure.claim(quotations.XLA, verdicts.NO_XLA)
             return
-        results = queries.study_results(store, study.study_id)
-        run_ids = list(results["run_id"])
-        paper_figure.source(store, study, run_ids)
-        paper_figure.verdict(time_words.xla(results, queries.conditions(store, run_ids)))
-        paper_figure.points(results, "steady_step", "compile")
+        paper_figure.source(store, found.ranked, found.study, found.run_ids)
+        compared = time_words.xla(found.results, queries.conditions(store, found.run_ids))
+        paper_figure.claim(quotations.XLA, found.judged(compared))
+        paper_figure.points(found.results, "steady_step", "compile")
 
 
 def _smooth_lines(
