@@ -14,6 +14,8 @@ TARGET = "target"  # (height, width, channels), no more of them than the source 
 LATER = "later"  # (count, height, width, channels of the target): the frames after the target, oldest first; may be missing
 REYNOLDS = "reynolds"  # of the flow, on the obstacle's diameter; the same for all rows of a trajectory
 LATTICE_STEP = "lattice_step"  # of the solver, of the source
+OBSTACLE_WIDTH = "obstacle_width"  # across the stream, cells of the solver; sets of version 0.2.0 lack it
+OBSTACLE_SHIFT = "obstacle_shift"  # so many cells lower than the middle; likewise
 
 FLOW_CHANNELS = ("ux", "uy", "vorticity")  # of a target; a source has the obstacle too, 0 or 1
 UX, UY, VORTICITY = range(len(FLOW_CHANNELS))  # their places
@@ -30,6 +32,8 @@ def flow_fields(height: int, width: int, later: int = 0) -> Fields:
         TARGET: _flow(height, width, channels),
         REYNOLDS: Field((), dtype="float32"),
         LATTICE_STEP: Field((), dtype="int32", unit="steps"),
+        OBSTACLE_WIDTH: Field((), dtype="float32", unit="cells"),
+        OBSTACLE_SHIFT: Field((), dtype="float32", unit="cells"),
     }
     return {**rows, LATER: _flow(later, height, width, channels)} if later else rows
 

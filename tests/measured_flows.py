@@ -18,8 +18,14 @@ def iteration(
     number: int = 1,
     error: float = 0.1,
     is_usual: bool = True,
+    is_replayed: bool = True,
 ) -> Flow:
-    """Of a checkpoint after an epoch: an error that grows by `error` a step, where standing still is off by 0.3 from the first."""
+    """Of a checkpoint after an epoch: an error that grows by `error` a step, where standing still is off by 0.3 from the first, and the replay
+    by 0.15. `is_replayed`: no, as version 0.2.0 wrote it."""
+    replay = {"replay": 0.15} if is_replayed else {}
+    replays = {"replay": [0.15] * steps} if is_replayed else {}
+    horizons = {"horizon": min(steps, int(0.3 / error))}
+    horizons |= {"horizon_replay": min(steps, int(0.15 / error))} if is_replayed else {}
     grown = [error * step for step in range(1, steps + 1)]
     truth = [0.25 * step for step in range(steps + 1)]
     return Flow(
@@ -41,19 +47,22 @@ def iteration(
         steps=steps,
         is_usual=is_usual,
         solver_steps=24,
+        film="Re 110" if is_replayed else "",
+        obstacle_width=10.0 if is_replayed else None,
+        replay="Re 100 from frame 7" if is_replayed else "",
         scores=[
-            FlowScore(name="rmse", value=float(np.mean(grown)), reference=0.3),
+            FlowScore(name="rmse", value=float(np.mean(grown)), reference=0.3, **replay),
             FlowScore(name="mae", value=float(np.mean(grown)) / 2.0, reference=0.2),
             FlowScore(name="ssim", value=0.9, reference=0.8),
-            FlowScore(name="rmse_period", value=0.05, reference=0.25),
+            FlowScore(name="rmse_period", value=0.05, reference=0.25, **replay),
             FlowScore(name="ssim_period", value=0.95, reference=0.7),
-            FlowScore(name="horizon", value=min(steps, int(0.3 / error))),
+            *(FlowScore(name=name, value=value) for name, value in horizons.items()),
             FlowScore(name="strouhal", value=0.16, reference=0.17),
             FlowScore(name="strouhal_error", value=0.01 / 0.17),
             FlowScore(name="ms_frame", value=5.0, reference=18.0),
         ],
         by_step=[
-            FlowSeries(name="rmse", values=grown, persistence=[0.3] * steps),
+            FlowSeries(name="rmse", values=grown, persistence=[0.3] * steps, **replays),
             FlowSeries(
                 name="ssim", values=[1.0 - 0.01 * step for step in range(steps)], persistence=[0.8] * steps
             ),

@@ -8,7 +8,16 @@ from gan_runtime.data import prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter
 from gan_runtime.fields import Fields
-from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, SOURCE, TARGET, flow_fields, pair_fields
+from gan_runtime.frame_fields import (
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+    SOURCE,
+    TARGET,
+    flow_fields,
+    pair_fields,
+)
 from gan_runtime.home import Home
 from gan_runtime.records.entry import now
 
@@ -43,6 +52,8 @@ def flow_rows() -> dict[str, np.ndarray]:
         TARGET: np.stack([frame(step + 1, re) for re, step in rows]),
         REYNOLDS: np.array([re for re, _ in rows], np.float32),
         LATTICE_STEP: np.array([4_000 + SOLVER_STEPS * step for _, step in rows], np.int32),
+        OBSTACLE_WIDTH: np.full(len(rows), 10.0, np.float32),
+        OBSTACLE_SHIFT: np.zeros(len(rows), np.float32),
     }
 
 

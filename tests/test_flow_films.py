@@ -19,7 +19,7 @@ from dashboard.flow import frames as flow_frames
 from dashboard.flow import words as flow_words
 from gan_runtime.errors import PictureError
 from gan_runtime.flow import frames as of_flow
-from gan_runtime.store.queries import FlowRow
+from gan_runtime.store.queries import FlowNumber, FlowRow
 from gan_runtime.tiling.ways import STAGES
 from tests.measured_flows import frames
 
@@ -192,12 +192,13 @@ def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
 
 def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_reference() -> None:
     one = pd.DataFrame(
-        {"score": ["a", "a", "b"], "step": [1, 2, 1], "value": [0.1, 0.2, 9.0], "persistence": [0.3, 0.4, None], "truth": None}
+        {"score": ["a", "a", "b"], "step": [1, 2, 1], "value": [0.1, 0.2, 9.0], "persistence": [0.3, 0.4, None], "truth": None, "replay": [0.2, None, None]}
     )  # fmt: skip
     other = one.assign(value=[0.5, 0.6, 9.0], persistence=[7.0, 7.0, 7.0])
     rows = flow_frames.by_step({"x": one, "y": other}, "a")
     assert rows.groupby("series", sort=False)["value"].apply(list).to_dict() == {
         flow_charts.COPIED: [0.3, 0.4],
+        flow_charts.REPLAYED: [0.2],  # as far as it goes
         "x": [0.1, 0.2],
         "y": [0.5, 0.6],
     }
@@ -209,13 +210,17 @@ def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
     strouhal, solver_steps = 0.17, 24
     per_frame = strouhal * solver_steps * 0.1 / 10.0  # f = St U / D
     probe = pd.DataFrame({"series": "x", "step": step, "value": 0.7 * np.sin(2 * np.pi * per_frame * step)})
-    rows = flow_frames.spectra(probe, solver_steps)
+    rows = flow_frames.spectra(probe, solver_steps, 10.0)
     peak = rows.loc[rows["share"].idxmax()]
     assert peak["share"] == 1.0
     assert peak["frequency"] == pytest.approx(strouhal, abs=0.005)
     assert rows["frequency"].max() <= flow_frames.MOST_STROUHAL
     torn = probe[probe["step"] != 7]
-    assert flow_frames.spectra(torn, solver_steps).empty, "a model that ran away has numbers that are none"
+    wider = flow_frames.spectra(probe, solver_steps, 14.0)
+    assert wider.loc[wider["share"].idxmax(), "frequency"] == pytest.approx(1.4 * strouhal, abs=0.007)
+    assert flow_frames.spectra(torn, solver_steps, 10.0).empty, (
+        "a model that ran away has numbers that are none"
+    )
 
 
 def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
@@ -254,6 +259,7 @@ def row(**changes: object) -> FlowRow:
         "checkpoint": "newest",
         "blend": "none",
         "reynolds": 120.0,
+        "film": "Re 120, width 14",
     }
     return FlowRow(**{**values, **own, **changes})  # type: ignore[arg-type]
 
@@ -276,13 +282,25 @@ def test_iterations_are_called_by_what_tells_them_apart() -> None:
         ["a · weights of epoch 1"] * 2
     )
     assert flow_words.label(row(overlap=8, blend="hann", cores=2, start=0, steps=50), "a") == (
-        "a · epoch 1 · Re 120 · 50 steps · map-reduce on 2 cores · 32 px tiles, 8 px overlap (Hann)"
+        "a · epoch 1 · Re 120, width 14 · 50 steps · map-reduce on 2 cores · 32 px tiles, 8 px overlap (Hann)"
     )
 
 
-def test_how_many_times_lower_an_error_is_than_that_of_the_copied_frame() -> None:
+def test_how_many_times_lower_an_error_is_than_that_of_the_replay_or_else_of_the_copied_frame() -> None:
     pairs = [(0.024, 0.184), (0.3, 0.15), (None, 0.2), (0.1, None), (0.0, 0.2)]
-    assert [flow_words.times_lower(*pair) for pair in pairs] == ["7.7", "0.5", "–", "–", "–"]
+    copied, replayed = (
+        [FlowNumber(*pair) for pair in pairs],
+        [FlowNumber(error, 9.0, other) for error, other in pairs if other],
+    )
+    assert [flow_words.times_lower(number) for number in copied] == ["7.7", "0.5", "–", "–", "–"]
+    assert [flow_words.times_lower(number) for number in replayed] == ["7.7", "0.5", "–", "–"]
+    assert flow_words.over_a_period(FlowNumber(0.02, 0.2, 0.03)) == "0.020; replay 0.030, copy 0.200"
+
+
+def test_a_replay_that_is_better_than_the_model_is_said_to_be() -> None:
+    worse = FlowNumber(0.05, 0.2, 0.03)
+    assert "it beats the model." in flow_words.replay(worse, "Re 100 from frame 7")
+    assert flow_words.replay(FlowNumber(0.05, 0.2), "Re 100 from frame 7") == ""
 
 
 def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:

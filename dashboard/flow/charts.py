@@ -15,8 +15,9 @@ NAMES, NARROW = (
     (2, 190),
     (2, 110),
 )  # in the legend of a chart of half or a third of the page: beside each other, pixels of the longest
-FLOW, COPIED = "Flow", "First frame, copied"
-DASHES = {FLOW: [1, 0], COPIED: [5, 4]}
+FLOW, COPIED, REPLAYED = "Flow", "First frame, copied", "Nearest training film, replayed"
+DASHES = {FLOW: [1, 0], COPIED: [5, 4], REPLAYED: [2, 2]}
+REPLAY_COLOR = "#8C6D31"  # no run and no stage has it
 SOLVER = "Solver"
 # Stages of an iteration by their place, in colors that stand for nothing else on the page.
 STAGE_COLORS = ("#999933", "#56B4E9", "#CC79A7", "#AA4499", "#009E73", "#E69F00", "#7C8798", "#882255")
@@ -33,9 +34,10 @@ def by_step(
     is_narrow: bool = False,
     height: int = 280,
 ) -> alt.LayerChart:
-    """A number of each series over the steps of an iteration, and where its prediction stops being better than the copied first frame.
+    """A number of each series over the steps of an iteration, and where its prediction stops being better than a baseline.
 
-    `rows`: series, step, value; `FLOW` and `COPIED` are series as any other. `horizons`: series → step. `is_narrow`: a third of the page.
+    `rows`: series, step, value; `FLOW`, `COPIED` and `REPLAYED` are series as any other. `horizons`: series → step. `is_narrow`: a third of
+    the page.
     """
     color = alt.Color(
         "series:N",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dashboard.flow.charts import COPIED, FLOW
+from dashboard.flow.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.flow import measures
 from gan_runtime.tiling.ways import ONCE, STAGES
 
 MOST_STROUHAL = 0.8  # of the spectra that are drawn: a street beats at 0.15 to 0.2, and its overtones follow
-REFERENCES = {"persistence": COPIED, "truth": FLOW}
+REFERENCES = {"persistence": COPIED, "replay": REPLAYED, "truth": FLOW}
 
 
 def by_step(steps: dict[str, pd.DataFrame], score: str) -> pd.DataFrame:
@@ -26,15 +26,15 @@ def by_step(steps: dict[str, pd.DataFrame], score: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["series", "step", "value"])
 
 
-def spectra(probe: pd.DataFrame, solver_steps: int) -> pd.DataFrame:
+def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataFrame:
     """series, frequency (Strouhal number), share (amplitude, of the highest of all). `probe`: of `by_step`, a number a frame; `solver_steps`:
-    between two of them. A series with a gap, as of a model that ran away, has no spectrum."""
+    between two of them; `diameter`: of the obstacle, in cells. A series with a gap, as of a model that ran away, has no spectrum."""
     parts = []
     for name, own in probe.groupby("series", sort=False):
         if len(own) < measures.LEAST_SAMPLES or len(own) <= own["step"].max():
             continue
         frequency, power = measures.spectrum(own.sort_values("step")["value"].to_numpy(float))
-        number = frequency * measures.strouhal_of(1.0, solver_steps)
+        number = frequency * measures.strouhal_of(1.0, solver_steps, diameter)
         part = pd.DataFrame({"series": name, "frequency": number, "share": power**0.5})
         parts.append(part[part["frequency"] <= MOST_STROUHAL])
     if not parts:

@@ -15,11 +15,12 @@ from dashboard.flow import words as flow_words
 from dashboard.flow.shown import Shown
 from dashboard.frame import places
 from gan_runtime.catalog.flow_scores import BY_NAME
+from gan_runtime.flow.lattice import DIAMETER
 from gan_runtime.runtime import iterate_requests
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import nesting
 from gan_runtime.store import queries
-from gan_runtime.store.queries import FlowRow, RunRow
+from gan_runtime.store.queries import NO_NUMBER, FlowNumber, FlowRow, RunRow
 from gan_runtime.store.store import Store
 from gan_runtime.tiling.ways import Way
 
@@ -28,6 +29,7 @@ MOST_RUNS = MOST_ITERATIONS = 4
 ERRORS = ("rmse", "ssim")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
 PERIOD = "rmse_period"
+HORIZONS = ("horizon_replay", "horizon")  # the second one where no replay was measured, as by version 0.2.0
 FIGURES = ("ssim_period", "strouhal_error", "ms_frame")  # beside how much lower the error is, and the horizon
 
 
@@ -113,12 +115,12 @@ def figures(store: Store, found: Shown) -> None:
     """What says most of the first iteration."""
     own = queries.flow_scores(store, found.first)
     period = beat(store, found)
-    steps = own.get("horizon", (None, None))[0]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if PERIOD in own:
-            lower, beside = flow_words.times_lower(*own[PERIOD]), flow_words.over_a_period(*own[PERIOD])
-            _figure(flow_words.LOWER, lower, beside, flow_words.LOWER_HELP)
-        horizon = BY_NAME["horizon"]
+            ratio, baselines = flow_words.times_lower(own[PERIOD]), flow_words.over_a_period(own[PERIOD])
+            _figure(flow_words.lower(found.first), ratio, baselines, flow_words.LOWER_HELP)
+        horizon = BY_NAME[_horizon(own)]
+        steps = own.get(horizon.name, NO_NUMBER).value
         _figure(
             horizon.axis,
             flow_words.horizon(steps, found.first.steps),
@@ -127,12 +129,16 @@ def figures(store: Store, found: Shown) -> None:
         )
         for name in FIGURES:
             if name in own:
-                score, (value, reference) = BY_NAME[name], own[name]
-                beside = {"persistence": "copied frame: ", "solver": "solver: "}.get(
-                    score.reference, "flow: "
-                )
-                told = "" if reference is None else f"{beside}{flow_words.number(score, reference)}"
-                _figure(score.axis, flow_words.number(score, value), told, score.text)
+                score = BY_NAME[name]
+                value = flow_words.number(score, own[name].value)
+                _figure(score.axis, value, flow_words.baselines(score, own[name]), score.text)
+    if PERIOD in own and found.first.replay:
+        st.caption(flow_words.replay(own[PERIOD], found.first.replay))
+
+
+def _horizon(own: dict[str, FlowNumber]) -> str:
+    """The score that says for how long a prediction is better than a baseline: than the replay, where it was measured."""
+    return next((name for name in HORIZONS if name in own), HORIZONS[-1])
 
 
 def _figure(title: str, value: str, beside: str, text: str) -> None:
@@ -149,18 +155,19 @@ def _figure(title: str, value: str, beside: str, text: str) -> None:
 
 def beat(store: Store, found: Shown) -> float | None:
     """Frames in which the first iteration's flow sheds a pair of eddies; None where it does not."""
-    value, reference = queries.flow_scores(store, found.first).get("period", (None, None))
-    return reference or value
+    number = queries.flow_scores(store, found.first).get("period", NO_NUMBER)
+    return number.reference or number.value
 
 
 def errors(store: Store, found: Shown) -> None:
-    """How wrong the prediction is, step by step, beside a copy of the first frame."""
+    """How wrong the prediction is, step by step, with a copy of the first frame and the replay of the nearest training film."""
     steps = _steps(store, found)
+    measured = {name: queries.flow_scores(store, row) for name, row in found.rows.items()}
     horizons = {
         name: horizon
-        for name, row in found.rows.items()
-        if (horizon := queries.flow_scores(store, row).get("horizon", (None, None))[0]) is not None
-        and horizon < row.steps
+        for name, own in measured.items()
+        if (horizon := own.get(_horizon(own), NO_NUMBER).value) is not None
+        and horizon < found.rows[name].steps
     }
     for column, name in zip(st.columns(len(ERRORS)), ERRORS, strict=True):
         with column:
@@ -179,7 +186,7 @@ def wake(store: Store, found: Shown) -> None:
     with left:
         _curve(found, steps, "probe")
     with right:
-        spectra = flow_frames.spectra(probe, found.first.solver_steps)
+        spectra = flow_frames.spectra(probe, found.first.solver_steps, found.first.obstacle_width or DIAMETER)
         draw = partial(
             flow_charts.spectrum, axis=BY_NAME["strouhal"].axis, colors=_colors(found, spectra["series"])
         )
@@ -192,10 +199,10 @@ def _strouhal(store: Store, found: Shown) -> str:
     score = BY_NAME["strouhal"]
     told: list[str] = []
     for name, row in found.rows.items():
-        value, reference = queries.flow_scores(store, row).get(score.name, (None, None))
-        if not told and reference is not None:
-            told.append(f"{flow_charts.FLOW} {flow_words.number(score, reference)}")
-        told.append(f"{words.plain(name)} {flow_words.number(score, value)}")
+        number = queries.flow_scores(store, row).get(score.name, NO_NUMBER)
+        if not told and number.reference is not None:
+            told.append(f"{flow_charts.FLOW} {flow_words.number(score, number.reference)}")
+        told.append(f"{words.plain(name)} {flow_words.number(score, number.value)}")
     return f"Strouhal number: {', '.join(told)}."
 
 
@@ -220,7 +227,7 @@ def times(store: Store, found: Shown, stored: list[FlowRow]) -> None:
     run_names = run_words.unique_names(list(found.runs.values()))
     names = flow_words.bars([(run_names[row.run_id], row) for row in rows])
     stages = {name: queries.flow_stages(store, row) for name, row in zip(names, rows, strict=True)}
-    solver = queries.flow_scores(store, found.first).get("ms_frame", (None, None))[1]
+    solver = queries.flow_scores(store, found.first).get("ms_frame", NO_NUMBER).reference
     whole, each = flow_frames.whole_times(stages), flow_frames.frame_times(stages)
     left, right = st.columns(2)
     with left:
@@ -268,5 +275,9 @@ def _curve(
 
 def _colors(found: Shown, series: pd.Series[str]) -> dict[str, str]:
     """Of the series that a chart draws, in the order of the legend."""
-    known = {**found.colors, flow_charts.COPIED: palette.NEUTRAL}
+    known = {
+        **found.colors,
+        flow_charts.COPIED: palette.NEUTRAL,
+        flow_charts.REPLAYED: flow_charts.REPLAY_COLOR,
+    }
     return {name: color for name, color in known.items() if name in set(series)}

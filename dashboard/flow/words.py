@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboard import words
 from gan_runtime.catalog.flow_scores import FlowScore
-from gan_runtime.store.queries import FlowRow
+from gan_runtime.store.queries import FlowNumber, FlowRow
 
 WHAT = (
     "A model that makes the next frame of a flow is fed with its own frames, again and again, from one true frame of a flow that it was not "
@@ -44,17 +44,17 @@ PROBE = (
     "is f D / U, with D the obstacle and U the inflow."
 )
 HORIZON = (
-    "Dashed: the first frame, copied; after each shedding period it is right again. Up to the horizon the prediction is better than the copy at "
-    "every step."
+    "Dashed: the first frame, copied; after each shedding period it is right again. Dotted: what followed the nearest frame of the training films. "
+    "Up to the horizon the prediction is better at every step than the replay, or than the copy where no replay was measured."
 )
-LOWER = "Error below a copy's (times)"
 LOWER_HELP = (
-    "The mean error of a copy of the first frame over the first shedding period, divided by that of the prediction: 1 is no better than the copy. "
-    "Below it both, as root mean square errors."
+    "The mean error of a baseline over the first shedding period, divided by that of the prediction: above 1 the model is better, below 1 the "
+    "baseline is. The replay takes, of all frames of the training films, the one nearest to the given frame, and what followed it there. "
+    "Below the figure: the root mean square errors."
 )
 HORIZON_HELP = (
-    "The flow comes back to where it began after each shedding period, and a copy of the first frame with it: shortly before the period ends the "
-    "copy is nearly right again, so the horizon ends there even where the mean error over the period is far lower."
+    "A replay is wrong from its first frame on, by the distance between both flows; a prediction begins without an error, which grows. "
+    "A copy of the first frame is nearly right again after each shedding period."
 )
 PHYSICS = "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is seen."
 TIMES = (
@@ -111,7 +111,7 @@ def _parts(row: FlowRow) -> dict[str, str]:
     shared = f" on {words.things(row.cores, 'core')}" if row.cores > 1 else ""
     return {
         "epoch": _epoch(row),
-        "flow": flow(row.reynolds, row.start),
+        "flow": flow(row),
         "steps": words.things(row.steps, "step"),
         "way": f"{WAYS.get(row.way, row.way)}{shared}",
         "tiles": f"{tiles}{overlap}" or "uncut",
@@ -150,20 +150,45 @@ def state(row: FlowRow) -> str:
     )
 
 
-def times_lower(error: float | None, copied: float | None) -> str:
-    """How many times lower an error is than that of the copied frame: "5.0"; a dash where there is no such number."""
-    return f"{copied / error:.1f}" if error and copied is not None else "–"
+def lower(row: FlowRow) -> str:
+    """What an error is compared with: the replay, or the copied frame where no replay was measured."""
+    return f"{'Replay' if row.replay else 'Copy'}'s error ÷ model's"
 
 
-def over_a_period(error: float | None, copied: float | None) -> str:
-    """Both of these, below the figure; empty where one is not known."""
-    return "" if error is None or copied is None else f"a period: {error:.3f}, copy {copied:.3f}"
+def times_lower(number: FlowNumber) -> str:
+    """How many times lower an error is than that of the replay, or of the copied frame: "5.0"; a dash where there is no such number."""
+    baseline = number.reference if number.replay is None else number.replay
+    return f"{baseline / number.value:.1f}" if number.value and baseline is not None else "–"
 
 
-def flow(reynolds: float | None, start: int) -> str:
-    """Where an iteration begins."""
-    name = "pictures" if reynolds is None else f"Re {reynolds:g}"
-    return f"{name} from frame {start}" if start else name
+def over_a_period(number: FlowNumber) -> str:
+    """All of these, below the figure; empty where one is not known."""
+    if number.value is None or number.reference is None:
+        return ""
+    replay = "" if number.replay is None else f"replay {number.replay:.3f}, "
+    return f"{number.value:.3f}; {replay}copy {number.reference:.3f}"
+
+
+def baselines(score: FlowScore, one: FlowNumber) -> str:
+    """What a figure is compared with: "replay: 0.71, copied frame: 0.51"; empty where nothing is."""
+    reference = {"persistence": "copy", "solver": "solver"}.get(score.reference, "flow")
+    known = {"replay": one.replay, reference: one.reference}
+    told = [f"{name} {number(score, value)}" for name, value in known.items() if value is not None]
+    return ", ".join(told)
+
+
+def replay(period: FlowNumber, source: str) -> str:
+    """Whether the model beats the replay over the first period, in a sentence; empty where that is not known."""
+    if period.value is None or period.replay is None:
+        return ""
+    better = "the model beats it" if period.value < period.replay else "it beats the model"
+    return f"Replay: {words.plain(source)} of the training films, which looks most like the given frame. Over the first shedding period {better}."
+
+
+def flow(row: FlowRow) -> str:
+    """Which film, and where an iteration begins. Records of version 0.2.0 have no name of the film."""
+    name = row.film or ("pictures" if row.reynolds is None else f"Re {row.reynolds:g}")
+    return f"{name} from frame {row.start}" if row.start else name
 
 
 def step(number: int, period: float | None) -> str:

@@ -11,7 +11,8 @@ from typing import Literal
 from gan_runtime.metrics import NOT_DRAWN, Better, Metric
 
 MEASURED = "flow"  # what the names of these numbers begin with (view `numbers` of the store)
-# What stands beside a number: the same of the copied start frame, of the true frames, of the solver; or nothing.
+# What stands beside a number: the same of the copied start frame, of the true frames, of the solver; or nothing. The replay of the nearest
+# training film stands beside all that is measured of frames (jobs/flow_scoring.py).
 Reference = Literal["", "persistence", "truth", "solver"]
 
 
@@ -47,6 +48,7 @@ SCORES = (
     FlowScore("divergence", "Divergence", "U/D", ".4f", "Mean |∂u/∂x + ∂v/∂y| outside the obstacle: the fluid hardly compresses, so that of the truth is small.", "lower", "truth"),
     FlowScore("probe", "Velocity across, at the probe", "U", ".3f", "In the wake of the obstacle; it swings once while a pair of vortices is shed.", "", "truth"),
     FlowScore("horizon", "Horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the copied start frame; all steps where it never does.", "higher", by_step=False),
+    FlowScore("horizon_replay", "Replay horizon", "steps", ".0f", "Steps until the root mean square error first exceeds that of the replay of the nearest training film; all steps where it never does.", "higher", by_step=False),
     FlowScore("rmse_period", "RMSE over a period", "", ".4f", "Its mean over the first shedding period of the true flow: after one, a frame that stands still is right again.", "lower", "persistence", by_step=False, quality=True),
     FlowScore("ssim_period", "SSIM over a period", "", ".4f", "The same of the structural similarity.", "higher", "persistence", by_step=False),
     FlowScore("strouhal", "Strouhal number", "", ".4f", "f D / U, with the frequency at which the probe swings.", "", "truth", by_step=False),

@@ -16,6 +16,7 @@ from gan_runtime.options import OptionRecord, option
 NetworkSize = Literal["small", "full"]
 Flip = Literal["none", "vertical", "horizontal"]
 Updates = Literal["together", "in_turn"]
+Output = Literal["image", "change"]
 
 WIDTHS: dict[NetworkSize, int] = {"small": 16, "full": 64}  # channels of the outermost layers
 MOST_CHANNELS = 8  # of the innermost layers, in multiples of the width
@@ -116,6 +117,16 @@ class Pix2pixOptions(OptionRecord):
         help="Share that the stored statistics of batch norm keep in each update. Outside of training every image is made by them.",
         source="phillipi/pix2pix: 0.9 (Torch's 0.1)",
         error="use 0.9, or 0.99 for steadier statistics.",
+    )
+    output: Output = option(
+        "image",
+        label="Output of G",
+        choices=get_args(Output),
+        help="'image': the image itself, as the authors have it. 'change': what is added to the source, for frames that differ little from the "
+        "next one; the source needs at least as many channels as the target.",
+        source="Isola et al. 2017: image; Sanchez-Gonzalez et al. 2020, arXiv:2002.09405, section 3.1: change",
+        error="pick image or change.",
+        phrase="G makes the {}",
     )
     input_noise: float = option(
         0.0,

@@ -47,6 +47,11 @@ def reads(options: Pix2pixOptions, offered: Fields) -> Fields:
         raise DatasetError(
             "it has a direction from left to right, which flip=horizontal would turn round: use flip=vertical or none."
         )
+    (*_, given), (*_, made) = source.shape, target.shape
+    if made > given and options.output == "change":
+        raise DatasetError(
+            f"its target has {made} channels and its source {given}, so that a change cannot be added to it: use output=image."
+        )
     return {SOURCE: source, TARGET: target, **_later(options, offered, source, target)}
 
 

@@ -80,16 +80,18 @@ def _document(record: Flow) -> dict[str, object]:
 def _print(run: str, measured: list[Flow]) -> None:
     """A table of the scores of the first way, then one of the times of all."""
     first = measured[0]
-    place = "" if first.reynolds is None else f" at Re {first.reynolds:g}"
+    place = f" of {first.film}" if first.film else ""
     state = "weights kept then" if first.checkpoint.startswith(KEPT) else first.checkpoint
     output.say(
         f"{run} after epoch {first.epoch} ({state}), {first.steps} steps{place}, {first.way}; means over the steps:"
     )
-    table = tables.table("Score", "Predicted", "Beside it")
+    table = tables.table("Score", "Predicted", "Replay", "Beside it")
     for one in first.scores:
         if score := BY_NAME.get(one.name):
-            table.add_row(score.axis, _number(score, one.value), _beside(score, one.reference))
+            replay = "" if math.isnan(one.replay) else _number(score, one.replay)
+            table.add_row(score.axis, _number(score, one.value), replay, _beside(score, one.reference))
     output.answers().print(table)
+    output.say(f"Replay: what followed the nearest frame of the training films, {first.replay}.")
     output.say(f"Median milliseconds of a frame; {' and '.join(ONCE)} once a program:")
     times = tables.table("Way", "Cores", *(stage.name for stage in first.stages))
     for record in measured:

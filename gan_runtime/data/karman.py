@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import Arrays, Progress
-from gan_runtime.data.karman_options import FlowOptions, numbers, pairs, promised, solver_steps
+from gan_runtime.data.karman_options import FlowCase, FlowOptions, cases, pairs, promised, solver_steps, title
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
@@ -21,7 +22,15 @@ from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError
 from gan_runtime.flow import frames as flow_frames
 from gan_runtime.flow.lattice import OBSTACLES, Lattice
-from gan_runtime.frame_fields import LATER, LATTICE_STEP, REYNOLDS, SOURCE, TARGET
+from gan_runtime.frame_fields import (
+    LATER,
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+    SOURCE,
+    TARGET,
+)
 from gan_runtime.pictures import vorticity
 
 AT_ONCE = 60  # steps of the solver between two looks at whether somebody has cancelled
@@ -54,38 +63,49 @@ def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progres
     Raises:
         HomeError: the disk has too little space. DatasetError: a flow became unstable.
     """
-    held_out = numbers(options.held_out_reynolds)
-    reynolds = [*numbers(options.reynolds), *held_out]
-    rows, fields = pairs(options) * len(reynolds), promised(options).fields
+    trained, held_out = cases(options.reynolds), cases(options.held_out_reynolds)
+    flows = placed([*trained, *held_out], options)
+    rows, fields = pairs(options) * len(flows), promised(options).fields
     told = FlowProgress(options, folder, progress)
     with RowWriter(folder, fields, rows, f"a data set of {rows:,} frames") as writer:
-        for number, of_flow in enumerate(reynolds):
-            flow = begun(options, of_flow, number)
-            for row in rows_of(flow, options, told, f"flow {number + 1} of {len(reynolds)}"):
+        for number, case in enumerate(flows):
+            for row in rows_of(case, options, told, f"flow {number + 1} of {len(flows)}"):
                 writer.append(row)
-    return Stored(fields, writer.shards, _summary(options))
+    return Stored(fields, writer.shards, _summary(flows, len(trained), options))
 
 
-def _summary(options: FlowOptions) -> Summary:
-    """Rows of each Reynolds number."""
+def _summary(flows: list[FlowCase], trained: int, options: FlowOptions) -> Summary:
+    """Rows of each flow, those that are held out first. `trained`: so many of the flows, the first ones, are trained on."""
     trained_on, held_out = (
-        Counter({f"Re {value:g}": count * pairs(options) for value, count in Counter(numbers(text)).items()})
-        for text in (options.reynolds, options.held_out_reynolds)
+        Counter({name: count * pairs(options) for name, count in Counter(names).items()})
+        for names in ([title(*case.key) for case in part] for part in (flows[:trained], flows[trained:]))
     )
     return Summary(
-        held_out=held_out.total(), counts=dict(trained_on + held_out), held_out_counts=dict(held_out)
+        held_out=held_out.total(), counts=dict(held_out + trained_on), held_out_counts=dict(held_out)
     )
 
 
-def begun(options: FlowOptions, reynolds: float, number: int) -> Lattice:
-    """The flow with this number, at rest but for its inflow and a kick."""
-    random = np.random.default_rng((options.seed, number))
-    shift = int(random.integers(-options.shift, options.shift + 1))
-    return Lattice(reynolds, OBSTACLES[options.obstacle](shift=shift), kick=KICK)
+def placed(flows: list[FlowCase], options: FlowOptions) -> list[FlowCase]:
+    """Each with a shift: its own, or by the seed and its place in the list."""
+    drawn = (
+        np.random.default_rng((options.seed, number)).integers(-options.shift, options.shift + 1)
+        for number in range(len(flows))
+    )
+    return [
+        replace(flow, shift=int(shift)) if flow.shift is None else flow
+        for flow, shift in zip(flows, drawn, strict=True)
+    ]
 
 
-def rows_of(flow: Lattice, options: FlowOptions, told: FlowProgress, place: str) -> Iterator[Arrays]:
+def begun(options: FlowOptions, case: FlowCase) -> Lattice:
+    """The flow at rest but for its inflow and a kick."""
+    obstacle = OBSTACLES[options.obstacle](shift=case.shift or 0, diameter=case.width)
+    return Lattice(case.reynolds, obstacle, kick=KICK, diameter=case.width)
+
+
+def rows_of(case: FlowCase, options: FlowOptions, told: FlowProgress, place: str) -> Iterator[Arrays]:
     """One row after the other, each as the arrays of a single one: (1, …) of each field."""
+    flow = begun(options, case)
     told.advance(flow, options.discarded, place)
     seen: deque[Frame] = deque(maxlen=2 + options.later)
     for number in range(options.frames):
@@ -93,7 +113,7 @@ def rows_of(flow: Lattice, options: FlowOptions, told: FlowProgress, place: str)
             told.advance(flow, options.steps_per_frame, place)
         seen.append(_frame(flow, options))
         if len(seen) == seen.maxlen:
-            yield _row(seen, flow, options)
+            yield _row(seen, flow, case, options)
 
 
 def _frame(flow: Lattice, options: FlowOptions) -> Frame:
@@ -106,7 +126,7 @@ def _frame(flow: Lattice, options: FlowOptions) -> Frame:
     return _on_grid(fine, options).astype(np.float16)
 
 
-def _row(seen: Sequence[Frame], flow: Lattice, options: FlowOptions) -> Arrays:
+def _row(seen: Sequence[Frame], flow: Lattice, case: FlowCase, options: FlowOptions) -> Arrays:
     """`seen`: a frame, the next one, and those after it, the last of which is that of now."""
     obstacle = _on_grid(flow.obstacle[..., None].astype(np.float32), options)[..., 0] >= 0.5
     before = (len(seen) - 1) * options.steps_per_frame
@@ -115,6 +135,8 @@ def _row(seen: Sequence[Frame], flow: Lattice, options: FlowOptions) -> Arrays:
         TARGET: seen[1],
         REYNOLDS: np.float32(flow.reynolds),
         LATTICE_STEP: np.int32(flow.steps - before),
+        OBSTACLE_WIDTH: np.float32(case.width),
+        OBSTACLE_SHIFT: np.float32(case.shift or 0),
     }
     if options.later:
         row[LATER] = np.stack(list(seen)[2:])

@@ -49,16 +49,16 @@ _INSIDE = slice(1, -1)  # without the margin of a cell all around
 _POPULATIONS, _SUMS, _SQUARES = slice(0, 9), slice(9, 12), slice(12, 15)
 
 
-def square(height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0) -> Mask:
-    """(height, width), True in the obstacle. `shift`: so many cells lower than the middle."""
+def square(height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER) -> Mask:
+    """(height, width), True in the obstacle. `shift`: so many cells lower than the middle; `diameter`: cells, an even number."""
     across, down = _from_center(height, width, shift)
-    return np.maximum(abs(across), abs(down)) < DIAMETER / 2
+    return np.maximum(abs(across), abs(down)) < diameter / 2
 
 
-def circle(height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0) -> Mask:
+def circle(height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER) -> Mask:
     """As `square`."""
     across, down = _from_center(height, width, shift)
-    return np.hypot(across, down) < DIAMETER / 2
+    return np.hypot(across, down) < diameter / 2
 
 
 OBSTACLES = {"square": square, "circle": circle}
@@ -67,6 +67,7 @@ OBSTACLES = {"square": square, "circle": circle}
 class Lattice:
     """A flow at one moment; `advance` brings it on. Starts with the inflow everywhere, and a kick behind the obstacle.
 
+    `reynolds`: on `diameter`, the obstacle's width in cells.
     `kick`: the highest velocity across the stream that it starts with, of U; a symmetrical flow would take long to become unsteady.
     `ends="periodic"`: what leaves on the right enters on the left, a closed box.
     """
@@ -78,11 +79,12 @@ class Lattice:
         walls: Walls = "slip",
         ends: Ends = "open",
         kick: float = 0.05,
+        diameter: float = DIAMETER,
     ) -> None:
         self.reynolds, self.obstacle = reynolds, obstacle
         self.steps = 0
         self._walls, self._ends = walls, ends
-        self._collision = collision(relaxation(reynolds))
+        self._collision = collision(relaxation(reynolds, diameter))
         height, width = obstacle.shape
         # The nine populations, then ρ, jx, jy, then jx²/ρ, jy²/ρ, jx jy/ρ: of each cell and of a margin around.
         self._state = np.zeros((15, height + 2, width + 2), np.float32)
@@ -195,9 +197,9 @@ class Lattice:
         first[:] = ENTERING[:, None] * density
 
 
-def relaxation(reynolds: float) -> float:
-    """ω, per step: 1.887 at Re 100, 1.953 at Re 250; at 2 the flow is unstable."""
-    viscosity = INFLOW * DIAMETER / reynolds
+def relaxation(reynolds: float, diameter: float = DIAMETER) -> float:
+    """ω, per step: 1.887 at Re 100, 1.953 at Re 250 and 10 cells; at 2 the flow is unstable."""
+    viscosity = INFLOW * diameter / reynolds
     return 1.0 / (3.0 * viscosity + 0.5)
 
 

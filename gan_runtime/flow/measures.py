@@ -17,17 +17,21 @@ Numbers = NDArray[np.float64]
 Frames = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
-BEHIND = 3.0  # diameters from the obstacle's center to the probe
+BEHIND = 3.0  # usual diameters from the obstacle's center to the probe
 STILL = 0.01  # of U: what swings less, as a standard deviation, is no street
 LEAST_PERIODS, LEAST_SAMPLES = 2.0, 8  # in a signal, for its frequency
 PADDED = 8  # times as long, with zeros, before it is transformed
 
 
-def probe(frames: Frames) -> Numbers:
-    """uy / U on the middle line, three diameters behind the obstacle: (K, height, width, 3 or more) → (K,)."""
+def probe(frames: Frames, shift: float = 0.0) -> Numbers:
+    """uy / U, 30 cells of the solver behind the obstacle's center: (K, height, width, 3 or more) → (K,).
+
+    `shift`: of the obstacle, so many cells of the solver lower than the middle.
+    """
     height, width = frames.shape[1:3]
     column = int((CENTER + BEHIND * DIAMETER) * width / WIDTH)
-    middle = frames[:, (height - 1) // 2 : height // 2 + 1, column : column + 1]
+    lower = round(shift * width / WIDTH)
+    middle = frames[:, (height - 1) // 2 + lower : height // 2 + 1 + lower, column : column + 1]
     velocity: Numbers = flow_frames.physical(middle)[..., UY].mean(axis=(1, 2), dtype=np.float64)
     return velocity
 
@@ -67,9 +71,9 @@ def strouhal(signal: Numbers, steps_between: float) -> float:
     return strouhal_of(1.0 / period(signal), steps_between)
 
 
-def strouhal_of(frequency: float, steps_between: float) -> float:
-    """St = f D / U of a frequency per sample, where a sample is taken each `steps_between` steps of the solver."""
-    return frequency * DIAMETER / (INFLOW * steps_between)
+def strouhal_of(frequency: float, steps_between: float, diameter: float = DIAMETER) -> float:
+    """St = f D / U of a frequency per sample, where a sample is taken each `steps_between` steps of the solver; `diameter`: cells."""
+    return frequency * diameter / (INFLOW * steps_between)
 
 
 def enstrophy(frames: Frames, obstacle: Mask) -> Numbers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +51,19 @@ def scored(
     film: Film,
     times: Times,
     period: float = math.nan,
+    replay: Values | None = None,
 ) -> Scored:
     """`truth`, `predicted`: (1 + steps, height, width, channels), the given frame first; `mask`: (height, width, more); `period`: frames in which
-    the true flow sheds a pair of eddies, NaN where that is not known."""
+    the true flow sheds a pair of eddies, NaN where that is not known; `replay`: (K, height, width, channels), of the first K steps."""
     still = np.repeat(truth[:1], len(truth) - 1, axis=0)  # persistence: the given frame for ever
+    replayed = truth[:0] if replay is None else replay
     series = [
-        _series(name, error(predicted[1:], truth[1:]), persistence=error(still, truth[1:]))
+        _series(
+            name,
+            error(predicted[1:], truth[1:]),
+            persistence=error(still, truth[1:]),
+            replay=error(replayed, truth[1 : 1 + len(replayed)]),
+        )
         for name, error in ERRORS.items()
     ]
     seams = [seam_ratio(frames[1:], tiles) for frames in (predicted, truth)]
@@ -63,11 +71,12 @@ def scored(
     if film.reynolds is not None:
         obstacle: NDArray[np.bool_] = np.asarray((mask > 0.5).any(axis=-1))
         series.extend(_of_flow(truth, predicted, still, obstacle))
+        series.append(_probe(truth, predicted, replayed, film.shift))
     known = {one.name: one for one in series}
     singles = [_mean(one) for one in series if one.name != "probe"]
-    singles.append(FlowScore(name="horizon", value=errors.horizon(*map(np.array, _both(known["rmse"])))))
+    singles.extend(_horizons(known["rmse"], len(replayed)))
     if film.reynolds is not None and film.solver_steps is not None:
-        singles.extend(_street(known["probe"], film.solver_steps, period))
+        singles.extend(_street(known["probe"], film, period))
         singles.extend(_of_period(known[name], period) for name in ("rmse", "ssim"))
     singles.append(FlowScore(name="ms_frame", value=1e3 * times.frame_s, reference=1e3 * times.solver_s))
     return Scored(singles, series)
@@ -81,25 +90,41 @@ def _of_flow(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = [measures.enstrophy(frames, obstacle) / real for frames in (predicted[1:], still)]
     lost = [measures.divergence(frames[1:], obstacle) for frames in (predicted, truth)]
-    swings = [measures.probe(frames) for frames in (predicted, truth)]
     return [
         _series("enstrophy_ratio", ratios[0], persistence=ratios[1]),
         _series("divergence", lost[0], truth=lost[1]),
-        _series("probe", swings[0], truth=swings[1], first=0),
     ]
 
 
-def _street(probe: FlowSeries, solver_steps: int, period: float) -> list[FlowScore]:
+def _probe(truth: Values, predicted: Values, replayed: Values, shift: float) -> FlowSeries:
+    """Of the given frame too, which the replay does not have: its own signal begins with the truth's."""
+    given, true, swings = (measures.probe(frames, shift) for frames in (truth[:1], truth, predicted))
+    replay = np.concatenate([given, measures.probe(replayed, shift)]) if len(replayed) else None
+    return _series("probe", swings, truth=true, replay=replay, first=0)
+
+
+def _horizons(rmse: FlowSeries, replayed: int) -> list[FlowScore]:
+    """Against the copied frame, and against the replay as far as it goes."""
+    predicted, still, replay = (np.array(errors) for errors in (rmse.values, rmse.persistence, rmse.replay))
+    found = [FlowScore(name="horizon", value=errors.horizon(predicted, still))]
+    if replayed:
+        steps = errors.horizon(predicted[:replayed], replay[:replayed])
+        found.append(FlowScore(name="horizon_replay", value=steps))
+    return found
+
+
+def _street(probe: FlowSeries, film: Film, period: float) -> list[FlowScore]:
     """By the frequency at which the probe swings; NaN where it does not, or not often enough to tell. `period`: of the whole true film; where
     it is NaN, the steps alone tell that of the truth."""
-    predicted, true = (measures.period(np.array(signal)) for signal in (probe.values, probe.truth))
-    periods = (predicted, period if math.isfinite(period) else true)
-    numbers = [measures.strouhal_of(1.0 / frames, solver_steps) for frames in periods]
-    error = abs(numbers[0] - numbers[1]) / numbers[1]
+    signals = (np.array(signal) for signal in (probe.values, probe.truth, probe.replay))
+    predicted, true, replay = map(measures.period, signals)
+    periods = (predicted, period if math.isfinite(period) else true, replay)
+    strouhal = [measures.strouhal_of(1.0 / frames, film.solver_steps or 1, film.width) for frames in periods]
+    off = [abs(number - strouhal[1]) / strouhal[1] for number in strouhal]
     return [
-        FlowScore(name="strouhal", value=numbers[0], reference=numbers[1]),
-        FlowScore(name="strouhal_error", value=error),
-        FlowScore(name="period", value=periods[0], reference=periods[1]),
+        _single("strouhal", strouhal),
+        FlowScore(name="strouhal_error", value=off[0], replay=off[2]),
+        _single("period", periods),
     ]
 
 
@@ -107,8 +132,8 @@ def _of_period(series: FlowSeries, period: float) -> FlowScore:
     """Mean over the first period; NaN where there are fewer steps."""
     steps = round(period) if math.isfinite(period) else 0
     whole = 0 < steps <= len(series.values)
-    means = [_mean_of(numbers[:steps]) if whole else math.nan for numbers in _both(series)]
-    return FlowScore(name=f"{series.name}_period", value=means[0], reference=means[1])
+    means = [_mean_of(numbers[:steps]) if whole else math.nan for numbers in _sides(series)]
+    return _single(f"{series.name}_period", means)
 
 
 def _series(
@@ -116,22 +141,32 @@ def _series(
     values: Numbers,
     truth: Numbers | None = None,
     persistence: Numbers | None = None,
+    replay: Numbers | None = None,
     first: int = 1,
 ) -> FlowSeries:
+    """A replay that ends before is NaN from there on; one without a number is none."""
     beside = {"truth": truth, "persistence": persistence}
+    if replay is not None and len(replay):
+        beside["replay"] = np.pad(replay, (0, len(values) - len(replay)), constant_values=np.nan)
     given = {key: _rounded(numbers) for key, numbers in beside.items() if numbers is not None}
     return FlowSeries(name=name, first=first, values=_rounded(values), **given)
+
+
+def _single(name: str, sides: Sequence[float]) -> FlowScore:
+    """Of the prediction, of its reference and of the replay."""
+    value, reference, replay = sides
+    return FlowScore(name=name, value=value, reference=reference, replay=replay)
 
 
 def _mean(series: FlowSeries) -> FlowScore:
     """Over the steps. Equal frames have an infinite PSNR, which no mean can hold: they are left out of it."""
     equal = math.inf if series.name == "psnr" else math.nan  # NaN equals nothing
-    means = [_mean_of([number for number in numbers if number != equal]) for numbers in _both(series)]
-    return FlowScore(name=series.name, value=means[0], reference=means[1])
+    means = [_mean_of([number for number in numbers if number != equal]) for numbers in _sides(series)]
+    return _single(series.name, means)
 
 
-def _both(series: FlowSeries) -> tuple[list[float], list[float]]:
-    return series.values, series.persistence or series.truth
+def _sides(series: FlowSeries) -> tuple[list[float], list[float], list[float]]:
+    return series.values, series.persistence or series.truth, series.replay
 
 
 def _mean_of(values: list[float]) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog, trained
 from gan_runtime.data import films, loading
-from gan_runtime.data.contract import DataSet
+from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.data.films import Film
 from gan_runtime.engines.task import workload_of
 from gan_runtime.engines.tiles import Painter, TileProgram, Translator, translator_of
@@ -28,6 +28,7 @@ from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.jobs import flow_wanted
 from gan_runtime.jobs.flow_scoring import Scored, Times, scored
 from gan_runtime.jobs.flow_wanted import Wanted
+from gan_runtime.jobs.replay import Replay, nearest
 from gan_runtime.jobs.task import Task
 from gan_runtime.kept_out import keep_scikit_learn_out
 from gan_runtime.records import flow_frames, journal
@@ -64,12 +65,13 @@ class Model:
 class Given:
     """What a model is fed with and held against, as values. `source`: (height, width, channels in) of the start frame; `truth`:
     (1 + steps, height, width, channels out), the start frame first. `period`: in frames, of the whole film; NaN of pictures and where no
-    eddies are shed."""
+    eddies are shed. `replay`: of the nearest training film."""
 
     film: Film
     source: Values
     truth: Values
     period: float
+    replay: Replay | None = None
 
     @property
     def mask(self) -> Values:
@@ -107,7 +109,7 @@ def iterate(task: Task) -> dict[str, Any]:
     run = task.home.run_dir(wanted.run_id)
     trained.check_data(run, task.home)
     data = loading.load(run.spec().dataset, task.home)
-    given, model = given_of(data, wanted), model_of(run, data.fields, wanted)
+    given, model = given_of(data, wanted, task.progress), model_of(run, data.fields, wanted)
     tiles = division_of(given, model, wanted)
     iteration = Iteration(task.work.parent.name, wanted, steps_per_epoch(run), solver_seconds(given))
     kept: dict[Way, tuple[Flow, Frames]] = {}
@@ -125,7 +127,7 @@ def iterate(task: Task) -> dict[str, Any]:
     return {"iteration": iteration.name, "step": model.checkpoint.step, "warnings": warnings}
 
 
-def given_of(data: DataSet, wanted: Wanted) -> Given:
+def given_of(data: DataSet, wanted: Wanted, progress: Progress) -> Given:
     """Raises DatasetError when the data set has no such film, too few frames of it, or targets that cannot be fed back."""
     films.check_channels(data.fields)
     film = films.chosen(films.films(data), wanted.trajectory, wanted.start, wanted.steps)
@@ -133,7 +135,7 @@ def given_of(data: DataSet, wanted: Wanted) -> Given:
     first = host_value(source, data.fields[SOURCE])
     truth = host_value(targets, data.fields[TARGET])
     frames = np.concatenate([first[np.newaxis, ..., : truth.shape[-1]], truth])
-    return Given(film, first, frames, period_of(data, film))
+    return Given(film, first, frames, period_of(data, film), nearest(data, frames[0], wanted.steps, progress))
 
 
 def period_of(data: DataSet, film: Film) -> float:
@@ -141,7 +143,7 @@ def period_of(data: DataSet, film: Film) -> float:
     if film.reynolds is None:
         return float("nan")
     _, targets = films.frames(data, film, 0, film.steps)
-    return measures.period(measures.probe(host_value(targets, data.fields[TARGET])))
+    return measures.period(measures.probe(host_value(targets, data.fields[TARGET]), film.shift))
 
 
 def model_of(run: RunDir, offered: Fields, wanted: Wanted) -> Model:
@@ -207,7 +209,8 @@ def outcome(
     painter = Painter(model.program, model.translator, way, shape, *division)
     predicted = rolled_out(painter, given.source, wanted.steps, told)
     times = Times(painter.stopwatch.picture_s(), iteration.solver_s)
-    found = scored(given.truth, predicted, given.mask, tiles, given.film, times, given.period)
+    replayed = given.replay.frames if given.replay else None
+    found = scored(given.truth, predicted, given.mask, tiles, given.film, times, given.period, replayed)
     halves = (each.astype(np.float16) for each in (given.truth, predicted, given.mask))
     return record_of(iteration, model, given, painter, found), Frames(np.arange(len(predicted)), *halves)
 
@@ -266,6 +269,9 @@ def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter
         steps=wanted.steps,
         is_usual=flow_wanted.is_usual(wanted, given.film.steps),
         solver_steps=given.film.solver_steps,
+        film=given.film.title,
+        obstacle_width=None if given.film.reynolds is None else given.film.width,
+        replay=given.replay.title if given.replay else "",
         scores=found.scores,
         by_step=found.by_step,
         stages=[

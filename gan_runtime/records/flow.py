@@ -17,21 +17,24 @@ from gan_runtime.tiling.ways import Blend, Way
 MOST_STEPS = 10_000
 KEPT = "epoch "  # begins the name of weights that a run has kept after an epoch; no checkpoint is called so
 Pixels = Annotated[int, Field(ge=1, le=100_000)]
+Title = Annotated[str, Field(max_length=120)]
 FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]
 
 
 class FlowScore(BaseModel):
-    """A single number of all steps together. `reference`: what catalog/flow_scores.py says; NaN: there is none."""
+    """A single number of all steps together. `reference`: what catalog/flow_scores.py says; `replay`: the same of the replay of the nearest
+    training film; NaN: there is none."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
     value: float
     reference: float = math.nan
+    replay: float = math.nan
 
 
 class FlowSeries(BaseModel):
-    """A number a step, from step `first` on: of the prediction, of the copied start frame (persistence), and of the true frames.
-    Empty: there is no such number."""
+    """A number a step, from step `first` on: of the prediction, of the copied start frame (persistence), of the true frames, and of the replay
+    of the nearest training film, NaN from its end on. Empty: there is no such number."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -39,10 +42,12 @@ class FlowSeries(BaseModel):
     values: list[float]
     persistence: list[float] = Field(default_factory=list)
     truth: list[float] = Field(default_factory=list)
+    replay: list[float] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _one_number_a_step(self) -> Self:
-        agree(self.values, self.persistence or self.values, self.truth or self.values)
+        others = (numbers or self.values for numbers in (self.persistence, self.truth, self.replay))
+        agree(self.values, *others)
         return self
 
 
@@ -63,7 +68,9 @@ class Flow(Entry):
     the picture; of the way "whole" one, as large as the padded picture. `grid`: height, width, channels. `reynolds`: of the held-out
     trajectory, None for pictures; `trajectory`: which of those held out, from 0; `start`: the frame in it that was given.
     `is_usual`: whether the question is the usual one, which can be compared with that of other runs: the first trajectory from its first frame
-    on, as many steps as are taken where nobody says how many. `solver_steps`: between two frames, None for pictures. `frames`: the file of truth and prediction in the run's folder, "" without.
+    on, as many steps as are taken where nobody says how many. `solver_steps`: between two frames, None for pictures. `film`: the trajectory in
+    words, such as "Re 140, width 14", and `obstacle_width` of it, in cells; "" and None in records of version 0.2.0. `replay`: the nearest training film, and
+    from which frame on; "" without. `frames`: the file of truth and prediction in the run's folder, "" without.
     """
 
     kind: Literal["flow"] = "flow"
@@ -85,6 +92,9 @@ class Flow(Entry):
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
     is_usual: bool = False
     solver_steps: Annotated[Count, Field(ge=1)] | None = None
+    film: Title = ""
+    obstacle_width: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    replay: Title = ""
     scores: list[FlowScore]
     by_step: list[FlowSeries]
     stages: list[FlowStage]

@@ -120,15 +120,16 @@ PRESETS: dict[str, Preset] = {
             "tile": 32,  # of 40 × 96 pixels
             "replicas": 1,
             "batch_size_global": 32,
-            "epochs": 50,
+            "epochs": 90,
             "learning_rate_generator": 1e-3,
             "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
-            "restart_epochs": 50,
+            "restart_epochs": 90,
+            "output": "change",  # from frame to frame little changes
             "weight_l1": 1000.0,  # a frame has one right successor: D may only sharpen it
             "dropout": 0.0,  # noise without use
             "norm_momentum": 0.99,  # films are made by the stored statistics
             "flip": "vertical",
-            "input_noise": 0.05,  # films are fed with their own errors
+            "input_noise": 0.02,  # films are fed with their own errors
             "unrolled": 3,
             "steps_per_loop": 10,
             "weight_snapshots": "yes",  # to iterate epoch by epoch

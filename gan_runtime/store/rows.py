@@ -153,12 +153,17 @@ def flow(run_id: str, record: journal.Flow, place: int) -> dict[str, list[Row]]:
         record.is_usual,
         record.solver_steps,
         record.frames,
+        record.film,
+        record.obstacle_width,
+        record.replay,
     )
     return {
         "flow": [(*key, *model, *division, *begin, place)],
-        "flow_scores": [(*key, one.name, one.value, one.reference, place) for one in record.scores],
+        "flow_scores": [
+            (*key, one.name, one.value, one.reference, one.replay, place) for one in record.scores
+        ],
         "flow_steps": [
-            (*key, one.name, one.first, one.values, one.persistence, one.truth, place)
+            (*key, one.name, one.first, one.values, one.persistence, one.truth, one.replay, place)
             for one in record.by_step
         ],
         "flow_stages": [

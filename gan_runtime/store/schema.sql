@@ -72,14 +72,14 @@ CREATE TABLE IF NOT EXISTS ingest.physics_showers (
 CREATE TABLE IF NOT EXISTS ingest.flow (
     run_id VARCHAR, iteration VARCHAR, way VARCHAR, measured_at TIMESTAMPTZ, epoch BIGINT, step BIGINT, checkpoint VARCHAR, engine VARCHAR,
     cores INTEGER, tile BIGINT[], overlap BIGINT, blend VARCHAR, tiles BIGINT, grid BIGINT[], reynolds DOUBLE, trajectory BIGINT, start BIGINT,
-    steps BIGINT, is_usual BOOLEAN, solver_steps BIGINT, frames VARCHAR, place BIGINT
+    steps BIGINT, is_usual BOOLEAN, solver_steps BIGINT, frames VARCHAR, film VARCHAR, obstacle_width DOUBLE, replay VARCHAR, place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.flow_scores (
-    run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, value DOUBLE, reference DOUBLE, place BIGINT
+    run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, value DOUBLE, reference DOUBLE, replay DOUBLE, place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.flow_steps (
     run_id VARCHAR, iteration VARCHAR, way VARCHAR, score VARCHAR, first BIGINT, value DOUBLE[], persistence DOUBLE[], truth DOUBLE[],
-    place BIGINT
+    replay DOUBLE[], place BIGINT
 );
 CREATE TABLE IF NOT EXISTS ingest.flow_stages (
     run_id VARCHAR, iteration VARCHAR, way VARCHAR, stage VARCHAR, number BIGINT, seconds DOUBLE, times BIGINT, median_s DOUBLE, place BIGINT
@@ -212,7 +212,7 @@ CREATE OR REPLACE VIEW flow_scores AS
     SELECT * EXCLUDE (place) FROM ingest.flow_scores SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
 CREATE OR REPLACE VIEW flow_steps AS
     SELECT run_id, iteration, way, score, first + unnest(range(len(value))) AS step, unnest(value) AS value,
-           unnest(persistence) AS persistence, unnest(truth) AS truth
+           unnest(persistence) AS persistence, unnest(truth) AS truth, unnest(replay) AS replay
     FROM ingest.flow_steps SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);
 CREATE OR REPLACE VIEW flow_stages AS
     SELECT * EXCLUDE (place) FROM ingest.flow_stages SEMI JOIN ingest.newest_flow USING (run_id, iteration, way, place);

@@ -82,18 +82,18 @@ class Pix2pix:
 
     def show(
         self,
-        options: Pix2pixOptions,  # noqa: ARG002
+        options: Pix2pixOptions,
         networks: Networks,
         inputs: Batch,
         training: bool = False,
     ) -> Mapping[str, Tensor]:
         """{"source": …, "generated": …, "target": …}."""
-        return {**inputs, GENERATED: _generated(networks, inputs[SOURCE], training)}
+        return {**inputs, GENERATED: _generated(options, networks, inputs[SOURCE], training)}
 
     def judge(self, options: Pix2pixOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
         """D's scores, each the mean over the patches of a tile; how often it is right; and how far outputs are from their targets."""
         source, target = inputs[SOURCE], inputs[TARGET]
-        made = _generated(networks, source, training=False)
+        made = _generated(options, networks, source, training=False)
         beliefs = {
             kind: _beliefs(networks[DISCRIMINATOR]([source, images], training=False))
             for kind, images in (("real", target), ("fake", made))
@@ -111,9 +111,9 @@ class Pix2pix:
         """Pixels along a side of what `translate` takes, or a multiple of it."""
         return options.tile
 
-    def translate(self, options: Pix2pixOptions, networks: Networks, source: Tensor) -> Tensor:  # noqa: ARG002
+    def translate(self, options: Pix2pixOptions, networks: Networks, source: Tensor) -> Tensor:
         """What G makes of sources, float32, by its stored statistics and without dropout: each row by itself."""
-        return _generated(networks, source, training=False)
+        return _generated(options, networks, source, training=False)
 
 
 # ---- a step -------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def both_phase(
 ) -> Forward:
     """Both losses, of the same images."""
     frames = drawn_frames(options, fields, batch, noise)
-    made = films(networks, frames)
+    made = films(options, networks, frames)
     fake = networks[DISCRIMINATOR]([frames.beside, made[-1]], training=True)
     of_d, of_g = (
         _of_discriminator(options, networks, frames, fake),
@@ -147,7 +147,7 @@ def discriminator_phase(
 ) -> Forward:
     """D's loss, of images that G is not told about."""
     frames = drawn_frames(options, fields, batch, noise)
-    made = ops.stop_gradient(films(networks, frames)[-1])
+    made = ops.stop_gradient(films(options, networks, frames)[-1])
     fake = networks[DISCRIMINATOR]([frames.beside, made], training=True)
     return _of_discriminator(options, networks, frames, fake)
 
@@ -157,7 +157,7 @@ def generator_phase(
 ) -> Forward:
     """G's loss against the new D, of images made anew: other tiles, another dropout."""
     frames = drawn_frames(options, fields, batch, noise)
-    made = films(networks, frames)
+    made = films(options, networks, frames)
     fake = networks[DISCRIMINATOR]([frames.beside, made[-1]], training=True)
     return _of_generator(options, frames, made, fake)
 
@@ -180,11 +180,11 @@ def drawn_frames(options: Pix2pixOptions, fields: Fields, batch: Batch, noise: N
     return Frames(_noisy(options, source, targets[0], noise), tuple(targets), beside)
 
 
-def films(networks: Networks, frames: Frames) -> list[Tensor]:
+def films(options: Pix2pixOptions, networks: Networks, frames: Frames) -> list[Tensor]:
     """As many images as there are targets, each made of the one before."""
     source, made = frames.start, []
     for _ in frames.targets:
-        made.append(_generated(networks, source, training=True))
+        made.append(_generated(options, networks, source, training=True))
         source = following(source, made[-1])
     return made
 
@@ -205,8 +205,10 @@ def _noisy(options: Pix2pixOptions, source: Tensor, target: Tensor, noise: Noise
     return following(source, source[..., :fed_back] + errors)
 
 
-def _generated(networks: Networks, source: Tensor, training: bool) -> Tensor:
-    return ops.cast(networks[GENERATOR](source, training=training), "float32")
+def _generated(options: Pix2pixOptions, networks: Networks, source: Tensor, training: bool) -> Tensor:
+    """G(s), or s + G(s) over the channels of the target."""
+    made = ops.cast(networks[GENERATOR](source, training=training), "float32")
+    return made if options.output == "image" else source[..., : made.shape[-1]] + made
 
 
 def _of_discriminator(options: Pix2pixOptions, networks: Networks, frames: Frames, fake: Tensor) -> Forward:

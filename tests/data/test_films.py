@@ -16,7 +16,15 @@ from gan_runtime.data.films import Film
 from gan_runtime.data.sharded import ShardedSet, row_bytes, shard_file
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
-from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, SOURCE, flow_fields, pair_fields
+from gan_runtime.frame_fields import (
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+    SOURCE,
+    flow_fields,
+    pair_fields,
+)
 from gan_runtime.home import Home
 from tests import stored_films
 
@@ -33,8 +41,29 @@ def test_two_flows_of_one_reynolds_number_are_told_apart_by_their_time() -> None
         REYNOLDS: np.array([90.0, 90.0, 90.0, 90.0, 90.0], np.float32),
         LATTICE_STEP: np.array([0, 24, 48, 0, 24], np.int32),
     }
-    data = ArraySet("street", flow_fields(4, 4), numbers, "test", kept_back=numbers)
+    fields = {name: field for name, field in flow_fields(4, 4).items() if name in numbers}
+    data = ArraySet("street", fields, numbers, "test", kept_back=numbers)
     assert [(film.first, film.steps) for film in films.films(data)] == [(0, 3), (3, 2)]
+    assert [film.title for film in films.films(data)] == ["Re 90"] * 2, "sets of 0.2.0 know no other obstacle"
+    assert films.trained(data) == films.films(data)
+
+
+def test_a_film_is_called_after_its_obstacle_where_that_is_not_the_usual_one() -> None:
+    numbers = {
+        REYNOLDS: np.array([90.0, 90.0, 90.0], np.float32),
+        LATTICE_STEP: np.array([0, 0, 0], np.int32),
+        OBSTACLE_WIDTH: np.array([10.0, 16.0, 10.0], np.float32),
+        OBSTACLE_SHIFT: np.array([0.0, -7.0, 2.0], np.float32),
+    }
+    data = ArraySet("street", flow_fields(4, 4), numbers, "test", kept_back=numbers)
+    titles = ["Re 90", "Re 90, width 16, shift -7", "Re 90, shift 2"]
+    # Only the numbers are read: the pictures are not there.
+    assert [film.title for film in films.films(data)] == titles
+    assert [(film.width, film.shift) for film in films.films(data)] == [
+        (10.0, 0.0),
+        (16.0, -7.0),
+        (10.0, 2.0),
+    ]
 
 
 def test_the_frames_of_a_film_begin_where_it_is_asked_for(home: Home) -> None:

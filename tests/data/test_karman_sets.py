@@ -12,7 +12,7 @@ from PIL import Image
 
 from dashboard import data_words
 from dashboard.data import mosaic
-from gan_runtime.data import karman_options, live_picture, loading, prepared, preparing
+from gan_runtime.data import films, karman_options, live_picture, loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.preparations import PREPARATIONS
@@ -20,7 +20,15 @@ from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.flow import frames as flow_frames
 from gan_runtime.flow.lattice import Lattice, square
-from gan_runtime.frame_fields import LATER, LATTICE_STEP, REYNOLDS, SOURCE, TARGET
+from gan_runtime.frame_fields import (
+    LATER,
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+    SOURCE,
+    TARGET,
+)
 from gan_runtime.home import Home
 
 FEW = {
@@ -87,7 +95,7 @@ def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
 @pytest.mark.parametrize("name", ["karman", "karman_small"])
 def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(home: Home, name: str) -> None:
     known = loading.known(home)[name]
-    assert (known.is_prepared, known.rows) == (False, 6 * 247)
+    assert (known.is_prepared, known.rows) == (False, 12 * 147)
     assert not loading.is_streamed(name, home), "it fits into the memory of a device"
     data = made(home, name)
     options = PREPARATIONS[name].options(**FEW)
@@ -102,7 +110,7 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(h
 
 def test_without_later_frames_a_row_has_no_such_field(home: Home) -> None:
     flows = made(home, later=0)
-    assert set(flows.fields) == {SOURCE, TARGET, REYNOLDS, LATTICE_STEP}
+    assert set(flows.fields) == {*(SOURCE, TARGET, REYNOLDS, LATTICE_STEP, OBSTACLE_WIDTH, OBSTACLE_SHIFT)}
     assert flows.rows == 2 * 5
 
 
@@ -118,6 +126,32 @@ def test_obstacles_lie_higher_and_lower_where_that_is_asked_for_the_same_for_a_s
     assert max(tops[0]) <= 35 + 12
 
 
+def test_a_flow_of_a_list_may_have_an_obstacle_of_its_own_and_the_manifest_names_those_held_out(
+    home: Home,
+) -> None:
+    """Its viscosity is that of its own width."""
+    lists = {"reynolds": "80, 100 width 8 shift -3", "held_out_reynolds": "80 width 16, 120  shift 7,60"}
+    flows = made(home, **lists)
+    rows, held_out = flows.read(np.arange(flows.rows)), flows.read_held_out(100)
+    assert rows[OBSTACLE_WIDTH].tolist() == [10.0] * 4 + [8.0] * 4
+    assert rows[OBSTACLE_SHIFT].tolist() == [0.0] * 4 + [-3.0] * 4
+    assert np.array_equal(rows[SOURCE][4, ..., 3] == 1.0, square(shift=-3, diameter=8))
+    assert np.array_equal(held_out[SOURCE][0, ..., 3] == 1.0, square(diameter=16))
+    wide = Lattice(80.0, square(diameter=16), kick=0.5, diameter=16)
+    same = Lattice(50.0, square(diameter=16), kick=0.5)
+    for flow in (wide, same):
+        flow.advance(20)
+    assert held_out[SOURCE][2, ..., :3] == pytest.approx(flow_frames.of(wide), abs=1e-3)
+    assert flow_frames.of(wide) == pytest.approx(flow_frames.of(same), abs=1e-6), "U D / ν, D its own width"
+    manifest = prepared.manifest(home, "karman")
+    assert manifest.options["held_out_reynolds"] == "80 width 16, 120 shift 7, 60"
+    assert manifest.held_out_counts == {"Re 80, width 16": 4, "Re 120, shift 7": 4, "Re 60": 4}
+    assert manifest.counts == {**manifest.held_out_counts, "Re 80": 4, "Re 100, width 8, shift -3": 4}
+    assert list(manifest.counts) == [*manifest.held_out_counts, "Re 80", "Re 100, width 8, shift -3"]
+    assert [film.title for film in films.films(flows)] == ["Re 80, width 16", "Re 120, shift 7", "Re 60"]
+    assert [film.title for film in films.trained(flows)] == ["Re 80", "Re 100, width 8, shift -3"]
+
+
 def places(flows: DataSet) -> list[int]:
     """The first row of the obstacle in each flow."""
     rows = flows.read(np.arange(flows.rows))[SOURCE][::2, ..., 3]
@@ -127,11 +161,16 @@ def places(flows: DataSet) -> list[int]:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"reynolds": "80; 100"}, "Reynolds numbers (reynolds) is '80; 100', but allowed is numbers from 40 to 250, each once"),
+        ({"reynolds": "80; 100"}, "Reynolds numbers (reynolds) is '80; 100', but allowed is numbers from 40 to 250, each flow once"),
         ({"reynolds": "39"}, "but allowed is numbers from 40 to 250"),
-        ({"reynolds": "80, 80.0"}, "each once, with commas between: use 80, 100,"),
+        ({"reynolds": "80, 80.0"}, "each flow once, with commas between"),
         ({"held_out_reynolds": ""}, "Held-out Reynolds numbers (held_out_reynolds) is ''"),
         ({"held_out_reynolds": "100, 120"}, "but reynolds holds 100 as well: leave it out of one."),
+        ({"held_out_reynolds": "100 shift 0, 120"}, "but reynolds holds 100 shift 0 as well: leave it out of one."),
+        ({"held_out_reynolds": "120 width 13"}, "the obstacle's width (even, 6 to 20 cells)"),
+        ({"held_out_reynolds": "120 width 22"}, "the obstacle's width (even, 6 to 20 cells)"),
+        ({"reynolds": "80 shift 21"}, "its shift (up to 20 cells down, or up with a minus), such as 140 width 14 shift -5"),
+        ({"reynolds": "80 wide 12"}, "but allowed is numbers from 40 to 250"),
         ({"frames": 4, "later": 3}, "frames is 4, fewer than the 5 of a row with later=3: use more."),
         ({"obstacle": "circel"}, "did you mean circle?"),
     ],

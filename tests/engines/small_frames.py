@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.frame_fields import LATER, LATTICE_STEP, REYNOLDS, SOURCE, TARGET, flow_fields, pair_fields
+from gan_runtime.frame_fields import (
+    LATER,
+    LATTICE_STEP,
+    OBSTACLE_SHIFT,
+    OBSTACLE_WIDTH,
+    REYNOLDS,
+    SOURCE,
+    TARGET,
+    flow_fields,
+    pair_fields,
+)
 
 
 def small_flows(rows: int, height: int = 16, width: int = 20, later: int = 0) -> ArraySet:
@@ -25,6 +35,8 @@ def small_flows(rows: int, height: int = 16, width: int = 20, later: int = 0) ->
         TARGET: frame(1),
         REYNOLDS: random.choice([80.0, 100.0], rows).astype(np.float32),
         LATTICE_STEP: np.arange(rows, dtype=np.int32),
+        OBSTACLE_WIDTH: np.full(rows, 10.0, np.float32),
+        OBSTACLE_SHIFT: np.zeros(rows, np.float32),
     }
     if later:
         arrays[LATER] = np.stack([frame(time) for time in range(2, 2 + later)], axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.films import Film
-from gan_runtime.jobs.flow_scoring import Times, scored
+from gan_runtime.jobs.flow_scoring import Scored, Times, scored
 from gan_runtime.tiling.division import Division
 from tests.stored_films import HEIGHT, PERIOD, SOLVER_STEPS, WIDTH, frame, obstacle
 
@@ -20,13 +20,21 @@ def street(steps: int) -> np.ndarray:
     return np.stack([frame(step, 120.0) for step in range(1 + steps)]).astype(np.float32)
 
 
-def scores(predicted: np.ndarray, period: float = math.nan) -> dict[str, tuple[float, float]]:
-    """Single numbers of a prediction beside the street."""
+def measured(
+    predicted: np.ndarray, period: float, replay: np.ndarray | None = None, film: Film | None = None
+) -> Scored:
+    """Of a prediction of the street."""
     steps = len(predicted) - 1
-    tiles, film = Division((HEIGHT, WIDTH), (16, 16)), Film(0, 0, steps, 120.0, SOLVER_STEPS)
-    mask = obstacle().astype(np.float32)
-    found = scored(street(steps), predicted, mask, tiles, film, Times(0.01, 0.02), period)
-    return {one.name: (one.value, one.reference) for one in found.scores}
+    known = film or Film(0, 0, steps, 120.0, SOLVER_STEPS)
+    tiles, mask = Division((HEIGHT, WIDTH), (16, 16)), obstacle().astype(np.float32)
+    return scored(street(steps), predicted, mask, tiles, known, Times(0.01, 0.02), period, replay)
+
+
+def scores(
+    predicted: np.ndarray, period: float = math.nan, film: Film | None = None
+) -> dict[str, tuple[float, float]]:
+    """Single numbers of it, each with its reference."""
+    return {one.name: (one.value, one.reference) for one in measured(predicted, period, film=film).scores}
 
 
 def test_the_whole_film_says_how_fast_the_true_flow_beats_where_the_steps_are_too_few_to_tell() -> None:
@@ -58,3 +66,34 @@ def test_equal_frames_are_left_out_of_the_mean_of_psnr_alone() -> None:
     found = scores(predicted)
     assert found["psnr"][0] == pytest.approx(20.0), "20 log10 of 2 / 0.2, of the two frames that are off"
     assert found["rmse"][0] == pytest.approx(0.1)
+
+
+def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_goes() -> None:
+    """A prediction that drifts by 0.01 a step, a replay that is off by 0.045 throughout and ends after 30 steps."""
+    steps = 40
+    truth = street(steps)
+    predicted = truth + 0.01 * np.arange(steps + 1, dtype=np.float32)[:, None, None, None]
+    found = {one.name: one for one in measured(predicted, PERIOD, truth[1:31] + 0.045).scores}
+    assert found["horizon_replay"].value == 4
+    assert found["rmse_period"].value == pytest.approx(0.01 * (PERIOD + 1) / 2, rel=1e-3)
+    assert found["rmse_period"].replay == pytest.approx(0.045, rel=1e-3)
+    assert math.isnan(found["rmse"].replay), "not all steps have one"
+    assert not math.isnan(found["rmse"].value)
+    (rmse,) = (one for one in measured(predicted, PERIOD, truth[1:31] + 0.045).by_step if one.name == "rmse")
+    assert rmse.replay[:30] == pytest.approx([0.045] * 30, rel=1e-3)
+    assert np.isnan(rmse.replay[30:]).all()
+
+
+def test_a_replay_that_is_as_long_has_a_frequency_of_its_own() -> None:
+    """It plays the street twice as fast."""
+    steps = 60
+    found = {one.name: one for one in measured(street(steps), PERIOD, street(2 * steps)[2::2]).scores}
+    assert found["period"].replay == pytest.approx(PERIOD / 2, rel=0.02)
+    assert found["strouhal_error"].replay == pytest.approx(1.0, rel=0.05)
+    assert found["strouhal_error"].value < 0.01
+    assert found["ssim"].replay < found["ssim"].value == pytest.approx(1.0)
+
+
+def test_the_strouhal_number_counts_on_the_width_of_the_flow_s_own_obstacle() -> None:
+    film = Film(0, 0, 60, 120.0, SOLVER_STEPS, width=14.0)
+    assert scores(street(60), film=film)["strouhal"] == pytest.approx((1.4 * RIGHT, 1.4 * RIGHT), rel=0.005)

@@ -236,7 +236,7 @@ def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: To
     (record,) = done(home, run, steps=1, trajectory=1, ways=("whole",))
     assert (record.reynolds, record.grid) == (None, (16, 16, 1))
     assert {score.name for score in record.scores} == {
-        *("mae", "rmse", "psnr", "ssim", "spectrum", "seam_ratio", "horizon", "ms_frame")
+        *("mae", "rmse", "psnr", "ssim", "spectrum", "seam_ratio", "horizon", "horizon_replay", "ms_frame")
     }
     assert math.isnan(single(record, "ms_frame")[1]), "no solver makes these"
     film = flow_frames.read(run, record.frames)
@@ -503,8 +503,10 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
     assert asked == [Wanted("quick-0001", "newest", 20, ("map_reduce", "naive"), blend="hann")]
-    assert "quick-0001 after epoch 1 (best), 20 steps at Re 110, map_reduce" in shown.output
+    assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in shown.output
     assert "0.3000 (persistence)" in shown.output
+    assert "0.1500" in shown.output, "the replay"
+    assert "nearest frame of the training films, Re 100 from frame 7." in " ".join(shown.output.split())
     assert "naive" in shown.output
     assert "compile" in shown.output
     document = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)

@@ -304,9 +304,9 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
 def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
     app = chosen(show("data"), "karman_small")
     key = "data.option.karman_small"
-    assert app.text_input(key=f"{key}.held_out_reynolds").value == "120, 170"
+    assert app.text_input(key=f"{key}.held_out_reynolds").value == "140, 60, 230, 140 shift 12, 140 width 14"
     app.text_input(key=f"{key}.reynolds").set_value("100, 39").run()
-    assert "allowed is numbers from 40 to 250, each once, with commas between" in said(app)
+    assert "allowed is numbers from 40 to 250, each flow once, with commas between" in said(app)
     assert "data.prepare" not in [button.key for button in app.button]
     for option, value in (
         ("reynolds", "100"),

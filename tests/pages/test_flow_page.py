@@ -69,21 +69,23 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert not app.exception
     assert app.multiselect(key="flow.runs").value == ["quick-0001"]
     assert {metric.label: metric.value for metric in app.metric} == {
-        "Error below a copy's (times)": "5.0",
-        "Horizon (steps)": "15",
+        "Replay's error ÷ model's": "3.0",
+        "Replay horizon (steps)": "7",
         "SSIM over a period": "0.9500",
         "Error of the Strouhal number": "5.9\u2009%",
         "Time of a frame (ms)": "5.00",
     }
-    assert app.metric[0].label == flow_words.LOWER, "what is read first"
+    assert app.metric[0].label == "Replay's error ÷ model's", "what is read first"
     assert flow_words.HORIZON_HELP in app.metric[1].help
     assert [metric.delta for metric in app.metric] == [
-        "a period: 0.050, copy 0.250",
+        "0.050; replay 0.150, copy 0.250",
         "",
-        "copied frame: 0.7000",
+        "copy 0.7000",
         "",
-        "solver: 18.00",
+        "solver 18.00",
     ]
+    assert "Replay: Re 100 from frame 7 of the training films" in texts(app)
+    assert "the model beats it." in texts(app)
     vorticity = film(app)
     assert [panel["title"] for panel in vorticity["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
     assert len(vorticity["steps"]) == STEPS + 1
@@ -113,6 +115,21 @@ def test_an_iterated_run_shows_figures_film_numbers_by_step_and_times(
     assert speed["panels"][0]["ticks"] == ["0", "|u| / U", "2"]
 
 
+def test_an_iteration_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_with(
+    show: Show, trained: Make
+) -> None:
+    run, record = trained("quick-0001"), iteration(2, steps=STEPS, error=0.02, is_replayed=False)
+    journal.append(run.flow_journal, 1, record)
+    app = show("flow")
+    assert not app.exception
+    known = {metric.label: (metric.value, metric.delta) for metric in app.metric}
+    assert known["Copy's error ÷ model's"] == ("5.0", "0.050; copy 0.250")
+    assert known["Horizon (steps)"][0] == "15"
+    assert "Replay:" not in texts(app)
+    assert flow_charts.REPLAYED not in legend(app, 0)
+    assert "Re 110" in app.multiselect(key=app.multiselect[1].key).options[0]
+
+
 def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_why(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +137,7 @@ def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_wh
     monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
     run, record = trained("quick-0001"), iteration(2, steps=STEPS)
     scores = [
-        score.model_copy(update={"value": math.nan, "reference": math.nan})
+        score.model_copy(update={"value": math.nan, "reference": math.nan, "replay": math.nan})
         if score.name in ("strouhal_error", "rmse_period")
         else score
         for score in record.scores
@@ -131,7 +148,7 @@ def test_what_could_not_be_told_is_a_dash_and_an_mp4_that_cannot_be_made_says_wh
     assert not app.exception
     shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert shown["Error of the Strouhal number"] == ("–", "")
-    assert shown[flow_words.LOWER] == ("–", ""), "of less than a period"
+    assert shown["Replay's error ÷ model's"] == ("–", ""), "of less than a period"
     gif, mp4 = (button.proto for button in app.get("download_button"))
     assert (gif.disabled, mp4.disabled) == (False, True)
     assert mp4.help == movie.NO_ENCODER
@@ -162,7 +179,9 @@ def test_iterations_of_two_runs_stand_beside_each_other_and_a_film_that_is_gone_
         file.write_bytes(b"torn")
     app = show("flow", runs="quick-0001,quick-0002")
     assert not app.exception
-    assert sorted(legend(app, 0)) == sorted(["quick-0001", "quick-0002", flow_charts.COPIED])
+    assert sorted(legend(app, 0)) == sorted(
+        ["quick-0001", "quick-0002", flow_charts.COPIED, flow_charts.REPLAYED]
+    )
     assert flow_words.NO_FRAMES in texts(app)
     assert flow_words.NOT_ESTIMATED in texts(app), "no compiler was asked"
     assert not app.get("bidi_component")

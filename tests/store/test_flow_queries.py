@@ -29,12 +29,14 @@ def test_every_way_of_an_iteration_is_found_with_its_own_numbers(
     }
     naive, far = rows["quick-0001.iterate-0001.naive"], rows["quick-0002.iterate-0001.map_reduce"]
     assert (naive.cores, naive.tile, naive.reynolds, naive.steps) == (1, [16, 16], 110.0, 4)
-    assert queries.flow_scores(store, naive)["rmse"] == (0.25, 0.3)
-    assert queries.flow_scores(store, naive)["horizon"] == (2.0, None), "it has no reference"
+    assert queries.flow_scores(store, naive)["rmse"] == (0.25, 0.3, 0.15)
+    assert queries.flow_scores(store, naive)["horizon"] == (2.0, None, None), "it has no reference"
+    assert (naive.film, naive.obstacle_width, naive.replay) == ("Re 110", 10.0, "Re 100 from frame 7")
     steps = queries.flow_steps(store, far)
     errors = steps[steps["score"] == "rmse"]
     assert errors["step"].tolist() == [1, 2, 3, 4]
     assert errors["value"].round(6).tolist() == [0.2, 0.4, 0.6, 0.8]
+    assert errors["replay"].tolist() == [0.15] * 4
     assert steps[steps["score"] == "probe"]["step"].tolist() == [0, 1, 2, 3, 4]
     stages = queries.flow_stages(store, naive)
     assert stages["stage"].tolist()[:2] == ["preparation", "transfer_in"]

@@ -192,6 +192,11 @@ def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
             "its target has 3 channels and its source 1, so that what is made cannot be fed back: use unrolled=1",
         ),
         (
+            {"tile": 16, "output": "change"},
+            pair_fields(16, 16, 1, 3),
+            "its target has 3 channels and its source 1, so that a change cannot be added to it: use output=image",
+        ),
+        (
             {"tile": 16, "unrolled": 4},
             flow_fields(16, 20, 2),
             "its later are 2 × 16 × 20 × 3, but 3 × 16 × 20 × 3, 3 or more frames after the target, is needed",

@@ -154,6 +154,22 @@ def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None
     assert np.array_equal(beside, also_beside)
 
 
+def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obstacle_stays() -> None:
+    """G halves: the sum is 1.5 of the source, and 2.25 after a second step."""
+    data = small_flows(1, width=16, later=1)
+    values = values_of(data)
+    found, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=2, output="change")
+    flow, truth = values[SOURCE][..., :3], [values[TARGET], values[LATER][:, 0]]
+    errors = [np.abs(1.5 ** (place + 1) * flow - true).mean() for place, true in enumerate(truth)]
+    assert found["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
+    assert judge.seen[0][1] == pytest.approx(2.25 * flow, rel=1e-6)
+    options = Pix2pixOptions(tile=16, output="change")
+    made = WORKLOAD.translate(options, {"generator": halved}, values[SOURCE])
+    assert np.asarray(made) == pytest.approx(1.5 * flow, rel=1e-6)
+    shown = WORKLOAD.show(options, {"generator": halved}, {SOURCE: values[SOURCE]})
+    assert np.asarray(shown["generated"]) == pytest.approx(1.5 * flow, rel=1e-6)
+
+
 def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() -> None:
     data = small_flows(1, width=16)
     asked: list[np.ndarray] = []

@@ -13,6 +13,8 @@ from gan_runtime.store.queries.distributions import (
     loss_ridges,
 )
 from gan_runtime.store.queries.flow import (
+    NO_NUMBER,
+    FlowNumber,
     FlowRow,
     flow_scores,
     flow_stages,
@@ -97,9 +99,11 @@ from gan_runtime.store.queries.variants import (
 __all__ = [
     "EVERYTHING",
     "MOST_EACH",
+    "NO_NUMBER",
     "STANDS_STILL",
     "ComparableSet",
     "Conditions",
+    "FlowNumber",
     "FlowRow",
     "Parity",
     "PeakMemory",

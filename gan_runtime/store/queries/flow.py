@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gan_runtime.records.flow import KEPT
 from gan_runtime.store.store import Store
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlowRow:
-    """One way in which a checkpoint was iterated; the fields as in records/flow.py. `frames`: the file in the run's folder, "" without."""
+    """One way in which a checkpoint was iterated; the fields as in records/flow.py."""
 
     run_id: str
     iteration: str
@@ -37,6 +37,9 @@ class FlowRow:
     steps: int
     solver_steps: int | None
     frames: str
+    film: str
+    obstacle_width: float | None
+    replay: str
 
     @property
     def key(self) -> str:
@@ -75,16 +78,27 @@ def flows(store: Store, run_ids: list[str]) -> list[FlowRow]:
     return [FlowRow(*row) for row in rows]
 
 
-def flow_scores(store: Store, row: FlowRow) -> dict[str, tuple[float | None, float | None]]:
-    """Single numbers of an iteration: score → value and reference, None where there is none."""
-    rows = store.rows(f"SELECT score, value, reference FROM flow_scores WHERE {_OWN}", row.own)
-    return {score: (_known(value), _known(reference)) for score, value, reference in rows}
+class FlowNumber(NamedTuple):
+    """A single number of an iteration, its reference and that of the replay, None where there is none."""
+
+    value: float | None = None
+    reference: float | None = None
+    replay: float | None = None
+
+
+NO_NUMBER = FlowNumber()
+
+
+def flow_scores(store: Store, row: FlowRow) -> dict[str, FlowNumber]:
+    """Single numbers of an iteration by score."""
+    rows = store.rows(f"SELECT score, value, reference, replay FROM flow_scores WHERE {_OWN}", row.own)
+    return {score: FlowNumber(*map(_known, numbers)) for score, *numbers in rows}
 
 
 def flow_steps(store: Store, row: FlowRow) -> pd.DataFrame:
-    """Numbers by step: score, step, value, persistence, truth (NaN where there is none); the earliest step first."""
+    """Numbers by step: score, step, value, persistence, truth, replay (NaN where there is none); the earliest step first."""
     return store.frame(
-        f"SELECT score, step, value, persistence, truth FROM flow_steps WHERE {_OWN} ORDER BY score, step",
+        f"SELECT score, step, value, persistence, truth, replay FROM flow_steps WHERE {_OWN} ORDER BY score, step",
         row.own,
     )
 

@@ -1,0 +1,76 @@
+"""The nearest training film, replayed: which one it is, from where, and how far it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gan_runtime.data.contract import ArraySet
+from gan_runtime.frame_fields import LATTICE_STEP, REYNOLDS, SOURCE, TARGET, flow_fields, pair_fields
+from gan_runtime.jobs.replay import nearest
+
+LENGTHS = {90.0: 6, 95.0: 11, 250.0: 4}  # rows of each training film
+
+
+def level(reynolds: float, step: int) -> float:
+    """What every pixel of a frame is."""
+    return reynolds / 1_000.0 + step / 100.0
+
+
+def street() -> ArraySet:
+    """Films of grey frames that become brighter, as version 0.2.0 stored them: without a width and a shift of the obstacle."""
+    rows = [(reynolds, step) for reynolds, count in LENGTHS.items() for step in range(count)]
+    shape = (len(rows), 4, 6)
+    arrays = {
+        SOURCE: np.ones((*shape, 4), np.float16),
+        TARGET: np.ones((*shape, 3), np.float16),
+        REYNOLDS: np.array([reynolds for reynolds, _ in rows], np.float32),
+        LATTICE_STEP: np.array([24 * step for _, step in rows], np.int32),
+    }
+    for row, (reynolds, step) in enumerate(rows):
+        arrays[SOURCE][row, ..., :3] = level(reynolds, step)
+        arrays[TARGET][row] = level(reynolds, step + 1)
+    fields = {name: field for name, field in flow_fields(4, 6).items() if name in arrays}
+    return ArraySet("street", fields, arrays, "test")
+
+
+@pytest.mark.parametrize(
+    ("near", "steps", "title", "first"),
+    [
+        ((95.0, 7), 4, "Re 95 from frame 7", 8),
+        ((95.0, 5), 6, "Re 95 from frame 5", 6),
+        ((250.0, 2), 2, "Re 250 from frame 2", 3),
+    ],
+)
+def test_the_nearest_frame_of_all_training_films_and_what_followed_it(
+    near: tuple[float, int], steps: int, title: str, first: int
+) -> None:
+    given = np.full((4, 6, 3), level(*near) + 0.002, np.float32)
+    found = nearest(street(), given, steps, lambda *_: None)
+    assert found.title == title
+    right = [level(near[0], first + step) for step in range(steps)]
+    np.testing.assert_allclose(found.frames[:, 2, 3, 1], right, atol=1e-3)
+    assert found.frames.shape == (steps, 4, 6, 3)
+
+
+def test_a_film_that_is_too_short_for_all_steps_is_replayed_to_its_end() -> None:
+    """Of 11 rows the third is the last one that three quarters of them follow."""
+    given = np.full((4, 6, 3), level(95.0, 4), np.float32)
+    found = nearest(street(), given, 100, lambda *_: None)
+    assert found.title == "Re 95 from frame 2"
+    assert len(found.frames) == 9
+
+
+def test_of_pairs_of_pictures_it_is_the_target_of_the_most_similar_source() -> None:
+    random = np.random.default_rng(1)
+    arrays = {
+        name: random.integers(0, 256, (70, *field.shape), dtype=np.uint8)
+        for name, field in pair_fields(8, 8).items()
+    }
+    data = ArraySet("edges", pair_fields(8, 8), arrays, "test")
+    source = arrays[SOURCE][66].astype(np.float32) / 127.5 - 1.0
+    found = nearest(data, source + 0.01, 1, lambda *_: None)
+    assert found.title == "pair 66"
+    np.testing.assert_allclose(
+        found.frames[0], arrays[TARGET][66].astype(np.float32) / 127.5 - 1.0, atol=0.01
+    )
