@@ -24,7 +24,7 @@ def show(summary: Summary, key: str) -> None:
 
 
 def folded(rows: int, summary: Summary, key: str) -> None:
-    """A line, and all of it on request; open where there is a warning. `rows`: to train on."""
+    """A line, and all of it on request; open where there is a warning. `rows`: to train on, where classes do not say how many."""
     st.caption(short(rows, summary))
     with st.expander("Summary of the preparation", expanded=bool(summary.warnings)):
         show(summary, key)
@@ -32,6 +32,7 @@ def folded(rows: int, summary: Summary, key: str) -> None:
 
 def short(rows: int, summary: Summary) -> str:
     """In one line: 1,800 to train on, 200 held out · 3 files left out · 12 converted."""
+    rows = sum(train for train, _ in summary.by_split().values()) or rows
     left_out = sum(summary.skipped.counts.values())
     parts = (
         f"{words.count(rows)} to train on, {words.count(summary.held_out)} held out",

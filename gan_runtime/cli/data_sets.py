@@ -69,7 +69,8 @@ def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fals
         "from": at_hand.note or at_hand.origin,
     }
     output.answers().print(_pairs("data set", name, {**facts, **(_facts(manifest) if manifest else {})}))
-    return _say_summary(manifest) if manifest else None
+    summary = loading.known(chosen)[name].preparation
+    return _say_summary(summary) if summary else None
 
 
 @app.command(epilog=SETTABLE)
@@ -105,12 +106,13 @@ def prepare(
     rows = loading.availability(made, chosen).images
     if as_json:
         return output.print_json({"data_set": made, "rows": rows, **_prepared(manifest)})
-    held_out = f", {manifest.held_out:,} held out" if manifest else ""
+    summary = loading.known(chosen)[made].preparation
+    held_out = f", {summary.held_out:,} held out" if summary else ""
     output.say(
         f"data set {made} is ready: {rows:,} rows to train on{held_out}. "
         f"Train on it with `train --set dataset={made}`."
     )
-    return _say_summary(manifest, MOST_LINES) if manifest else None
+    return _say_summary(summary, MOST_LINES) if summary else None
 
 
 @app.command()

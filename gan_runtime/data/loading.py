@@ -33,7 +33,7 @@ MADE_FIRST = "made here first, when a run needs it"
 @dataclass(frozen=True)
 class KnownSet:
     """A data set that a run may name; one that is promised is made when a run needs it. `problem`: why it cannot be used as it is;
-    empty when it can. `preparation`: the summary of one that was prepared."""
+    empty when it can. `preparation`: the summary of one that was prepared, or whose files are on this machine."""
 
     name: str
     title: str
@@ -92,7 +92,9 @@ def fields_of(name: str, home: Home | None = None) -> Fields:
 def known(home: Home) -> dict[str, KnownSet]:
     """Every data set by its name: those of the catalog, those that a run has made for it, then the prepared ones; some may be damaged."""
     of_catalog = {
-        name: KnownSet(name, entry.title, entry.summary, False, entry.rows, entry.fields)
+        name: KnownSet(
+            name, entry.title, entry.summary, False, entry.rows, entry.fields, preparation=_summary(name)
+        )
         for name, entry in catalog.DATASETS.items()
     }
     of_promises = {
@@ -128,6 +130,11 @@ def _prepared(home: Home, name: str) -> KnownSet:
         return KnownSet(name, name, "", True, 0, {}, str(error))
     told = ". ".join(filter(None, (manifest.origin, manifest.note)))
     return KnownSet(name, name, told, True, manifest.rows, manifest.offered, preparation=manifest)
+
+
+def _summary(name: str) -> Summary | None:
+    """Of a set of the catalog that comes in files; None for those that are embedded."""
+    return None if name in _EMBEDDED else mnist.summary(name)
 
 
 def _promise(name: str, home: Home | None) -> Promised | None:

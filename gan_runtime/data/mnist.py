@@ -10,6 +10,8 @@ them make a set without labels.
 from __future__ import annotations
 
 import os
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import numpy as np
 from gan_runtime import catalog
 from gan_runtime.data import idx
 from gan_runtime.data.contract import Arrays, ArraySet, Availability, picture_set
+from gan_runtime.data.summary import Summary
 from gan_runtime.errors import QUOTED_CHARACTERS, DatasetError, quoted
 from gan_runtime.fields import IMAGES, LABELS, Fields
 
@@ -42,10 +45,10 @@ class _Part:
         images = _first_file(folder, f"{part}-images", "idx3")
         return cls(images, _first_file(folder, f"{part}-labels", "idx1")) if images else None
 
-    def check(self) -> int:
+    def check(self, classes: int) -> int:
         """The number of images.
 
-        Raises DatasetError when a file is damaged, or the labels are not those of the images.
+        Raises DatasetError when a file is damaged, the labels are not those of the images, or one is of no class.
         """
         count, height, width = idx.read_shape(self.images)
         if (height, width) != (SIDE, SIDE) or count == 0:
@@ -62,21 +65,16 @@ class _Part:
                     f"{self.labels} holds {labels} labels, but {self.images.name} beside it {count} images: "
                     "use the original files."
                 )
+            _check_labels(self.labels, classes)
         return count
 
     def read(self, classes: int) -> Arrays:
-        """Raises DatasetError: see `check`, or a label is of no class."""
-        self.check()
+        """Raises DatasetError: see `check`."""
+        self.check(classes)
         images = {IMAGES: idx.read(self.images)[..., None]}
         if self.labels is None:
             return images
-        labels = idx.read(self.labels, idx.LABELS)
-        if labels.max() >= classes:
-            raise DatasetError(
-                f"{self.labels} holds the label {labels.max()}, but allowed is 0 to {classes - 1}: "
-                "use the original files."
-            )
-        return {**images, LABELS: labels.astype(np.int32)}
+        return {**images, LABELS: idx.read(self.labels, idx.LABELS).astype(np.int32)}
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,10 @@ def availability(name: str) -> Availability:
     """
     files = _in_folder(name)
     if files:
+        classes = len(_classes(name))
         if files.held_out:
-            files.held_out.check()
-        return Availability(True, files.training.check(), files.origin, files.note)
+            files.held_out.check(classes)
+        return Availability(True, files.training.check(classes), files.origin, files.note)
     cached = _in_keras_cache(name)
     origin = f"Keras' cache ({cached})" if cached else "to be downloaded by Keras when the run starts"
     return Availability(cached is not None, catalog.DATASETS[name].rows, origin)
@@ -126,10 +125,59 @@ def load(name: str) -> ArraySet:
     if files is None:
         training, held_out = _from_keras(name)
         return _set(name, training, held_out, "Keras' cache")
-    classes = len(catalog.DATASETS[name].fields[LABELS].classes)
+    classes = len(_classes(name))
     training = files.training.read(classes)
     held_out = files.held_out.read(classes) if files.held_out else {}
     return _set(name, training, held_out, files.origin, files.note)
+
+
+def summary(name: str) -> Summary | None:
+    """Rows of each class and split, from the labels of what is on this machine; None where there are no labels, or no files that can be used."""
+    try:
+        availability(name)
+        files = _in_folder(name)
+        counted = _counts_of(files) if files else _counts_in_keras_cache(name)
+    except (DatasetError, OSError, ValueError, KeyError, zipfile.BadZipFile):  # the availability says why
+        return None
+    if counted is None:
+        return None
+    training, held_out = (dict(zip(_classes(name), numbers, strict=False)) for numbers in counted)
+    counts = {label: training.get(label, 0) + held_out.get(label, 0) for label in _classes(name)}
+    return Summary(held_out=sum(held_out.values()), counts=counts, held_out_counts=held_out)
+
+
+def _counts_of(files: _Files) -> tuple[Sequence[int], Sequence[int]] | None:
+    """How many labels of each class are trained on and held out. Raises DatasetError."""
+    if files.training.labels is None:
+        return None
+    held_out = files.held_out.labels if files.held_out else None
+    return idx.counts(files.training.labels), idx.counts(held_out) if held_out else ()
+
+
+def _counts_in_keras_cache(name: str) -> tuple[Sequence[int], Sequence[int]] | None:
+    """The same of Keras' files, of which only the labels are read; None where they are not there."""
+    path = _in_keras_cache(name)
+    if path is None:
+        return None
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            return np.bincount(arrays["y_train"]).tolist(), np.bincount(arrays["y_test"]).tolist()
+    first, second = (path.with_name(f"{part}-labels-idx1-ubyte.gz") for part in (TRAINING, HELD_OUT))
+    return idx.counts(first), idx.counts(second)
+
+
+def _classes(name: str) -> tuple[str, ...]:
+    return catalog.DATASETS[name].fields[LABELS].classes
+
+
+def _check_labels(path: Path, classes: int) -> None:
+    """Raises DatasetError when one is of no class, as those of letters are."""
+    largest = len(idx.counts(path)) - 1
+    if largest >= classes:
+        raise DatasetError(
+            f"{path} holds the label {largest}, but allowed is 0 to {classes - 1}: use the original files. Other characters, such as those "
+            "of EMNIST, become a data set of their own as pictures in a folder for each class, with `data prepare pictures`."
+        )
 
 
 def _set(name: str, training: Arrays, held_out: Arrays, origin: str, note: str = "") -> ArraySet:
@@ -139,7 +187,7 @@ def _set(name: str, training: Arrays, held_out: Arrays, origin: str, note: str =
         training[IMAGES],
         origin,
         labels=training.get(LABELS),
-        classes=catalog.DATASETS[name].fields[LABELS].classes,
+        classes=_classes(name),
         note=note,
         kept_back=held_out if set(training) <= set(held_out) else {},
     )
@@ -171,7 +219,9 @@ def _in_folder(name: str) -> _Files | None:
 
 
 def _first_file(folder: Path, stem: str, kind: str) -> Path | None:
-    paths = (folder / f"{stem}{ending.format(kind)}" for ending in ENDINGS)
+    """Kaggle puts each file into a folder of its name, and some programs keep the end of the address."""
+    names = [f"{stem}{ending.format(kind)}" for ending in ENDINGS]
+    paths = (folder / place for name in names for place in (name, f"{name}/{name}", f"{name}?download=1"))
     return next((path for path in paths if path.is_file()), None)
 
 

@@ -17,13 +17,48 @@ from tests.data.idx_files import TRAIN, WriteIdx, noise, pictures
 
 def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
-    path.write_bytes(b"\x00\x00\x0d\x03" + path.read_bytes()[4:])
+    path.write_bytes(b"\x00\x00\x07\x03" + path.read_bytes()[4:])
     with pytest.raises(DatasetError) as refused:
         loading.availability("mnist")
     assert str(refused.value) == (
-        f"{path} is not a readable IDX image file (it does not start like an IDX file of images): "
+        f"{path} is not a readable IDX image file (it does not start like an IDX file): "
         "download it again, or point GAN_DATA_DIR elsewhere."
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"\0\0\x0e\3" + bytes(12), r"its pixels are 64-bit floats, .* write them as bytes from 0 to 255"),
+        (b"\0\0\x0b\3" + bytes(12), "its pixels are 16-bit integers"),
+        (
+            b"\0\0\x08\1" + bytes(12),
+            r"it has 1 dimensions, but images have 3\): check that images and labels",
+        ),
+        (b"PK\3\4" + bytes(40), r"it is a zip file\): unpack it"),
+        (b"BZh9" + bytes(40), r"it is packed with bzip2\): unpack it"),
+        (b"\n<!DOCTYPE html><title>Sign in</title>", r"it is a web page\): the link led to a page"),
+        (b"", r"it is empty\): download it again"),
+    ],
+    ids=["floats", "integers", "labels", "zip", "bzip2", "web page", "empty"],
+)
+@pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz"])
+def test_a_file_of_another_kind_is_called_what_it_is(
+    folder: Path, name: str, content: bytes, sentence: str
+) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(DatasetError, match=sentence):
+        loading.availability("mnist")
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+@pytest.mark.parametrize("name", ["train-images.idx3-ubyte", TRAIN + ".gz", TRAIN + ".gz?download=1"])
+def test_the_contents_say_whether_a_file_is_packed(folder: Path, name: str, is_packed: bool) -> None:
+    """Browsers unpack what they download, and leave the name; other programs pack it, or keep the end of the address."""
+    content = struct.pack(">HBB3I", 0, 8, 3, 5, 28, 28) + pictures(5).tobytes()
+    (folder / name).write_bytes(gzip.compress(content) if is_packed else content)
+    assert loading.availability("mnist").images == 5
+    assert (loading.load("mnist").resident["images"][..., 0] == pictures(5)).all()
 
 
 def test_a_file_cut_within_its_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
@@ -41,7 +76,8 @@ def test_a_file_with_too_few_or_too_many_bytes_is_refused(
     content = path.read_bytes()
     path.write_bytes(content[:-1] if missing == 1 else content + b"\x00")
     with pytest.raises(
-        DatasetError, match=f"its header promises 2352 bytes of pixels, but {2352 - missing} follow"
+        DatasetError,
+        match=f"its header promises 2352 bytes of pixels, but {'more' if missing < 0 else 2351} follow",
     ):
         loading.load("mnist")
 

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from gan_runtime import catalog
+from gan_runtime.askers import operator
 from gan_runtime.data import loading, mnist
 from gan_runtime.errors import DatasetError
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
 from tests.data.idx_files import TEST, TEST_LABELS, TRAIN, TRAIN_LABELS, WriteIdx, pictures
 
 
@@ -110,11 +115,71 @@ def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -
         )
 
 
-def test_a_label_of_no_class_is_refused(folder: Path, write_idx: WriteIdx) -> None:
-    write_idx(folder / TRAIN, pictures(2))
-    write_idx(folder / TRAIN_LABELS, np.array([1, 10]))
-    with pytest.raises(DatasetError, match="holds the label 10, but allowed is 0 to 9"):
-        loading.load("mnist")
+@pytest.mark.parametrize("part", ["train", "t10k"])
+def test_a_label_of_no_class_is_refused_before_a_run_is_queued(
+    folder: Path, write_idx: WriteIdx, part: str
+) -> None:
+    """The 47 classes of EMNIST's balanced set, under the names of MNIST's files."""
+    for other in ("train", "t10k"):
+        write_idx(folder / f"{other}-images-idx3-ubyte", pictures(2))
+        write_idx(folder / f"{other}-labels-idx1-ubyte", np.array([1, 46 if other == part else 9]))
+    for look in (loading.availability, loading.load):
+        with pytest.raises(DatasetError, match=r"holds the label 46, but allowed is 0 to 9: .*EMNIST"):
+            look("mnist")
+
+
+def test_a_run_on_labels_of_no_class_is_not_queued(
+    folder: Path, write_idx: WriteIdx, home: Home, host: Host
+) -> None:
+    write_idx(folder / TRAIN, pictures(20))
+    write_idx(folder / TRAIN_LABELS, np.arange(20) + 7)
+    spec = RunSpec.parse({"dataset": "mnist", "batch_size_global": 4})
+    with pytest.raises(DatasetError, match="holds the label 26, but allowed is 0 to 9"):
+        commands.submit(home, spec, host, asker=operator("a test"))
+    assert list(home.runs.glob("[a-z]*")) == []
+
+
+def test_files_in_folders_of_their_names_are_found(folder: Path, write_idx: WriteIdx) -> None:
+    """As Kaggle packs them."""
+    write_idx(folder / "fashion_mnist" / TRAIN / TRAIN, pictures(6))
+    write_idx(folder / "fashion_mnist" / TRAIN_LABELS / TRAIN_LABELS, np.arange(6))
+    assert loading.load("fashion_mnist").resident["labels"].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_rows_of_each_class_and_split_are_counted(folder: Path, write_idx: WriteIdx) -> None:
+    assert mnist.summary("mnist") is None
+    write_idx(folder / TRAIN, pictures(5))
+    assert mnist.summary("mnist") is None  # without labels
+    write_idx(folder / TRAIN_LABELS, np.array([8, 8, 0, 3, 8]))
+    write_idx(folder / TEST, pictures(2))
+    write_idx(folder / TEST_LABELS, np.array([3, 8]))
+    summary = mnist.summary("mnist")
+    assert summary is not None
+    rows = {name: both for name, both in summary.by_split().items() if any(both)}
+    assert rows == {"0": (1, 0), "3": (1, 1), "8": (3, 1)}
+    assert (len(summary.counts), summary.held_out) == (10, 2)
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+def test_labels_in_keras_cache_are_counted(
+    name: str, tmp_path: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GAN_DATA_DIR", raising=False)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    training, held_out = np.array([7, 7, 1]), np.array([7])
+    if name == "mnist":
+        (tmp_path / "datasets").mkdir()
+        images = {"x_train": pictures(3), "x_test": pictures(1)}
+        np.savez(tmp_path / "datasets" / "mnist.npz", **images, y_train=training, y_test=held_out)
+    else:
+        place = tmp_path / "datasets" / "fashion-mnist"
+        write_idx(place / (TRAIN + ".gz"), pictures(3))
+        write_idx(place / (TRAIN_LABELS + ".gz"), training)
+        write_idx(place / (TEST_LABELS + ".gz"), held_out)
+    summary = loading.known(Home(tmp_path))[name].preparation
+    assert summary is not None
+    assert list(summary.by_split().values()).count((0, 0)) == 8
+    assert list(summary.by_split().values())[7] == (2, 1)
 
 
 def test_a_label_file_that_is_none_is_named(folder: Path, write_idx: WriteIdx) -> None:
