@@ -17,6 +17,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from gan_runtime import hosts
-from gan_runtime.cli import serving, training
+from gan_runtime.cli import serving, tables, training
 from gan_runtime.cli.app import app
 from gan_runtime.cli.follow import Follower
 from gan_runtime.data import loading
@@ -1038,3 +1039,37 @@ def test_a_home_whose_lock_cannot_be_written_says_so_and_has_no_owner(home: Home
     ):
         owner.acquire(home)
     assert owner.holder(home) is None
+
+
+def test_a_command_that_gets_too_little_memory_says_so(
+    command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take_all(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    for module in (
+        "gan_runtime.cli.app.commands.make_store_anew",
+        "gan_runtime.cli.app.memory.from_journals",
+    ):
+        monkeypatch.setattr(module, take_all)
+    for words in (["rebuild"], ["runs"], ["sql", "SELECT 1"]):
+        assert refused(command(*words)).startswith("there is too little memory for this: end other programs")
+
+
+def test_a_table_of_a_run_ends_somewhere_however_much_its_journals_tell() -> None:
+    event = {
+        "logged_at": datetime.now(UTC),
+        "attempt": 1,
+        "level": "info",
+        "kind": "t",
+        "message": "x" * 10**6,
+    }
+    parts = {"spec": {}, "phases": {}, "memory": None, "profile": [], "progress": {"newest": {}}, "run": {}}
+    [events] = tables.run_tables(
+        {**parts, "events": [{**event, "attempt": number} for number in range(100_000)]}
+    )
+    assert events.row_count == tables.MOST_EVENTS
+    assert str(events.title) == "events (99,000 earlier ones are left out: --json has all)"
+    *_, (_, newest) = enumerate(events.columns[1].cells)
+    assert newest == "99999"
+    assert max(map(len, events.columns[4].cells)) == tables.MOST_LETTERS

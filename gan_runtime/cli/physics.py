@@ -44,7 +44,7 @@ def physics(
 ) -> None:
     """Measure the showers that a trained run generates, beside real ones. The Physics page draws what was measured."""
     chosen = Home.choose(home)
-    there = physics_requests.measurable(chosen, run)
+    there = physics_requests.measurable(chosen, chosen.run_dir(run).run_id)
     picked = checkpoint or ("best" if "best" in there else "newest")
     wanted = Wanted(run, picked, showers, seed, submission is not None)
     job, result = _done(chosen, wanted, submission, overwrite)

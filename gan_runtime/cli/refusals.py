@@ -46,6 +46,10 @@ class OneSentence(TyperGroup):
             return super().invoke(ctx)
         except GanRuntimeError as error:
             raise _refused(str(error)) from None
+        except MemoryError:
+            raise _refused(
+                "there is too little memory for this: end other programs, or let this one have more (`ulimit -v`)."
+            ) from None
         except TyperException as error:
             asked = getattr(error, "ctx", None)
             raise _refused(_usage(error, _asked_for(asked) or ctx.invoked_subcommand or "")) from None

@@ -13,6 +13,11 @@ from gan_runtime.catalog import declared
 from gan_runtime.hosts import Host
 from gan_runtime.store.person import Answer
 
+MOST_LETTERS, MOST_EVENTS = (
+    5_000,
+    1_000,
+)  # in a cell, and in a table: more takes minutes to lay out; JSON has all
+
 
 def devices(host: Host) -> Table:
     """One row per kind of accelerator; what is missing with its reason."""
@@ -81,8 +86,10 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
     tables = [_pairs(title, pairs) for title, pairs in parts.items() if pairs]
     if record["profile"]:
         tables.append(_profile(record["profile"]))
-    events = table("at (UTC)", "attempt", "level", "kind", "message", title="events")
-    for event in record["events"]:
+    left_out = max(0, len(record["events"]) - MOST_EVENTS)
+    told = f"events ({left_out:,} earlier ones are left out: --json has all)" if left_out else "events"
+    events = table("at (UTC)", "attempt", "level", "kind", "message", title=told)
+    for event in record["events"][left_out:]:
         events.add_row(*(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message")))
     return [*tables, events]
 
@@ -143,7 +150,7 @@ def _cell(value: Any) -> str:
         case bytes():
             return f"({len(value):,} bytes)"
         case _:
-            return str(value)
+            return words if len(words := str(value)) <= MOST_LETTERS else f"{words[: MOST_LETTERS - 1]}…"
 
 
 def _number(value: float) -> str:

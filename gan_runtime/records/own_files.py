@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from gan_runtime.errors import PictureError
 
@@ -44,17 +45,22 @@ def appending(path: Path) -> int:
 def content(path: Path) -> bytes:
     """Of a small file, whole. Raises as `plain`; OSError also where it has more than MAX_BYTES."""
     with os.fdopen(plain(path), "rb") as file:
-        held = file.read(MAX_BYTES + 1)
+        held = read(file, MAX_BYTES + 1)
     if len(held) > MAX_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
     return held
+
+
+def read(file: BinaryIO, most_bytes: int) -> bytes:
+    """The rest of a plain file, `most_bytes` at most; Python would make room for so many, however small the file is."""
+    return file.read(min(most_bytes, os.fstat(file.fileno()).st_size + 1))
 
 
 def tail(path: Path, most_bytes: int) -> bytes:
     """The last bytes of a file. Raises as `plain`."""
     with os.fdopen(plain(path), "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
-        return file.read(most_bytes)
+        return read(file, most_bytes)
 
 
 def _not_plain(path: Path) -> NotPlainError:

@@ -69,4 +69,4 @@ def _decode(content: bytes) -> None:
 
 def _bytes(run: RunDir, name: str) -> bytes:
     with os.fdopen(own_files.opened(run.samples, name), "rb") as file:
-        return file.read(MAX_BYTES + 1)
+        return own_files.read(file, MAX_BYTES + 1)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import psutil
 
 from gan_runtime.errors import QueryError
 
@@ -17,6 +21,7 @@ READING = {
 _READS = 'sql takes one statement that reads, such as "SELECT name, status FROM runs": the store itself is written by training only.'
 # A thread that is within DuckDB while Python ends aborts the process, after the answer was printed.
 ENDING_SECONDS = 5.0
+MOST_COLUMNS, MOST_MEMORY = 1_000, 2_000_000_000
 # Of the whole store and for good: no file, no other database, no Python variable, and no way to change that.
 _SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
 
@@ -58,9 +63,10 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
     found: Future[Answer] = Future()
     # A thread of its own: within DuckDB a process hears no Ctrl-C until the statement has ended.
     worker = threading.Thread(target=_work, args=(cursor, sql, limits.rows, found), daemon=True)
-    worker.start()
     try:
-        return found.result(limits.seconds)
+        with _bounded_memory():
+            worker.start()
+            return found.result(limits.seconds)
     except TimeoutError:
         cursor.interrupt()
         raise QueryError(
@@ -69,6 +75,10 @@ def answer(cursor: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answe
     except KeyboardInterrupt:
         cursor.interrupt()
         raise
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise QueryError(
+            f"the statement needs more than {MOST_MEMORY / 1e9:.0f} GB of memory: ask for fewer rows, or for less of each."
+        ) from None
     except duckdb.Error as error:
         raise QueryError(
             f"the statement does not run: {str(error).strip()} The views are listed in docs/schema.md."
@@ -87,8 +97,8 @@ def _work(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int, found: Fu
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int) -> Answer:
-    statements = duckdb.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type not in READING:
+    kinds = _kinds(sql)
+    if len(kinds) != 1 or kinds[0] not in READING:
         raise QueryError(_READS)
     _shut(cursor)
     # A SELECT may hold a DELETE in its WITH; DuckDB refuses that within a transaction that reads only.
@@ -96,10 +106,36 @@ def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, most_rows: int) -> Answer
     try:
         cursor.execute(sql)
         columns = [column[0] for column in cursor.description or []]
+        if len(columns) > MOST_COLUMNS:
+            raise QueryError(
+                f"the statement gives {len(columns):,} columns, but at most {MOST_COLUMNS:,} are given: name those that you need."
+            )
         rows = cursor.fetchmany(most_rows + 1)
     except duckdb.TransactionException as error:
         raise QueryError(_READS) from error
     return Answer(columns, rows[:most_rows], cut=len(rows) > most_rows)
+
+
+def _kinds(sql: str) -> list[duckdb.StatementType]:
+    """Of its statements; none for what DuckDB's Python module does not know, such as UPDATE EXTENSIONS."""
+    try:
+        return [statement.type for statement in duckdb.extract_statements(sql)]
+    except ValueError:
+        return []
+
+
+@contextlib.contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """What this process may take more than it has: DuckDB's own limit does not count the texts and lists of an answer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = psutil.Process().memory_info().vms + MOST_MEMORY
+    resource.setrlimit(
+        resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard)
+    )
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _shut(cursor: duckdb.DuckDBPyConnection) -> None:

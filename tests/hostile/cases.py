@@ -149,6 +149,22 @@ def command_lines() -> Named:
             ("runs", "--home", "caf\udce9"),
         )
     }
+    cases |= {
+        f"{command} of an id of 300 letters": (command, "x" * 300)
+        for command in (
+            "show",
+            "stop",
+            "resume",
+            "delete",
+            "restore",
+            "mark",
+            "best",
+            "flow",
+            "generate",
+            "physics",
+            "surface",
+        )
+    }
     cases |= {f"sql {ascii(text)[:40]}": ("sql", "--", f"SELECT {text}") for text in QUERIES}
     cases |= {
         f"sql {told}": ("sql", statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import string
 import subprocess
@@ -300,6 +301,26 @@ def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
         ).rows
         assert (row[0], row[1].isoformat()) == ("UTC", "2026-07-01T12:00:00+00:00")
     assert store.rows("SELECT count(*) FROM runs") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "sentence"),
+    [
+        ("UPDATE EXTENSIONS", "sql takes one statement that reads"),
+        ("SELECT repeat('A', 100_000_000) FROM range(100)", "needs more than 0 GB of memory: ask for fewer"),
+        ("SELECT list(i) FROM range(100_000_000) t(i)", "needs more than 0 GB of memory: ask for fewer"),
+        (f"SELECT {', '.join('1' * 1_001)}", "gives 1,001 columns, but at most 1,000 are given"),
+    ],
+)
+def test_a_statement_that_would_take_all_memory_or_no_table_could_show_is_refused(
+    monkeypatch: pytest.MonkeyPatch, sql: str, sentence: str
+) -> None:
+    monkeypatch.setattr(person, "MOST_MEMORY", 400_000_000)
+    store, before = Store(), resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(QueryError, match=sentence):
+        store.person_answer(sql)
+    assert store.person_answer("SELECT 1").rows == [(1,)]
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
