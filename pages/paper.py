@@ -20,7 +20,7 @@ st.caption(
     f"{references.PAPER_MACHINE} with bfloat16 and XLA, {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to "
     f"{references.PAPER_BATCHES[-1]}. Below, each sentence of its text about a figure is quoted and put to the runs that are "
     "stored here; nothing is read from its pictures. Only runs with the paper's data, and at least as many epochs and repeats, are judged; "
-    f"others are shown. Intervals in brackets are of ratios, those of a study together at {words.share(LEVEL)}. {study_words.CUT_OFF}"
+    f"others are shown. Intervals in brackets are of ratios, those of a study together at {words.share(LEVEL)}. {study_words.UNCORRECTED} {study_words.CUT_OFF}"
 )
 paper_plan.show(runtime)
 picked = paper_view.pick_studies(store)

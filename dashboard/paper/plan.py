@@ -58,7 +58,11 @@ def _size_text(size: paper.Size) -> str:
     devices = (
         "one device" if size.replicas == 1 else f"up to {size.replicas} devices, simulated ones on a CPU"
     )
-    return f"{size.epochs} epochs ({size.compared_epochs} where only speed is compared), {size.repeats} runs of each variant, {devices}"
+    unjudged = "" if size.epochs >= references.PAPER_EPOCHS else "; too short to be judged against the paper"
+    return (
+        f"{size.epochs} epochs ({size.compared_epochs} where only speed is compared), {size.repeats} runs of each variant, "
+        f"{devices}{unjudged}"
+    )
 
 
 def _images() -> tuple[str, Availability] | None:

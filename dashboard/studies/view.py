@@ -105,6 +105,8 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
         return
     st.caption(f"{condition_words.line(queries.conditions(store, [row.run_id for row in runs]))}.")
     by_chance = study.question == "seed"
+    if study.is_live and not by_chance:
+        st.info(study_words.early_looks(), icon=":material/visibility:")
     sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
     for sentence in sentences:
         st.markdown(f"- {sentence}")

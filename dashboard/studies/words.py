@@ -13,6 +13,7 @@ from dashboard.words import plain, share
 from gan_runtime.records.journal import ENDED
 from gan_runtime.studies.design import MAX_REPEATS
 from gan_runtime.studies.statistics import (
+    CLEAR_AT_SOME_LOOK,
     LEVEL,
     Difference,
     Interval,
@@ -25,6 +26,7 @@ from gan_runtime.studies.statistics import (
 )
 
 CUT_OFF = "A grey bar in a chart is the 95 % interval of one variant by itself, cut off where it goes far beyond the runs."
+UNCORRECTED = f"Nothing is corrected across measures, studies or figures: of 20 that have no effect about {round(20 * (1.0 - LEVEL))} is “clear” by chance."
 SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
 FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
 NO_LATER_EPOCH = "its runs have one epoch, and the time of an epoch is that of the epochs after the first, which holds the compiling"
@@ -95,10 +97,19 @@ def levels(results: pd.DataFrame) -> str:
         else f"the comparison with the first variant holds at {share(LEVEL)}"
     )
     return (
-        f"In brackets: where the true mean lies, at {share(LEVEL)} for each number by itself (Student's t). “Against” compares "
+        f"In brackets: the {share(LEVEL)} interval of the mean, for each number by itself (Student's t). “Against” compares "
         f"repeat by repeat; {together}. “Clear”: that interval leaves × 1 out. Times, rates and bytes are geometric means, since "
         "repeats of them differ by factors; the others are plain means. All this takes it that the repeats (of times: their "
-        f"logarithms) scatter about normally, which a few repeats cannot show. {CUT_OFF}"
+        f"logarithms) scatter about normally, which a few repeats cannot show. {UNCORRECTED} {CUT_OFF}"
+    )
+
+
+def early_looks() -> str:
+    """Beside a study that is not done: what it costs to look at each repeat."""
+    return (
+        "This study is not done. Settle the number of repeats before and read “clear” at the end: whoever looks after each repeat from the 3rd "
+        f"to the 10th, and stops at the first “clear”, finds one in {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any effect, not in "
+        f"{round(100 * (1.0 - LEVEL))}."
     )
 
 

@@ -13,7 +13,7 @@ from dashboard.tpu import words as tpu_words
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
-from gan_runtime.studies import estimates, references
+from gan_runtime.studies import estimates, quotations
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu import report
 from gan_runtime.tpu.check import Progress
@@ -151,8 +151,8 @@ def _by_batch(plan: Plan, progress: Progress, overhead_s: float) -> None:
         return
     plots.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
-        f"The paper: {words.share(references.PAPER_TIME_SAVED)} less time with batch 512 than with 64, everything included. It prints "
-        "these two ends only; the line between them is drawn."
+        f"The paper, {quotations.TIME_FELL.section}: “{quotations.TIME_FELL.sentence}” The line between the two ends is drawn. Its section "
+        "5.1 says the opposite, that the time increased with the batch; the Paper page shows both."
     )
 
 

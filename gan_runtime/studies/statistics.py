@@ -21,6 +21,9 @@ from gan_runtime.studies import student
 
 LEVEL = 0.95
 POWER = 0.8  # how often a study of the suggested size finds a difference that is there
+# How often a study of two variants without any effect is "clear" at some look, if one looks after each repeat from the 3rd to the 10th; at
+# a single look it is 1 - LEVEL. Simulated in tests/studies/test_statistics.py.
+CLEAR_AT_SOME_LOOK = 0.17
 MOST_REPEATS = 1_000  # further nobody looks
 
 

@@ -97,10 +97,24 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert list(table["Time per epoch (s)"]) == ["4.00 (4.00 to 4.00)", "3.03 (2.89 to 3.18)"]
     assert list(table["Time per epoch, against"]) == ["–", "× 0.76, 0.72 to 0.79: clear"]
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
+    assert "This study is not done" not in text
     assert [chart["title"] for chart in charts(app)] == [
         "Time per epoch (s)",
         "Spread of images (real ones = 1)",
     ]
+
+
+def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
+    show: Show, home: Home, host: Host, at: At
+) -> None:
+    design = StudyDesign.parse("batch_size", BASE, ["64", "128"], 4)
+    runs = commands.submit_study(home, design, host, asker=operator("a test"))
+    for number, run in enumerate(runs[:6]):
+        train(run, at, 100.0 * number, 4.0 - number % 2)
+    app = show("studies")
+    assert not app.exception
+    assert "finds one in 17 of 100 studies without any effect, not in 5" in texts(app)
+    assert "Nothing is corrected across measures" in texts(app)
 
 
 def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(

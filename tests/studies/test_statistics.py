@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.studies.statistics import (
+    CLEAR_AT_SOME_LOOK,
     Interval,
     difference,
     geometric_interval,
@@ -66,6 +67,18 @@ def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() ->
     assert 0.95 - TOLERANCE <= all_right <= 0.965
     _, low, high = student_interval(variants - reference, 0.95)
     assert np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1)) < 0.90  # what they would be uncorrected
+
+
+def test_looking_after_each_repeat_finds_more_than_the_level_says() -> None:
+    """What the page says beside a study that is not done."""
+    ratios = np.random.default_rng(11).normal(0.0, 0.1, (STUDIES, 10))
+    clear = np.zeros(STUDIES, dtype=bool)
+    for repeats in range(3, 11):
+        _, low, high = student_interval(ratios[:, :repeats], 0.95)
+        clear |= (low > 0.0) | (high < 0.0)
+        if repeats == 3:
+            assert np.mean(clear) == pytest.approx(0.05, abs=TOLERANCE)
+    assert np.mean(clear) == pytest.approx(CLEAR_AT_SOME_LOOK, abs=2 * TOLERANCE)
 
 
 @pytest.mark.parametrize(
