@@ -9,7 +9,7 @@ import pandas as pd
 from dashboard import words
 from gan_runtime.calorimeter.published import CONVERGENCE, SUBMISSIONS
 from gan_runtime.catalog.shower_published import PUBLISHED
-from gan_runtime.catalog.shower_scores import SCORES, Score
+from gan_runtime.catalog.shower_scores import SCORES, Score, value_words
 from gan_runtime.store.queries import RunRow
 
 SCALING_WORDS = (
@@ -45,7 +45,7 @@ def scores(frame: pd.DataFrame, names: dict[str, str], epochs: dict[str, int]) -
 
 def _words(score: Score, rows: Measured, value: str, error: str) -> str:
     own = rows.get(score.name)
-    return "–" if own is None else score.words(own[value], own[error])
+    return "–" if own is None else value_words(score, own[value], own[error], own["showers"], own["layers"])
 
 
 def published() -> pd.DataFrame:

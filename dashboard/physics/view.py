@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import partial
 
 import pandas as pd
@@ -24,8 +25,15 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
-FIGURES = ("sampling_fraction", "profile_z", "fpd", "auc_high", "ms_batch")  # scores in the first row
-OVER_EPOCHS = ("sampling_fraction", "profile_z", "fpd")
+FIGURES = (
+    "sampling_fraction",
+    "profile_z",
+    "challenge_fpd",
+    "auc_high",
+    "ms_batch",
+)  # scores in the first row
+OVER_EPOCHS = ("sampling_fraction", "profile_z", "challenge_fpd")
+EARLIER = {"challenge_fpd": "fpd"}  # what measurements have that were made before it
 FIRST = 6  # curves that are seen at once
 ACROSS = 3
 MORE = "physics.more"
@@ -138,7 +146,7 @@ def figures(found: Shown) -> None:
     own = tables.measured(found.scores, row.run_id, epoch)
     known = {score.name: score for score in SCORES}
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        for name in FIGURES:
+        for name in _measured(FIGURES, own):
             if name in own:
                 score, values = known[name], own[name]
                 floor = score.words(values["floor"])
@@ -156,6 +164,11 @@ def figures(found: Shown) -> None:
     st.caption(
         f"{words.plain(name)} after epoch {epoch}: {count} generated showers beside {count} real ones. {physics_words.FLOOR_HELP}"
     )
+
+
+def _measured(names: tuple[str, ...], known: Collection[str]) -> list[str]:
+    """These scores, or what older measurements have in their place."""
+    return [name if name in known else EARLIER.get(name, name) for name in names]
 
 
 def curves(rows: pd.DataFrame, found: Shown) -> None:
@@ -269,7 +282,9 @@ def epochs(found: Shown) -> None:
     colors = _colors(found)
     del colors[physics_charts.REAL]
     known = {score.name: score for score in SCORES}
-    for column, name in zip(st.columns(len(OVER_EPOCHS)), OVER_EPOCHS, strict=True):
+    for column, name in zip(
+        st.columns(len(OVER_EPOCHS)), _measured(OVER_EPOCHS, set(rows["score"])), strict=True
+    ):
         with column:
             own = rows[rows["score"] == name]
             plots.chart(physics_charts.over_epochs(own, known[name], colors), key=f"physics.epochs.{name}")

@@ -25,8 +25,8 @@ NOTHING_YET = (
 NO_CHECKPOINT = "There is no checkpoint of these runs here to measure: a run saves one after each epoch, and bundles hold none."
 NO_PAIR = "No shower of this energy and angle was kept."
 OTHER_DATA = (
-    f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their numbers say where the field stands; they cannot be "
-    "compared digit by digit with those above, as FPD and KPD depend on the grid and on the features."
+    f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their FPD and KPD have the features and the draws of those above "
+    "that are named after it. They say where the field stands, and cannot be compared digit by digit: both depend on the grid, and fewer showers make them larger."
 )
 FLOOR_HELP = "The same score of real held-out showers beside other real ones: nothing can do better than that but by chance."
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gan_runtime.calorimeter import distances, scores
+from gan_runtime.calorimeter.challenge_distances import challenge_fpd, challenge_kpd
 from gan_runtime.calorimeter.classifiers import auc
 from gan_runtime.calorimeter.features import Array, Features, high_level, measured
 from gan_runtime.calorimeter.values import Value
@@ -77,6 +78,10 @@ def _compared(real: Sample, other: Sample, told: Told) -> dict[str, Value]:
     }
     one, two = high_level(mine), high_level(theirs)
     told("distances of the features")
+    found |= {
+        "challenge_fpd": _thousandfold(challenge_fpd(mine.challenge, theirs.challenge)),
+        "challenge_kpd": _thousandfold(challenge_kpd(mine.challenge, theirs.challenge)),
+    }
     separations = [distances.separation(one[:, place], two[:, place]) for place in range(1, one.shape[1])]
     found |= {
         "fpd": _thousandfold(distances.fpd(one, two)),

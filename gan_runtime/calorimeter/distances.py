@@ -1,22 +1,26 @@
-"""Distances between two samples of features: FPD and KPD of Kansal et al. 2022 (arXiv:2211.10295), and the separation power.
+"""Distances between two samples of features: FPD and KPD of Kansal et al. 2022 (arXiv:2211.10295) for some thousand showers, and the
+separation power. Those of the CaloChallenge are in challenge_distances.py.
 
 Features are divided by the largest absolute value that the real sample has, each by its own, as the authors' package jetnet does.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.calorimeter.values import Value
+from gan_runtime.catalog.shower_scores import fewest_showers
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Moments = tuple[Array, Array]  # mean (F,) and covariance (F, F)
 
 POINTS, BATCHES = 5, 6  # sample sizes of the extrapolation, and draws of each
+RESAMPLES = 20  # of both samples, for the error of an FPD
 SMALLEST = 0.4  # of them, as a share of the sample (jetnet: 20,000 of 50,000)
-KERNEL_DEGREE = (
-    4  # jetnet, gen_metrics.py, _mmd_poly_quadratic_unbiased; the KID of images takes 3 (docs/metrics.md)
-)
 KERNEL_BATCHES, KERNEL_ROWS = 10, 1_000
 BINS = 50  # of a histogram for the separation power
 PERCENTILES = (16.275, 83.725)  # one standard deviation of a normal distribution to each side
@@ -31,8 +35,16 @@ def scaled(real: Array, other: Array) -> tuple[Array, Array]:
 
 def frechet(first: Array, second: Array) -> float:
     """d² = |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½) of the normal distributions with the means and covariances of both samples."""
-    means = first.mean(axis=0) - second.mean(axis=0)
-    one, two = (np.atleast_2d(np.cov(sample, rowvar=False)) for sample in (first, second))
+    one, two = (
+        (sample.mean(axis=0), np.atleast_2d(np.cov(sample, rowvar=False))) for sample in (first, second)
+    )
+    return frechet_of_moments(one, two)
+
+
+def frechet_of_moments(first: Moments, second: Moments) -> float:
+    """d² of two normal distributions, each a mean (F,) and a covariance (F, F)."""
+    (mean, one), (other_mean, two) = first, second
+    means = mean - other_mean
     root = _root(one)
     # Tr (Σ₁ Σ₂)^½ = Tr (Σ₁^½ Σ₂ Σ₁^½)^½, and that one is symmetric: its eigenvalues are real and not negative.
     shared = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ two @ root), 0.0)).sum()
@@ -40,20 +52,27 @@ def frechet(first: Array, second: Array) -> float:
 
 
 def fpd(real: Array, other: Array, seed: int = 0) -> Value:
-    """The Fréchet physics distance: d² at several sample sizes n, extrapolated along 1/n to infinitely many showers.
+    """The Fréchet physics distance, extrapolated to infinitely many showers; NaN of fewer than `fewest_showers`, where neither the value nor
+    its error holds (docs/metrics.md)."""
+    enough = min(len(real), len(other)) >= fewest_showers(real.shape[1])
+    return extrapolated(real, other, seed) if enough else Value(math.nan)
+
+
+def extrapolated(real: Array, other: Array, seed: int = 0) -> Value:
+    """d² at several sample sizes n, and the intercept of a line in 1/n.
 
     d² of finite samples is too large by about c/n. Each d² is of rows drawn without repetition, so that the bias of a few thousand
-    showers goes with n as well; jetnet repeats rows, which leaves that of its 50,000 in. Error: of the line's intercept.
+    showers goes with n as well; jetnet repeats rows, which leaves that of its 50,000 in. Error: standard deviation of the intercept when
+    both samples are resampled, so it says how far other showers would be; lengths stay divided by the largest of the real sample.
     """
-    first, second = scaled(real, other)
-    count = min(len(first), len(second))
-    sizes = np.unique((1.0 / np.linspace(1.0 / (SMALLEST * count), 1.0 / count, POINTS)).astype(int))
     random = np.random.RandomState(seed)
-    distances = [np.mean([_drawn(first, second, size, random) for _ in range(BATCHES)]) for size in sizes]
-    if len(sizes) < 3:
-        return Value(float(distances[-1]))
-    line, covariance = np.polyfit(1.0 / sizes, distances, 1, cov=True)
-    return Value(float(line[1]), float(np.sqrt(covariance[1, 1])))
+    first, second = scaled(real, other)
+    value = _intercept(first, second, BATCHES, random)
+    others = []
+    for _ in range(RESAMPLES):
+        one, two = (sample[random.choice(len(sample), len(sample))] for sample in (first, second))
+        others.append(_intercept(one, two, 1, random))
+    return Value(value, float(np.std(others, ddof=1)))
 
 
 def kpd(real: Array, other: Array, seed: int = 0) -> Value:
@@ -69,17 +88,25 @@ def kpd(real: Array, other: Array, seed: int = 0) -> Value:
     return Value(float(np.median(found)), float(high - low) / 2.0)
 
 
-def mmd(x: Array, y: Array) -> float:
-    """MMD²_u = Σ_{i≠j} k(x_i, x_j) / n(n-1) + Σ_{i≠j} k(y_i, y_j) / m(m-1) - 2 Σ k(x_i, y_j) / nm (Gretton et al. 2012, lemma 6)."""
+def mmd(x: Array, y: Array, of_x: Counts | None = None, of_y: Counts | None = None) -> float:
+    """With k(x, y) = (xᵀy / F + 1)⁴ (jetnet, _mmd_poly_quadratic_unbiased; the KID of images takes 3, docs/metrics.md):
+    MMD²_u = Σ_{i≠j} k(x_i, x_j) / n(n-1) + Σ_{i≠j} k(y_i, y_j) / m(m-1) - 2 Σ k(x_i, y_j) / nm (Gretton et al. 2012, lemma 6).
+    `of_x`, `of_y`: how often each row is in its sample, (N,) and (M,); once each where they are left out."""
 
     def kernel(left: Array, right: Array) -> Array:
-        return np.asarray((left @ right.T / left.shape[1] + 1.0) ** KERNEL_DEGREE)
+        products = left @ right.T / left.shape[1] + 1.0
+        return np.asarray(np.square(np.square(products)))  # faster than ** 4
 
-    def without_itself(sample: Array) -> float:
-        among = kernel(sample, sample)
-        return float((among.sum() - np.trace(among)) / (len(sample) * (len(sample) - 1)))
+    def without_itself(sample: Array, counts: Array) -> float:
+        among, count = kernel(sample, sample), counts.sum()
+        return float((counts @ among @ counts - counts @ np.diag(among)) / (count * (count - 1)))
 
-    return without_itself(x) + without_itself(y) - 2.0 * float(kernel(x, y).mean())
+    xs, ys = (
+        np.ones(len(sample)) if counts is None else counts.astype(float)
+        for sample, counts in ((x, of_x), (y, of_y))
+    )
+    across = float(xs @ kernel(x, y) @ ys / (xs.sum() * ys.sum()))
+    return without_itself(x, xs) + without_itself(y, ys) - 2.0 * across
 
 
 def separation(real: Array, other: Array, bins: int = BINS) -> float:
@@ -97,6 +124,14 @@ def separation(real: Array, other: Array, bins: int = BINS) -> float:
 def _root(covariance: Array) -> Array:
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def _intercept(first: Array, second: Array, batches: int, random: np.random.RandomState) -> float:
+    """d² for n → ∞. `batches`: draws of each size."""
+    count = min(len(first), len(second))
+    sizes = np.unique((1.0 / np.linspace(1.0 / (SMALLEST * count), 1.0 / count, POINTS)).astype(int))
+    distances = [np.mean([_drawn(first, second, size, random) for _ in range(batches)]) for size in sizes]
+    return float(np.polyfit(1.0 / sizes, distances, 1)[1])
 
 
 def _drawn(first: Array, second: Array, size: int, random: np.random.RandomState) -> float:

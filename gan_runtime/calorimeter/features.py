@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.calorimeter.angle import divided, measured_angle
+from gan_runtime.calorimeter.challenge_features import challenge_features, spread
 
 HIT_GEV = 2e-4  # a cell that counts as hit (authors: hits above 0.2 MeV)
 ORDERS = (1, 2, 3)  # of moments: mean, variance, third central moment
@@ -30,7 +31,7 @@ class Features:
     other two axes (N, X), (N, Y), (N, Z), GeV. `moments`: (N, 3 axes, 3 orders), cells to the power of the order. `hits`: cells above
     HIT_GEV (N,). `angle`: measured on the image, rad (N,); NaN where the grid knows none. `spectrum`: cells in each bin of
     SPECTRUM_EDGES (N, bins). `centers`, `widths`: of each layer, across (N, Z, 2), cells; 0 for an empty layer. `peak`: numbers of the
-    brightest cell along the axes, from 1 (N, 3). `belief`, `read_gev`: what a judging network reads, that they are real (0 to 1) and
+    brightest cell along the axes, from 1 (N, 3). `challenge`: see challenge_features.py (N, 2 + 8 Z). `belief`, `read_gev`: what a judging network reads, that they are real (0 to 1) and
     their incident energy (N,); NaN where none was asked.
     """
 
@@ -46,6 +47,7 @@ class Features:
     centers: Array
     widths: Array
     peak: Array
+    challenge: Array
     belief: Array
     read_gev: Array
 
@@ -124,6 +126,7 @@ def _of_block(
         centers=centers,
         widths=widths,
         peak=_brightest(cells),
+        challenge=challenge_features(cells, energy, across, around_beam=0 in periodic),
         belief=np.full(len(cells), np.nan),
         read_gev=np.full(len(cells), np.nan),
     )
@@ -153,15 +156,10 @@ def _moments(weights: Array, places: Array, total: Array) -> Array:
 
 
 def _in_layers(cells: NDArray[np.floating], layers: Array, across: Array) -> tuple[Array, Array]:
-    """Center ⟨p⟩ and width √(⟨p²⟩ - ⟨p⟩²) of each layer on both axes across: twice (N, Z, 2)."""
-    first, second = (
-        divided(
-            np.einsum("nxyz,axy->nza", cells, places, dtype=np.float64, optimize=True),
-            layers[..., np.newaxis],
-        )
-        for places in (across, across**2)
-    )
-    return first, np.sqrt(np.maximum(second - first**2, 0.0))
+    """Centers and widths of each layer on both axes across: twice (N, Z, 2)."""
+    on_axes = [spread(cells, layers, places) for places in across]
+    centers, widths = (np.stack(numbers, axis=2) for numbers in zip(*on_axes, strict=True))
+    return centers, widths
 
 
 def _spectrum(cells: NDArray[np.floating]) -> Array:
@@ -175,8 +173,9 @@ def _spectrum(cells: NDArray[np.floating]) -> Array:
 
 
 def high_level(features: Features) -> Array:
-    """(N, 1 + 5 Z) for FPD, KPD and the high-level classifier, as the evaluation of the CaloChallenge has them: log10 of the incident
-    energy, log10 of the energy of each layer, and its center and width on both axes. Energies in MeV."""
+    """(N, 1 + 5 Z), the layer features, for the scores `fpd`, `kpd`, `separation` and `auc_high`: log10 of the incident energy, log10 of the
+    energy of each layer, and its center and width on both axes. Energies in MeV. The evaluation of the CaloChallenge had these until
+    November 2023; its set of today is `Features.challenge`."""
     count = len(features)
     layers = np.log10(features.along_z * 1e3 + 1e-8)
     parts = (np.log10(features.energy_gev * 1e3)[:, np.newaxis], layers, features.centers.reshape(count, -1))

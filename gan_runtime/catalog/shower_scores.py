@@ -14,7 +14,7 @@ from gan_runtime.metrics import Better as Way
 
 Better = Literal["lower", "floor"]  # "floor": as near to that of real showers as possible
 MEASURED = "physics"  # what the names of these numbers begin with (view `numbers` of the store)
-
+FEWEST_A_FEATURE = 4  # showers for the score `fpd`
 
 _THIN = str.maketrans({",": "\u2009", "%": "\u2009%"})  # thin spaces
 
@@ -56,14 +56,34 @@ SCORES = (
     Score("correlations", "Error of the correlations", ".4f", "Mean squared difference of the correlation matrices of moments, energies, hits and thirds of the depth."),
     Score("layers", "Error of the layers' correlations", ".3f", "Mean squared difference of the correlations of all layer sums over the incident energy, after artanh."),
     Score("similarity", "Similarity of two showers (SSIM)", ".3f", "Structural similarity of two showers that have nothing to do with each other. Above that of real ones the network makes always the same.", "floor", quality=False),
-    Score("fpd", "FPD × 10³", ".1f", "Fréchet physics distance of layer energies, centers and widths, extrapolated to infinitely many showers (Kansal et al. 2022).", published=True, log=True),
-    Score("kpd", "KPD × 10³", ".2f", "Kernel physics distance of the same features. It is 0 on average, and may be below, where both samples are alike.", published=True),
-    Score("separation", "Separation", ".3f", "Separation power of the histograms of these features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
-    Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by these features. 0.5: it can only guess; 1: it never errs."),
+    Score("challenge_fpd", "FPD × 10³, CaloChallenge", ".1f", "Fréchet physics distance (Kansal et al. 2022) of the CaloChallenge's 2 + 8 Z features, computed as there. Few showers add to it what real ones have among themselves.", published=True, log=True),
+    Score("challenge_kpd", "KPD × 10³, CaloChallenge", ".2f", "Kernel physics distance of the same features, computed as there. Few showers add to it too.", published=True),
+    Score("fpd", "FPD × 10³, layer features", ".1f", "Fréchet physics distance of layer energies, centers and widths, extrapolated to infinitely many showers. Too few showers have none.", log=True),
+    Score("kpd", "KPD × 10³, layer features", ".2f", "Kernel physics distance of the layer features. It is 0 on average, and may be below, where both samples are alike."),
+    Score("separation", "Separation", ".3f", "Separation power of the histograms of the layer features, their mean: 0 for equal ones, 1 for those that nowhere overlap."),
+    Score("auc_high", "AUC, high-level", ".3f", "A small network learns to tell real showers from generated ones by the layer features. 0.5: it can only guess; 1: it never errs."),
     Score("auc_low", "AUC, low-level", ".3f", "The same from the energies of all cells."),
     Score("ms_single", "Shower time (ms), batch 1", ".2f", "Generation on the processor of this machine, batch 1.", published=True, quality=False),
     Score("ms_batch", "Shower time (ms), batch 100", ".2f", "Generation on the processor of this machine, batch 100.", published=True, quality=False),
 )  # fmt: skip
+
+
+def fewest_showers(features: int) -> int:
+    """From which number on the score `fpd` of so many features is measured: its interval holds the truth from there on (docs/metrics.md)."""
+    return FEWEST_A_FEATURE * features
+
+
+def layer_features(layers: int) -> int:
+    """Incident energy; then energy, centers and widths on two axes of each layer."""
+    return 1 + 5 * layers
+
+
+def value_words(score: Score, value: float, error: float, showers: int, layers: int) -> str:
+    """As `Score.words`; of a score that needs more showers than were compared, how many."""
+    fewest = fewest_showers(layer_features(layers))
+    if score.name == "fpd" and math.isnan(value) and showers < fewest:
+        return f"needs at least {fewest:,} showers".translate(_THIN)
+    return score.words(value, error)
 
 
 def metric(score: Score) -> Metric:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from gan_runtime import targets
-from gan_runtime.catalog.shower_scores import SCORES, Score
+from gan_runtime.catalog.shower_scores import SCORES, Score, value_words
 from gan_runtime.cli import output, progress_line, tables
 from gan_runtime.cli.arguments import ASKER, HomeOption, JsonOption, OverwriteOption, RunArgument
 from gan_runtime.errors import ExportError, JobError
@@ -95,7 +95,7 @@ def _blamed(submission: Path) -> Iterator[None]:
 def _print(run: str, measured: Physics) -> None:
     """A table of the scores, the last checkpoint's where several were measured."""
     known = {score.name: score for score in SCORES}
-    rows = [_row(known[one.name], one) for one in measured.scores if one.name in known]
+    rows = [_row(known[one.name], one, measured) for one in measured.scores if one.name in known]
     output.say(f"{run} after epoch {measured.epoch} ({measured.checkpoint}), {measured.showers:,} showers:")
     table = tables.table("Score", "Generated", "Real ones among themselves")
     for row in rows:
@@ -103,5 +103,7 @@ def _print(run: str, measured: Physics) -> None:
     output.answers().print(table)
 
 
-def _row(score: Score, one: PhysicsScore) -> tuple[str, str, str]:
-    return score.title, score.words(one.value, one.error), score.words(one.floor, one.floor_error)
+def _row(score: Score, one: PhysicsScore, measured: Physics) -> tuple[str, str, str]:
+    sides = ((one.value, one.error), (one.floor, one.floor_error))
+    generated, real = (value_words(score, *side, measured.showers, measured.grid[2]) for side in sides)
+    return score.title, generated, real

@@ -39,3 +39,28 @@ def toy_showers(
     rows = np.repeat(np.arange(count)[:, np.newaxis], SPOTS, axis=1)
     np.add.at(cells, (rows[inside], *(place[inside] for place in places)), spot_gev[inside])
     return cells, energy, angle
+
+
+ANGLES, RADII, LAYERS = 16, 9, 45  # of data set 2 of the CaloChallenge
+
+
+def beam_showers(
+    count: int, seed: int = 0, *, scale: float = 1.0, shift: float = 0.0, layers: int = LAYERS
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Cells in GeV (N, 16, 9, layers) and incident energies of 1 to 1,000 GeV (N,). Faint showers leave the last layers empty, and some
+    cells are below the readout threshold. `scale`: of the cells. `shift`: of the depth, in layers of 45."""
+    random = np.random.RandomState(seed)
+    energy = 10.0 ** random.uniform(0.0, 3.0, count)
+    spots = np.minimum(60.0 * energy**0.5, 1_500.0).astype(int)
+    rows = np.repeat(np.arange(count), spots)
+    peak = (6.0 + 2.0 * np.log(energy)) * random.lognormal(0.0, 0.12, count)
+    depth = random.gamma(4.0, peak[rows] / 3.0) + shift
+    radius = random.exponential(0.6 + 0.02 * depth) + random.exponential(0.3, len(rows))
+    alpha = random.randint(0, ANGLES, len(rows))
+    visible = scale * 0.9 * energy * random.lognormal(0.0, 0.05, count)
+    gev = random.gamma(0.4, 1.0 / 0.4, len(rows)) * (visible / spots)[rows]
+    layer = (depth * layers / LAYERS).astype(int)
+    inside = (radius < RADII) & (depth >= 0.0) & (layer < layers)
+    cells = np.zeros((count, ANGLES, RADII, layers), np.float32)
+    np.add.at(cells, tuple(place[inside] for place in (rows, alpha, radius.astype(int), layer)), gev[inside])
+    return cells, energy

@@ -43,6 +43,7 @@ def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run:
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers"}
 FPD = "physics_fpd"
+TITLE = "FPD × 10³, layer features, measured"
 
 
 def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
@@ -66,7 +67,7 @@ def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
     [found] = queries.results(store, ["quick-0001"]).to_dict("records")
     assert (found[f"{FPD}_best_epoch"], found[f"{FPD}_last"]) == (2.0, pytest.approx(fpd.value / 2))
     metric = queries.metric_table(store, ["quick-0001"])[FPD]
-    assert (metric.role, metric.better, metric.title) == ("measured_quality", "lower", "FPD × 10³, measured")
+    assert (metric.role, metric.better, metric.title) == ("measured_quality", "lower", TITLE)
     assert queries.recorded(store, ["quick-0001"]).count("bce_real") == 1
     assert not store.rows("SELECT * FROM scalars WHERE metric = ?", [FPD]), (
         "what a trainer wrote is as it was"
@@ -94,7 +95,7 @@ def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run
         "what measures quality comes first"
     )
     assert FPD in study_measures.outcomes(results)
-    assert study_measures.measures(results)[FPD].title == "FPD × 10³, measured"
+    assert study_measures.measures(results)[FPD].title == TITLE
     assert FPD not in study_measures.measures(results.assign(**{FPD: None}))
 
 

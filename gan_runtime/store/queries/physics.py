@@ -38,12 +38,12 @@ def runs_with_physics(store: Store) -> list[str]:
 
 
 def physics_scores(store: Store, run_ids: list[str]) -> pd.DataFrame:
-    """Every score of every measured checkpoint, earliest first: run_id, epoch, step, checkpoint, showers, score, value, error, floor,
+    """Every score of every measured checkpoint, earliest first: run_id, epoch, step, checkpoint, showers, layers, score, value, error, floor,
     floor_error, images_per_s (of the training, median of its epochs), replicas, batch_size_global."""
     return store.frame(
         """
-        SELECT run_id, p.epoch, step, checkpoint, showers, score, value, error, floor, floor_error,
-               images_per_s, replicas, batch_size_global
+        SELECT run_id, p.epoch, step, checkpoint, showers, grid[3] AS layers, score, value, error, floor,
+               floor_error, images_per_s, replicas, batch_size_global
         FROM physics p JOIN runs USING (run_id) LEFT JOIN (
             SELECT run_id, median(images_per_s) AS images_per_s FROM epochs WHERE list_contains($runs, run_id) GROUP BY run_id
         ) USING (run_id)

@@ -1,0 +1,91 @@
+"""FPD and KPD of the CaloChallenge: its features, written down a second time, and the figures of jetnet."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from gan_runtime.calorimeter import challenge_distances
+from gan_runtime.calorimeter.challenge_distances import challenge_fpd, challenge_kpd
+from gan_runtime.calorimeter.challenge_features import THRESHOLD_GEV
+from gan_runtime.calorimeter.features import measured
+from tests.calorimeter import jetnet_reference
+from tests.calorimeter.jetnet_reference import FIGURES, LAYERS, challenge_arrays, showers
+from tests.calorimeter.toy_showers import beam_showers, toy_showers
+
+
+def features(name: str) -> np.ndarray:
+    """Of a sample of the reference, as the program measures them."""
+    return measured(*showers(name), (0,), has_angle=False).challenge
+
+
+@pytest.mark.parametrize("name", ["alike", "off"])
+def test_fpd_and_kpd_are_those_of_jetnet(name: str) -> None:
+    """The requirement is 0.5 %; the draws are the same, so it is rounding alone."""
+    theirs = json.loads(FIGURES.read_text(encoding="utf-8"))[name]
+    real, other = features("real"), features(name)
+    assert challenge_fpd(real, other).value == pytest.approx(theirs["fpd"][0], rel=1e-4)
+    assert challenge_kpd(real, other).value == pytest.approx(theirs["kpd"][0], rel=1e-4)
+
+
+def test_features_are_those_of_the_evaluation_in_other_units() -> None:
+    """mm / 100 there, cells here; angles from -π there, from 0 here, so centers have the other sign."""
+    mine, theirs = features("off"), challenge_arrays(*showers("off"))
+    assert mine.shape == theirs.shape == (jetnet_reference.COUNT, 2 + 8 * LAYERS)
+    columns = np.split(np.arange(1, 2 + 8 * LAYERS), np.cumsum([LAYERS] * 5 + [1] + [LAYERS] * 2))
+    _, x, y, x_width, y_width, _, _, r, r_width = columns
+    factors = np.ones(mine.shape[1])
+    factors[np.concatenate([x, y])] = -0.0465
+    factors[np.concatenate([x_width, y_width, r, r_width])] = 0.0465
+    assert mine * factors == pytest.approx(theirs, abs=1e-7)
+
+
+def test_data_set_2_has_362_features() -> None:
+    cells, energy = beam_showers(3)
+    assert measured(cells, energy, (0,), has_angle=False).challenge.shape == (3, 362)
+
+
+def test_cells_below_the_readout_threshold_count_as_nothing() -> None:
+    cells, energy = np.zeros((1, 16, 9, 4)), np.asarray([10.0])
+    cells[0, 3, 2, 1] = 1.001 * THRESHOLD_GEV
+    alone = measured(cells, energy, (0,), has_angle=False)
+    cells[0, 5, 7, :] = 0.999 * THRESHOLD_GEV
+    cells[0, 1, 1, 2], cells[0, 0, 0, 0] = -1.0, np.nan
+    noisy = measured(cells, energy, (0,), has_angle=False).challenge
+    assert noisy == pytest.approx(alone.challenge)
+    assert pytest.approx(15.15e-6, rel=1e-3) == THRESHOLD_GEV
+    assert alone.challenge[0, -3 * 4 : -2 * 4] == pytest.approx([1.0, 1.0 - 1 / 144, 1.0, 1.0]), "sparsity"
+
+
+def test_without_a_beam_r_is_measured_from_the_middle_of_the_grid() -> None:
+    cells = np.zeros((1, 5, 5, 1))
+    cells[0, 2, 4, 0] = cells[0, 2, 0, 0] = 1.0
+    _, _, _, _, width, _, _, radius, radius_width = measured(
+        cells, np.asarray([1.0]), has_angle=False
+    ).challenge[0, 1:]
+    assert (width, radius, radius_width) == pytest.approx((2.0, 2.0, 0.0), abs=1e-6)
+
+
+def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_distances() -> None:
+    """Its width is rounding alone: divided by that, another sample with two cells would be 10¹⁵ away."""
+    cells, energy, _ = toy_showers(300)
+    others, other_energy, _ = toy_showers(300, 1)
+    for made, count in ((cells, 1), (others, 2)):
+        made[:, :, :, 3] = 0.0
+        made[:, 1 : 1 + count, 7, 3] = 0.1
+    real, other = measured(cells, energy, has_angle=False), measured(others, other_energy, has_angle=False)
+    assert challenge_fpd(real.challenge, other.challenge).value < 100.0
+
+
+def test_the_error_says_how_far_other_showers_of_the_same_kind_would_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(challenge_distances, "BATCHES", 1)
+    samples = [
+        measured(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge for seed in range(12)
+    ]
+    found = [challenge_fpd(one, two) for one, two in zip(samples[::2], samples[1::2], strict=True)]
+    spread = np.std([value.value for value in found], ddof=1)
+    assert 0.5 * spread < np.mean([value.error for value in found]) < 4.0 * spread
