@@ -246,6 +246,10 @@ def test_a_made_up_address_is_believed_of_a_proxy_that_was_named_only(
         ("browser.gatherUsageStats", False),
         ("client.showErrorDetails", "none"),
         ("server.enableAgentApi", False),
+        (
+            "server.disconnectedSessionTTL",
+            120,
+        ),  # an operator without a connection is one for two minutes (docs/sharing.md)
     ],
 )
 def test_what_protects_stands_in_the_configuration(option: str, value: object) -> None:

@@ -57,7 +57,8 @@ def test_of_nothing_nothing_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1+1", "+1 (555) 0", "-"]
+    "text",
+    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "-2 %+3", "@SUM(A1)", "\t=1", "\r=1", "＝1+1", "+1 (555) 0", "-"],
 )
 def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_sees(text: str) -> None:
     frame = pd.DataFrame({text: [text, "a = b", None], "tags": [[text, "b"], (), None], "n": [-1, 2, 3]})
@@ -72,7 +73,9 @@ def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_s
     assert next(iter(frame.columns)) == text, "the rows themselves stay as they are"
 
 
-@pytest.mark.parametrize("text", ["-1", "+0.5", "-1e-05", "-1,024.5", "1 = 1", "", "a-b", "–"])
+@pytest.mark.parametrize(
+    "text", ["-1", "+0.5", "-1e-05", "-1,024.5", "+10.0 %", "-1\u2009024", "1 = 1", "", "a-b", "–"]
+)
 def test_numbers_and_other_texts_stay_as_they_are(text: str) -> None:
     assert words.cell(text) == text
 
