@@ -141,6 +141,13 @@ class Home:
             ) from None
         return self
 
+    def check_is_there(self) -> None:
+        """Raises HomeError when its folder is gone, of which an empty list of runs would say nothing."""
+        if not self.path.is_dir():
+            raise HomeError(
+                f"{self.path} is gone: it was moved or deleted. Put it back, or use it where it is now with --home DIR."
+            )
+
     def run_dirs(self) -> list[RunDir]:
         """Every run's folder, by name. Folders of other names are left out; `runs` and the Runs page tell of them."""
         if not self.runs.is_dir():
@@ -163,5 +170,6 @@ class Home:
                 f"run {run_id} is in the bin: bring it back on the Runs page, or with `{command_line()} restore {run_id}{self.flag}`."
             )
         names = [run.run_id for run in self.run_dirs()]
-        known = f"there are {', '.join(names[-8:])}" if names else "there are no runs yet"
+        there = "there are no runs yet" if self.path.is_dir() else "there is no such folder"
+        known = f"there are {', '.join(names[-8:])}" if names else there
         raise UnknownRunError(f"run {quoted(run_id)} is not stored in {self.path}: {known}.")

@@ -550,7 +550,7 @@ def test_reading_an_unknown_home_makes_nothing(place: Path, command: Callable[..
     assert command("runs").stdout.startswith("no runs yet")
     assert answer(command("runs", "--json")) == []
     assert answer(command("sql", "SELECT count(*) AS runs FROM runs", "--json")) == [{"runs": 0}]
-    assert "there are no runs yet" in refused(command("show", "run-0001"))
+    assert "there is no such folder" in refused(command("show", "run-0001"))
     assert not place.exists()
 
 

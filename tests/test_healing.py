@@ -16,7 +16,14 @@ import duckdb
 import pytest
 
 from benchmarks.faults import toy_trainer
-from gan_runtime.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
+from gan_runtime.errors import (
+    HomeError,
+    StoreDamagedError,
+    StoreError,
+    StoreNewerError,
+    TargetError,
+    UnknownRunError,
+)
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.patience import Patience
 from gan_runtime.records import journal
@@ -28,6 +35,7 @@ from gan_runtime.runtime.rebuild import rebuild
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.runtime.starters.local import LocalStarter
 from gan_runtime.store import memory, opening, queries
+from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.opening import SCHEMA_VERSION
 from gan_runtime.store.store import Store
 from tests import damaged_stores
@@ -388,6 +396,48 @@ def test_a_damaged_file_that_is_gone_by_the_time_it_is_to_be_set_aside_is_made_a
     assert runtime.trouble == ""
     assert contents(runtime.store) == contents(memory.from_journals(home))
     assert runtime.healed == []  # nothing was there to be set aside
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing_was_set_aside(
+    home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that comes meanwhile waits, or whoever asks is told that rows may be missing."""
+    runtime = opened()
+    told: list[bool] = []
+    catch_up = Ingestor.catch_up_news
+
+    def slowly(self: Ingestor) -> int:
+        told.append(runtime.is_reading)
+        return catch_up(self)
+
+    assert not runtime.is_reading
+    with monkeypatch.context() as patch:
+        patch.setattr(Ingestor, "catch_up_news", slowly)
+        home.database.unlink()
+        runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
+        runtime.refresh()
+    assert True in told
+    assert not runtime.is_reading
+    assert contents(runtime.store) == contents(memory.from_journals(home))
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_home_that_is_moved_while_it_is_open_is_said_to_be_gone_and_its_runs_stay(
+    home: Home, opened: Callable[[], Runtime]
+) -> None:
+    """Not an empty list of runs; back in its place it goes on."""
+    runtime = opened()
+    runs = queries.runs(runtime.store)
+    elsewhere = home.path.rename(home.path.with_name("elsewhere"))
+    runtime.refresh()
+    assert f"{home.path} is gone: it was moved or deleted" in runtime.trouble
+    assert queries.runs(runtime.store) == runs
+    with pytest.raises(UnknownRunError, match="there is no such folder"):
+        home.run_dir(runs[0].run_id)
+    elsewhere.rename(home.path)
+    runtime.refresh()
+    assert runtime.trouble == ""
 
 
 @pytest.mark.usefixtures("trained")

@@ -62,9 +62,11 @@ if page.url_path != "live":
 fields.keep_typed()
 store_view.take_over()
 who_view.show()
+was_reading = store_view.is_reading()
 store_view.show()
 disk_view.show()
 try:
     page.run()
 finally:  # a page may stop early
     session.prepare_other_pages()
+    store_view.say_if_rebuilt(was_reading)

@@ -47,6 +47,30 @@ def show() -> None:
         )
     if len(runtime.healed) > st.session_state.get(SEEN, 0):
         _found(runtime)
+    elif runtime.why_not_owned is None and runtime.is_reading:
+        _rebuilt(runtime)
+
+
+def say_if_rebuilt(was_reading: bool) -> None:
+    """After a page: one that was drawn while the rebuild began may lack runs, so it is drawn again below the word that says so."""
+    with contextlib.suppress(GanRuntimeError):
+        if session.opened().is_reading and not was_reading:
+            st.rerun()
+
+
+def is_reading() -> bool:
+    """Whether the page is told that runs may be missing."""
+    with contextlib.suppress(GanRuntimeError):
+        return session.opened().is_reading
+    return False
+
+
+@st.fragment(run_every=LOOK_AGAIN_S)
+def _rebuilt(runtime: Runtime) -> None:
+    """A database whose file was removed: nothing was set aside."""
+    with st.container(border=True, key="store_found"):
+        st.markdown(":material/healing: **The database is being made anew from the journals of all runs.**")
+        _reading(runtime)
 
 
 @st.fragment(run_every=LOOK_AGAIN_S)

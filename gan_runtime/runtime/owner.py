@@ -72,7 +72,8 @@ class Held:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises HomeInUseError when another host has taken the home over, as it has heard nothing of us."""
+        """Raises HomeInUseError when another host has taken the home over, as it has heard nothing of us; HomeError when it is gone."""
+        self._home.check_is_there()
         found = holder(self._home)
         if found is not None and not self._entry.is_same(found):
             raise HomeInUseError(
@@ -91,7 +92,7 @@ class Held:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            with contextlib.suppress(OSError, HomeInUseError):  # a full disk: the lock still holds
+            with contextlib.suppress(OSError, HomeError, HomeInUseError):  # a full disk: the lock still holds
                 self.check()
                 self._entry = self._entry.model_copy(update={"beats": self._entry.beats + 1})
                 self._write()

@@ -94,7 +94,12 @@ class Runtime:
     @property
     def is_reading(self) -> bool:
         """Whether the journals are being read into a new store, so that runs are missing yet."""
-        return not self._upkeep.heartbeat.has_begun or any(one.runs is None for one in self.healed)
+        upkeep = self._upkeep
+        return (
+            not upkeep.heartbeat.has_begun
+            or upkeep.is_reading
+            or any(one.runs is None for one in self.healed)
+        )
 
     @property
     def healed(self) -> list[Healed]:

@@ -31,6 +31,7 @@ class Upkeep(Protocol):
     store: Store
     heartbeat: Heartbeat
     housekeeping: Housekeeping
+    is_reading: bool  # all journals, into a database that was opened anew
 
     @property
     def healed(self) -> list[Healed]:
@@ -47,6 +48,7 @@ class Owning:
         self, home: Home, held: Held, grace_seconds: float, starter: Starter | None, clock: Clock
     ) -> None:
         self.home, self._held, self._healing = home, held, Healing(home, clock)
+        self.is_reading = False
         self._is_renewed = False  # and the ingestor does not know of it yet
         self.store = self._healing.open()
         try:
@@ -99,12 +101,14 @@ class Owning:
             self._supervisor.tick(self._mend())
             self.store.gate.open_to_all()
             self._healing.read(self.store)
+        self.is_reading = False
         self.store.rest()
 
     def _mend(self) -> Exception | None:
         """Why the store cannot be asked, if so. Its runs need their supervisor all the same."""
         try:
             self._is_renewed |= self._healing.mend(self.store)
+            self.is_reading |= self._is_renewed
             if self._is_renewed:
                 self._ingestor.recall()
                 self._is_renewed = False
@@ -117,6 +121,7 @@ class Viewing:
     """Looks: a store of its own with everything that the journals say, and no file of the home is touched. Use `begin`."""
 
     healed: list[Healed] = []  # noqa: RUF012 (nothing is ever set aside)
+    is_reading = False
 
     def __init__(self, home: Home, folder: tempfile.TemporaryDirectory[str], clock: Clock) -> None:
         self.home, self._folder = home, folder
@@ -141,5 +146,6 @@ class Viewing:
         self._folder.cleanup()
 
     def _tick(self) -> None:
+        self.home.check_is_there()
         self._ingestor.catch_up_news()
         self.store.rest()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from gan_runtime.errors import StoreError
 
 PATIENCE_SECONDS = 5.0  # with statements under way; the owner then looks after its runs and tries again
-FIRST_SECONDS = 3.0  # that a new database is the owner's alone, so that nobody sees half of a small one
+FIRST_SECONDS = 15.0  # that a new database is the owner's alone, so that nobody sees half of one; pages say so of those that take longer
 
 
 class Gate:

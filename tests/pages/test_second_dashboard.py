@@ -22,6 +22,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Scalars
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import owner
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -250,3 +251,16 @@ def test_an_entry_that_cannot_be_read_is_none(home: Home, content: bytes) -> Non
     home.owner_lock.with_suffix(".json").write_bytes(content)
     assert owner.holder(home) is None
     owner.acquire(home).release()
+
+
+def test_a_page_says_that_the_database_is_rebuilt_also_where_that_began_while_it_was_drawn(
+    show: Show, trained: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing was set aside, as somebody had removed the file."""
+    trained("quick-0001")
+    asked = iter([False, False])  # before the page, and above it
+    monkeypatch.setattr(Runtime, "is_reading", property(lambda _: next(asked, True)))
+    app = show("runs")
+    assert not app.exception
+    assert "The database is being made anew from the journals of all runs." in shown(app)
+    assert "not all runs are here yet" in shown(app)
