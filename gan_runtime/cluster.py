@@ -11,7 +11,7 @@ import os
 import random
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ JOBS = ("chief", "worker")  # of TF_CONFIG, in the order of the ranks, as Tensor
 LOOPBACK = "127.0.0.1"
 # What TensorFlow raises in a worker whose exchange lost another one. An InternalError may mean anything: it counts if it names one.
 CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
+LOOPBACK_NAMES = (LOOPBACK, "localhost", "::1")
+PROXIES = ("grpc_proxy", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 PORTS = range(20_000, 32_000)  # Linux gives those from 32768 to outgoing connections
 
 
@@ -87,6 +89,7 @@ class Members:
             raise AcceleratorError(
                 f"workers is {workers}, but {source} names {named} worker(s): start {workers}, or use workers={named}."
             )
+        exempt_from_proxies(os.environ, (address.rpartition(":")[0] for address in found.addresses))
         return found
 
     @classmethod
@@ -124,6 +127,18 @@ def tf_config(addresses: list[str], rank: int) -> str:
     """TF_CONFIG of worker `rank` among workers at `addresses` (host:port), in the order of their ranks."""
     config: dict[str, Any] = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
     return json.dumps(config)
+
+
+def exempt_from_proxies(environment: MutableMapping[str, str], hosts: Iterable[str]) -> None:
+    """Workers reach each other directly. gRPC sends even 127.0.0.1 through a proxy that the environment names, which knows no such
+    address, and the workers wait for each other for ever."""
+    if not any(environment.get(name) for name in PROXIES):
+        return
+    exempt = environment.get("no_proxy") or environment.get("NO_PROXY", "")
+    for name in ("no_proxy", "no_grpc_proxy"):  # gRPC reads the second one first
+        given = environment.get(name, "" if name == "no_grpc_proxy" else exempt)
+        if given or name == "no_proxy":
+            environment[name] = ",".join(dict.fromkeys(filter(None, [*given.split(","), *hosts])))
 
 
 def free_addresses(count: int) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gan_runtime import jax_host, processor
+from gan_runtime import framework_settings, jax_host, processor
 from gan_runtime.engines.tf import flags as tf_flags
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.kept_out import keep_scikit_learn_out
@@ -132,7 +132,7 @@ def probe() -> Host:
     Raises:
         AcceleratorError: TensorFlow cannot be loaded at all; the message carries its last line.
     """
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {**framework_settings.pinned(os.environ), "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         child = subprocess.run(
             [sys.executable, "-m", "gan_runtime.hosts"],

@@ -12,6 +12,8 @@ import sys
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gan_runtime import framework_settings
+
 ASK_SECONDS = 60.0
 PLATFORMS = {"gpu": "cuda", "tpu": "tpu"}  # JAX's names
 PLUGINS = {"gpu": ("jax_cuda12_plugin", "jax_cuda13_plugin"), "tpu": ("libtpu",)}
@@ -38,7 +40,14 @@ def ask(accelerator: str) -> Reached | None:
         return None
     command = [sys.executable, "-m", "gan_runtime.jax_host", accelerator]
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=ASK_SECONDS, check=False)
+        child = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=ASK_SECONDS,
+            env=framework_settings.pinned(os.environ),
+            check=False,
+        )
         return Reached.model_validate_json(child.stdout.strip().splitlines()[-1])
     except subprocess.TimeoutExpired:
         return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import math
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -186,9 +189,14 @@ class OptionRecord(BaseModel):
 
     @field_validator("*", mode="after")
     @classmethod
-    def _without_negative_zero(cls, value: Any) -> Any:
-        """-0.0 is 0: two runs that do the same say the same."""
-        return value + 0.0 if isinstance(value, float) else value
+    def _as_float32(cls, value: Any, info: ValidationInfo) -> Any:
+        """-0.0 is 0: two runs that do the same say the same. Bounds hold for the number that a trainer computes with as well."""
+        if not isinstance(value, float):
+            return value
+        option = cls.known_options().get(str(info.field_name))
+        if option and leaves_bounds_in_float32(option, value):
+            raise ValueError("out of bounds in float32")
+        return value + 0.0
 
 
 def tried(
@@ -218,6 +226,23 @@ def check(option: Option, value: Any) -> Any:
     return value
 
 
+def leaves_bounds_in_float32(option: Option, value: float) -> bool:
+    """Whether `value` rounds to a bound that is not allowed, as 0.99999999 to 1 where only numbers below 1 are."""
+    rounded = float32(value)
+    is_lowest = option.excludes_minimum and rounded == option.minimum
+    is_highest = option.excludes_maximum and rounded == option.maximum
+    return rounded != value and (is_lowest or is_highest)
+
+
+def float32(value: float) -> float:
+    """The nearest number that float32 has; infinity beyond them."""
+    try:
+        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
+
+
 def in_words(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
     """One pydantic error as a sentence: what was given, what is allowed, what to do."""
     name = str(detail["loc"][0])
@@ -225,6 +250,9 @@ def in_words(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
     if option.choices:
         return FieldError(name, not_a_choice(option, detail["input"]))
     given = quoted(detail["input"])
+    with contextlib.suppress(ValueError, TypeError):  # no number at all
+        if leaves_bounds_in_float32(option, float(detail["input"])):
+            given += f", which float32 rounds to {float32(float(detail['input'])):g}"
     return FieldError(name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}")
 
 

@@ -21,11 +21,21 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import catalog, cluster, disk, estimate, fields, hosts, launcher, processes
+from gan_runtime import (
+    catalog,
+    cluster,
+    disk,
+    estimate,
+    fields,
+    framework_settings,
+    hosts,
+    launcher,
+    processes,
+)
 from gan_runtime.cluster import Place
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
@@ -41,6 +51,10 @@ from gan_runtime.records import journal, start_lock, trained_on
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
+from gan_runtime.startup_watch import StartupWatch
+
+if TYPE_CHECKING:
+    from gan_runtime.training.loop import Outcome
 
 HEARTBEAT = (
     "about 10 s after which a silent worker is given up"  # measured: 7 to 9 s with TensorFlow; JAX is told 10
@@ -59,6 +73,7 @@ def enter(words: list[str], module: str = processes.TRAINER, train: Trains | Non
         tempfile.tempdir = (
             scratch  # TensorFlow leaves a file for each function it rewrites, and os._exit skips its cleaning
         )
+        framework_settings.pin(Path(scratch))
         try:
             code = main(
                 RunDir(Path(words[0])),
@@ -172,9 +187,29 @@ def _in_words(error: Exception, place: Place) -> str:
 
 
 def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place) -> None:
+    def stop_requested() -> bool:
+        return stop.is_set() or run.stop_file.exists()
+
+    spec = run.spec()
+    with StartupWatch(writer, stop_requested) as watch:
+        outcome = _outcome(spec, run, writer, accelerator, place, stop_requested, watch.first_step)
+    print(place.says(outcome.reason), flush=True)
+    writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
+    _cluster_of(spec).leave()
+
+
+def _outcome(
+    spec: RunSpec,
+    run: RunDir,
+    writer: JournalWriter,
+    accelerator: str,
+    place: Place,
+    stop_requested: Callable[[], bool],
+    first_step: Callable[[], None],
+) -> Outcome:
+    """Loads data and engine, then trains. See `loop.train`."""
     begin = time.perf_counter()
     keep_scikit_learn_out()
-    spec = run.spec()
     engine_entry = catalog.engine(spec.engine)
     flags = importlib.import_module(engine_entry.flags)
     flags.set_flags(spec, accelerator)  # first of all: reading MNIST loads Keras
@@ -192,24 +227,28 @@ def _train(run: RunDir, writer: JournalWriter, accelerator: str, stop: threading
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
     writer.write(
         journal.HostFacts(
-            facts={**hosts.facts(), **engine.describe(), "data_origin": data.origin, **content}
+            facts={
+                **hosts.facts(),
+                **engine.describe(),
+                "settings": framework_settings.recorded(os.environ),
+                "data_origin": data.origin,
+                **content,
+            }
         ),
         journal.Phase(phase="build", seconds=time.perf_counter() - begin),
     )
     classes = fields.class_names(data.fields)
-    outcome = loop.train(
+    return loop.train(
         spec,
         data.rows,
         engine,
         run,
         writer,
-        lambda: stop.is_set() or run.stop_file.exists(),
+        stop_requested,
         place.rank,
         Album.of(spec, classes, digest(fixed_inputs(workload, spec.of_workload, data), classes)),
+        first_step,
     )
-    print(place.says(outcome.reason), flush=True)
-    writer.write(StatusChange(status=outcome.status, reason=outcome.reason))
-    _cluster_of(spec).leave()
 
 
 def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:

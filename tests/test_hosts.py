@@ -106,6 +106,18 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     assert home.run_dirs() == []
 
 
+def test_rules_hold_for_the_accelerator_that_auto_stands_for(home: Home, host: Host, tpu_host: Host) -> None:
+    """Of an earlier version: such a run was queued, and failed in its first step."""
+    showers = {"workload": "shower_3dgan", "precision": "mixed_float16"}
+    with pytest.raises(SpecError, match="TensorFlow on a CPU cannot pool float16 volumes"):
+        commands.submit(home, RunSpec.parse(showers), host, asker=operator("a test"))
+    with pytest.raises(SpecError, match="a TPU has no float16 arithmetic"):
+        commands.submit(
+            home, RunSpec.parse({"precision": "mixed_float16"}), tpu_host, asker=operator("a test")
+        )
+    assert home.run_dirs() == []
+
+
 def test_keras_loop_is_refused_where_auto_turns_out_to_be_a_tpu(tpu_host: Host) -> None:
     tpu = tpu_host.devices["tpu"].model_copy(update={"engines": ("tensorflow",)})
     only_tensorflow = tpu_host.model_copy(update={"devices": {**tpu_host.devices, "tpu": tpu}})

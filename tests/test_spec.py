@@ -167,6 +167,11 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ),
     (
         "momentum",
+        0.999999999,
+        "Momentum (SGD) (momentum) is 0.999999999, which float32 rounds to 1, but allowed is at least 0 and below 1: use 0, or about 0.9.",
+    ),
+    (
+        "momentum",
         -0.1,
         "Momentum (SGD) (momentum) is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9.",
     ),
@@ -454,6 +459,16 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
             {"xla": "autocluster", "workers": 2},
             "xla",
             "xla is autocluster with 2 workers, which TensorFlow cannot combine: use xla=off or jit, or workers=1.",
+        ),
+        (
+            {"workload": "shower_3dgan", "accelerator": "cpu", "precision": "mixed_float16"},
+            "precision",
+            "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use mixed_bfloat16 or float32, or engine=jax.",
+        ),
+        (
+            {"workload": "shower_3dgan", "xla": "autocluster", "accumulation_steps": 4},
+            "xla",
+            "xla is autocluster, which cannot cluster this GAN's step in 4 parts: use xla=off or jit, or accumulation_steps=1.",
         ),
         (
             {"discriminator_steps": 2},

@@ -23,6 +23,7 @@ LABELS = {
     "keras": "Keras",
     "jax": "JAX",
     "parameters": "Weights",
+    "settings": "Settings of frameworks",
     "data_origin": "Data read from",
     "data_content": "Content of the data",
 }

@@ -9,6 +9,7 @@ from gan_runtime.catalog.entries import Size, WorkloadEntry
 from gan_runtime.catalog.shower_numbers import JUDGEMENTS, METRICS, NETWORKS, PANELS, PICTURES, G
 from gan_runtime.catalog.shower_plan import Plan, plan
 from gan_runtime.catalog.shower_published import PUBLISHED
+from gan_runtime.errors import FieldError
 from gan_runtime.fields import Fields, needed
 from gan_runtime.options import OptionRecord, option
 from gan_runtime.shower_fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
@@ -185,6 +186,26 @@ def size(options: ShowerOptions, fields: Fields) -> Size:
     return Size(planned.parameters(options.latent_size), generator + discriminator)
 
 
+def a_cpu_pools_no_float16_volumes(accelerator: str, engine: str, precision: str) -> FieldError | None:
+    """TensorFlow has no AvgPool3D of float16 for CPUs (measured: InvalidArgumentError in the first step)."""
+    if accelerator != "cpu" or engine == "jax" or precision != "mixed_float16":
+        return None
+    return FieldError(
+        "precision",
+        "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use mixed_bfloat16 or float32, or engine=jax.",
+    )
+
+
+def clusters_take_whole_batches(xla: str, accumulation_steps: int) -> FieldError | None:
+    """Measured: automatic clustering makes a circle of the loop over a batch's parts, and TensorFlow refuses the graph."""
+    if xla != "autocluster" or accumulation_steps == 1:
+        return None
+    return FieldError(
+        "xla",
+        f"xla is autocluster, which cannot cluster this GAN's step in {accumulation_steps} parts: use xla=off or jit, or accumulation_steps=1.",
+    )
+
+
 ENTRY = WorkloadEntry(
     title="3DGAN (CERN)",
     summary="Showers in a calorimeter, made for a given energy and angle: three-dimensional convolutions, four updates a step.",
@@ -202,4 +223,5 @@ ENTRY = WorkloadEntry(
     panels=PANELS,
     defaults={"optimizer": "rmsprop"},
     published=PUBLISHED,
+    rules=(a_cpu_pools_no_float16_volumes, clusters_take_whole_batches),
 )

@@ -251,7 +251,7 @@ def _candidate_folders(root: Path, name: str) -> list[Path]:
 
 def keras_cache() -> Path:
     """Where Keras keeps what it has downloaded. Raises RuntimeError without a home folder."""
-    return Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
+    return (Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets").resolve()
 
 
 def _in_keras_cache(name: str) -> Path | None:

@@ -16,7 +16,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from pydantic_core import PydanticSerializationError
 
-from gan_runtime import disk, processes
+from gan_runtime import disk, framework_settings, processes
 from gan_runtime.errors import HomeError, JobError, quoted
 from gan_runtime.home import Home, is_run_name
 from gan_runtime.jobs.folder import Asked, JobDir, JobLook
@@ -54,7 +54,7 @@ def start(job: JobDir) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**processes.environment(os.environ), **_environment(job)},
+                env={**processes.environment(framework_settings.pinned(os.environ)), **_environment(job)},
                 start_new_session=True,
             )
         job.introduce(

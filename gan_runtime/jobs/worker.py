@@ -11,12 +11,13 @@ import importlib
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from gan_runtime import disk
+from gan_runtime import disk, framework_settings, processes
 from gan_runtime.errors import GanRuntimeError
 from gan_runtime.home import Home
 from gan_runtime.jobs.folder import End, JobDir
@@ -75,4 +76,7 @@ def _work(entry: str) -> Work:
 
 
 if __name__ == "__main__":
-    sys.exit(main(JobDir(Path(sys.argv[1]))))
+    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
+        framework_settings.use_private_keras_home(Path(scratch))
+        code = main(JobDir(Path(sys.argv[1])))
+    sys.exit(code)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,12 +113,13 @@ _READER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator
 
 
 class JournalWriter:
-    """Appends records to one journal. Not shared between threads; `attempt` is stamped on every record."""
+    """Appends records to one journal, one write at a time; `attempt` is stamped on every record."""
 
     def __init__(self, path: Path, attempt: int = 1) -> None:
         self.attempt = attempt
         self._path, self._file = path, path.open("ab", buffering=0)
         self._torn = _ends_torn(path)
+        self._writing = threading.Lock()
 
     def write(self, *records: Record) -> None:
         """Appends the records and waits until the disk has them. What an earlier write left half done is ended first.
@@ -126,14 +128,15 @@ class JournalWriter:
             HomeError: the disk is full or broken; perhaps only a part was written.
         """
         texts = [record.model_copy(update={"attempt": self.attempt}).model_dump_json() for record in records]
-        text = ("\n" if self._torn else "") + "\n".join(texts) + "\n"
-        self._torn = True  # until everything is written
-        try:
-            self._write_all(text.encode())
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise HomeError.not_written(self._path, error) from None
-        self._torn = False
+        with self._writing:
+            text = ("\n" if self._torn else "") + "\n".join(texts) + "\n"
+            self._torn = True  # until everything is written
+            try:
+                self._write_all(text.encode())
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise HomeError.not_written(self._path, error) from None
+            self._torn = False
 
     def _write_all(self, data: bytes) -> None:
         """A disk that is nearly full takes the beginning only and says so by its number of bytes, not by an error."""

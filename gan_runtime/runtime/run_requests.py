@@ -38,10 +38,11 @@ def check(spec: RunSpec, host: Host, home: Home | None = None) -> str:
 
     Raises:
         AcceleratorError, DatasetError: this host cannot train that; the message says what it can.
-        SpecError: see `with_engine`.
+        SpecError: its accelerator or engine cannot do what other options ask for.
     """
     accelerator = host.resolve(spec)
-    with_engine(spec, host)
+    # Rules that name an accelerator or an engine hold for what `auto` stands for here as well.
+    RunSpec.parse({**spec.model_dump(), "accelerator": accelerator, "engine": host.engine(spec)})
     if home is None or data_requests.preparing(home, spec.dataset) is None:
         door.check(spec, home)
         spec.check_set(loading.availability(spec.dataset, home).images)

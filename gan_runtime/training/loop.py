@@ -44,11 +44,13 @@ def train(
     stop_requested: Callable[[], bool],
     rank: int = 0,
     album: Album | None = None,
+    first_step: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Trains until all epochs are done or someone asks to stop; either way the last state is saved.
 
     Several workers each run this loop and make the same calls in the same order, since each call needs all of them; only
-    the one of rank 0 writes files. `album`: of the run's pictures; by default one that knows no labels and no inputs.
+    the one of rank 0 writes files. `album`: of the run's pictures; by default one that knows no labels and no inputs. `first_step`:
+    called once the first step is compiled and done, before anything is written of it.
 
     Raises:
         NonFiniteError: a number, score or weight became NaN or infinite; the message names it, and what to do.
@@ -109,6 +111,7 @@ def train(
                 while True:
                     numbers = pending.result()
                     if not compiled:
+                        first_step()
                         writer.write(
                             journal.StatusChange(
                                 status="running", reason=f"training towards step {last_step}"

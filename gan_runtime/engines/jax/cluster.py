@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from gan_runtime import rendezvous
 from gan_runtime.cluster import Members, Place
 from gan_runtime.spec import RunSpec
 
@@ -34,6 +35,8 @@ def join(spec: RunSpec, accelerator: str) -> None:
     members = Members.found(spec.workers, _in_slurm)
     if accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if members.addresses[0]:
+        rendezvous.meet(members)
     jax.distributed.initialize(
         coordinator_address=members.addresses[0] or None,
         num_processes=spec.workers,

@@ -1,0 +1,65 @@
+"""Workers meet before their framework connects them; who does not come is named."""
+
+from __future__ import annotations
+
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gan_runtime import cluster, rendezvous
+from gan_runtime.cluster import Members
+from gan_runtime.errors import AcceleratorError
+
+SOON = 0.6
+
+
+def members(workers: int) -> list[Members]:
+    addresses = tuple(cluster.free_addresses(workers))
+    return [Members(rank, addresses) for rank in range(workers)]
+
+
+def outcome(worker: Members, seconds: float) -> str:
+    try:
+        rendezvous.meet(worker, host_seconds=seconds)
+    except AcceleratorError as problem:
+        return str(problem)
+    return "met"
+
+
+def test_all_workers_meet_in_whatever_order_they_come_and_leave_the_address_free() -> None:
+    three = members(3)
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda worker: outcome(worker, 30.0), reversed(three)))
+    assert answers == ["met", "met", "met"]
+    host, _, port = three[0].addresses[0].rpartition(":")
+    with socket.create_server((host, int(port))):
+        pass  # the framework takes it over
+
+
+def test_nobody_goes_on_when_one_is_missing_and_the_first_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    first, second, _ = members(3)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda worker: outcome(worker, SOON), (first, second)))
+    assert re.search(r"worker 2 of 3 has not come to 127\.0\.0\.1:\d+ within", answers[0])
+    assert "https_proxy" in answers[0]
+    assert "worker 0 of 3 cannot be reached" in answers[1]
+
+
+def test_a_stranger_at_the_door_is_no_worker() -> None:
+    first, second = members(2)
+    host, _, port = first.addresses[0].rpartition(":")
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(outcome, first, 30.0)
+        stranger = None
+        while stranger is None:
+            try:
+                stranger = socket.create_connection((host, int(port)))
+            except ConnectionRefusedError:
+                continue
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert outcome(second, 30.0) == "met"
+        assert waiting.result() == "met"
+        stranger.close()

@@ -1,0 +1,52 @@
+"""A stop before the first step ends the process at once; from the first step on it is the loop's to save and end."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter, StatusChange
+from gan_runtime.startup_watch import StartupWatch
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal-0.jsonl"
+
+
+def test_a_stop_while_a_compiler_holds_the_trainer_ends_it_and_says_so(path: Path) -> None:
+    stop, ended = threading.Event(), threading.Event()
+    codes: list[int] = []
+
+    def end(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    with JournalWriter(path, attempt=2) as writer, StartupWatch(writer, stop.is_set, end):
+        stop.set()
+        assert ended.wait(10)
+    assert codes == [0]
+    (last,) = journal.read_all(path)
+    assert isinstance(last, StatusChange)
+    assert (last.status, last.attempt) == ("stopped", 2)
+    assert last.reason == "stopped on request before the first step of this attempt"
+
+
+def test_after_the_first_step_or_an_error_it_looks_no_more(path: Path) -> None:
+    looks = threading.Semaphore(0)
+
+    def stop_requested() -> bool:
+        looks.release()
+        return False
+
+    with JournalWriter(path) as writer:
+        with StartupWatch(writer, stop_requested) as watch:
+            assert looks.acquire(timeout=10)
+            watch.first_step()
+            (thread,) = [thread for thread in threading.enumerate() if thread.name == "startup watch"]
+        thread.join(10)
+        assert not thread.is_alive()
+    assert list(journal.read_all(path)) == []
