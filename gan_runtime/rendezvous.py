@@ -36,11 +36,12 @@ def meet(
     deadline = time.monotonic() + seconds
     if members.rank == 0:
         missing = _gather((host if is_local else "", int(port)), workers, deadline)
-        problem = f"worker {', '.join(map(str, missing))} of {workers} has not come to {host}:{port}"
+        absent = f"worker {', '.join(map(str, missing))} of {workers} has not come to {host}:{port}"
+        problem = absent if missing else ""
     else:
         why = _come((host.strip("[]"), int(port)), members.rank, deadline)
-        missing, problem = bool(why), f"worker 0 of {workers} cannot be reached at {host}:{port} ({why})"
-    if missing:
+        problem = f"worker 0 of {workers} cannot be reached at {host}:{port} ({why})" if why else ""
+    if problem:
         raise AcceleratorError(f"{problem} within {seconds:.0f} s. {_likely_causes(is_local)}")
 
 

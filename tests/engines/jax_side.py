@@ -25,7 +25,7 @@ from gan_runtime.spec import RunSpec
 from tests.engines import same_noise
 from tests.engines.conditional_gan import CONDITIONAL_GAN
 from tests.engines.overflowing import OVERFLOWING
-from tests.engines.tiny_gan import TINY_GAN
+from tests.engines.tiny_gan import REFUSED, SPECTRAL_GAN, TINY_GAN
 
 OWN_NOISE = StepNoise
 RATES = ("learning_rate_generator", "learning_rate_discriminator")
@@ -67,7 +67,13 @@ class NoDropout(OWN_NOISE):
 
 
 # Beside those of the catalog.
-WORKLOADS = {"tiny": TINY_GAN, "overflowing": OVERFLOWING, "conditional": CONDITIONAL_GAN}
+WORKLOADS = {
+    "tiny": TINY_GAN,
+    "spectral": SPECTRAL_GAN,
+    "overflowing": OVERFLOWING,
+    "conditional": CONDITIONAL_GAN,
+    **{name: workload for name, (workload, _) in REFUSED.items()},
+}
 NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
 Data = np.ndarray | DataSet  # pictures, or a whole set
 

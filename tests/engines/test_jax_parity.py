@@ -30,12 +30,12 @@ from tests.engines.small_engines import (
 )
 from tests.engines.three_ways import CASES as THREE
 from tests.engines.three_ways import PAIR, rates
-from tests.engines.tiny_gan import TINY_GAN
+from tests.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")  # before TensorFlow starts its devices
 
 # Beside those of the catalog.
-WORKLOADS: dict[str, Workload] = {"tiny": TINY_GAN, "conditional": CONDITIONAL_GAN}
+WORKLOADS: dict[str, Workload] = {"tiny": TINY_GAN, "spectral": SPECTRAL_GAN, "conditional": CONDITIONAL_GAN}
 # With plain SGD at rate 1 the weights of one step move by the gradient itself.
 GRADIENTS = {"optimizer": "sgd", **rates(1.0, *PAIR)}
 CALMLY = {"optimizer": "sgd", **rates(0.005, *PAIR)}
@@ -81,6 +81,11 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
             },
         },
         7,
+    ),
+    "spectral norm, which stores something in each of the phases of D": (
+        "spectral",
+        {**SLOWLY, "updates": "in_turn", "discriminator_steps": 2, "replicas": 2},
+        3,
     ),
     "rmsprop": ("tiny", {"optimizer": "rmsprop"}, 3),
     "labels and energies, a gradient within a gradient, four phases": (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import layers
 
 from gan_runtime.workloads.layers import BatchNorm, Convolution, ReplicaDropout, TransposedConvolution
 from gan_runtime.workloads.pair import UnconditionalPair
+from gan_runtime.workloads.spectral_norm import SpectralNorm
 
 IMAGE_SHAPE = (8, 8, 1)
 LATENT_SIZE = 6
@@ -41,3 +45,46 @@ def networks() -> dict[str, keras.Model]:
 
 
 TINY_GAN = UnconditionalPair(LATENT_SIZE, networks, each_image_alone=True)
+
+
+def spectral_networks() -> dict[str, keras.Model]:
+    """The same generator, and a discriminator that stores a number of each filter in every pass in training."""
+    discriminator = keras.Sequential(
+        [
+            keras.Input(IMAGE_SHAPE),
+            SpectralNorm(Convolution(8, 5, 2, padding="same", use_bias=False), name="conv"),
+            layers.LeakyReLU(0.2, name="leaky"),
+            layers.Flatten(name="flatten"),
+            SpectralNorm(layers.Dense(4, use_bias=False), name="dense"),
+            layers.Dense(1, dtype="float32", name="logit"),
+        ],
+        name="discriminator",
+    )
+    return {**networks(), "discriminator": discriminator}
+
+
+SPECTRAL_GAN = UnconditionalPair(LATENT_SIZE, spectral_networks)
+
+
+def with_discriminator(layer: Callable[[], Any]) -> UnconditionalPair:
+    """The same generator, and a discriminator with this layer before its logit."""
+
+    def made() -> dict[str, keras.Model]:
+        last = layers.Dense(1, dtype="float32", name="logit")
+        discriminator = keras.Sequential(
+            [keras.Input(IMAGE_SHAPE), layers.Flatten(), layer(), last], name="discriminator"
+        )
+        return {**networks(), "discriminator": discriminator}
+
+    return UnconditionalPair(LATENT_SIZE, made)
+
+
+# What engines refuse, each with a part of the message.
+REFUSED: dict[str, tuple[UnconditionalPair, str]] = {
+    "dropout": (with_discriminator(lambda: layers.Dropout(0.5)), "take ReplicaDropout"),
+    "noise": (with_discriminator(lambda: layers.GaussianNoise(0.1)), "or the phase's noise"),
+    "assigning": (
+        with_discriminator(lambda: layers.SpectralNormalization(layers.Dense(4))),
+        "as SpectralNorm of",
+    ),
+}

@@ -17,6 +17,7 @@ import numpy as np
 
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.jax.optimizers import make_optimizer
+from gan_runtime.engines.layer_traps import refuse_seed_generators
 from gan_runtime.engines.rates import rate_plan
 from gan_runtime.engines.schedules import StepRate
 from gan_runtime.engines.step_plan import check_networks
@@ -43,6 +44,7 @@ class Model:
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             self.networks = task.networks()
             check_networks(task.program, self.networks)
+            refuse_seed_generators(self.networks)
             self.average = self._copy(task.networks()) if spec.ema_decay else None
             self.optimizers = {name: self._optimizer(name) for name in task.program.networks}
         self.trainable = {

@@ -20,6 +20,7 @@ from gan_runtime.engines.jax.model import RATE_FACTOR, Model, State
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.rows import Rows
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.values import host_values
@@ -121,7 +122,8 @@ class ReplicaStep:
         noise = StepNoise(self._spec.seed, step, share, place)
         batch = host_values(rows, self._task.fields)
         with self._model.scope(state) as scope, step_scope(self.context(scope, noise, self._kernels)):
-            forward = self._task.program.phases[place].forward(self._model.networks, batch, noise)
+            with weights_are_trained_only(self._model.networks):
+                forward = self._task.program.phases[place].forward(self._model.networks, batch, noise)
             return forward, self._stored(scope)
 
     def _stored(self, scope: keras.StatelessScope) -> State:

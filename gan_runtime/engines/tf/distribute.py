@@ -22,6 +22,7 @@ from gan_runtime.engines.contract import (
     StepKernels,
     StepNumbers,
 )
+from gan_runtime.engines.layer_traps import refuse_seed_generators
 from gan_runtime.engines.rates import rate_plan
 from gan_runtime.engines.schedules import StepRate
 from gan_runtime.engines.step_plan import check_networks
@@ -65,6 +66,7 @@ class TfEngine:
         with self._strategy.scope():
             self._networks = self._task.networks()
             check_networks(self._task.program, self._networks)
+            refuse_seed_generators(self._networks)
             self._average = self._copied() if spec.ema_decay else None
             # Read in every step on every replica, written by the host only.
             self._rate_factor = keras.Variable(

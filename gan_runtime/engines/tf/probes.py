@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,15 +98,21 @@ class Probes:
 
     def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
         """Histograms; single numbers; what was judged of all rows, (rows,), where it is told class by class."""
-        stored = statistics(self._networks)
-        before = [tf.identity(variable) for variable in stored]
-        judged = self._judged(rows, step)
+        with self._stored_as_before():
+            judged = self._judged(rows, step)
         gradients, norms = self._gradients(rows, step)
-        for variable, value in zip(stored, before, strict=True):  # passes in training mode have moved them
-            variable.assign(value)
         counts = {**self._score_histograms(judged), **gradients, **self._weight_histograms()}
         by_row = {name: _of_all_rows(values) for name, values in judged.values.items() if self._classes.names}
         return counts, {**_means(judged), **norms}, by_row
+
+    @contextmanager
+    def _stored_as_before(self) -> Iterator[None]:
+        """What layers store, such as batch norm's statistics, is afterward what it was: passes in training mode move it."""
+        stored = statistics(self._networks)
+        before = [tf.identity(variable) for variable in stored]
+        yield
+        for variable, value in zip(stored, before, strict=True):
+            variable.assign(value)
 
     def _judged(self, rows: Rows, step: tf.Tensor) -> Judged:
         """Outside of a step's kernels, so in plain Keras."""
@@ -122,7 +129,10 @@ class Probes:
         scales = self._step.loss_scales()
         own = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
         for place, phase in enumerate(self._task.program.phases):
-            scaled, _ = self._step.gradients(place, own, step, replica_id(), tf.constant(0), scales)
+            with (
+                self._stored_as_before()
+            ):  # each phase begins with what the layers had stored at the end of training
+                scaled, _ = self._step.gradients(place, own, step, replica_id(), tf.constant(0), scales)
             for network, values in scaled.items():
                 mean = _mean_gradients(values, self._spec)
                 gradients = [value / tf.cast(scales[network], value.dtype) for value in mean]

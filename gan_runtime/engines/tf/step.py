@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from gan_runtime.engines.layer_traps import weights_are_trained_only
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import Task
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
@@ -102,6 +103,7 @@ class ReplicaStep:
         scope = PHASE_SCOPE.format(place)
         with ExitStack() as stack, step_scope(context), tf.name_scope(f"{scope}/{FORWARD_SCOPE}"):
             tapes = {loss: stack.enter_context(self._tape(networks)) for loss, networks in followers.items()}
+            stack.enter_context(weights_are_trained_only(self._networks))
             forward = phase.forward(self._networks, values_of(rows, self._task.fields), noise)
             losses = {
                 loss: forward.losses[loss] * scales[networks[0]] * self._share

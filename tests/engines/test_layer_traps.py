@@ -1,0 +1,29 @@
+"""Layers that would train otherwise on each engine or replica are refused by both, with what to take instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from gan_runtime.engines.layer_traps import weights_are_trained_only
+from tests.engines.jax_process import JaxProcess
+from tests.engines.small_engines import MakeEngine, random_images
+from tests.engines.tiny_gan import REFUSED, networks
+
+pytestmark = pytest.mark.usefixtures("cores")
+
+
+@pytest.mark.parametrize("layer", list(REFUSED))
+def test_both_engines_refuse_it_and_name_what_to_take(layer: str, make: MakeEngine, jax: JaxProcess) -> None:
+    workload, advice = REFUSED[layer]
+    with pytest.raises(ValueError, match=advice):
+        make(1, workload).trace()
+    with pytest.raises(AssertionError, match=advice):  # with what the other process said
+        jax("trained", layer, random_images(16, 8), (), {})
+
+
+def test_weights_can_be_assigned_again_after_a_forward_pass() -> None:
+    made = networks()
+    kernel = made["generator"].trainable_variables[0]
+    with weights_are_trained_only(made), pytest.raises(ValueError, match=kernel.path):
+        kernel.assign(kernel * 2)
+    kernel.assign(kernel * 2)
