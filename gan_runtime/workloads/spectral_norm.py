@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -67,9 +69,10 @@ class SpectralNorm(keras.layers.Layer):
         return {**super().get_config(), "layer": layer, "use_bias": self.use_bias}
 
     @classmethod
-    def from_config(cls, config: dict[str, object]) -> SpectralNorm:
+    def from_config(cls, config: dict[str, Any]) -> SpectralNorm:
         """From a saved model."""
-        return cls(keras.saving.deserialize_keras_object(config.pop("layer")), **config)
+        layer = keras.saving.deserialize_keras_object(config["layer"])
+        return cls(**{**config, "layer": layer})
 
 
 def _unit(vector: Tensor) -> Tensor:

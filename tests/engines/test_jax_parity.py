@@ -82,7 +82,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
         },
         7,
     ),
-    "spectral norm, which stores something in each of the phases of D": (
+    "layers that store something in each pass, and two phases of D": (
         "spectral",
         {**SLOWLY, "updates": "in_turn", "discriminator_steps": 2, "replicas": 2},
         3,

@@ -47,6 +47,18 @@ def networks() -> dict[str, keras.Model]:
 TINY_GAN = UnconditionalPair(LATENT_SIZE, networks, each_image_alone=True)
 
 
+class Fading(keras.layers.Layer):
+    """Counts its passes in training, and makes its values smaller each time: who begins with another count sees other gradients."""
+
+    def build(self, _: Any) -> None:
+        self.passes = self.add_weight(name="passes", shape=(), initializer="zeros", trainable=False)
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        if training:
+            self.passes.assign(self.passes + 1.0)
+        return inputs / (1.0 + 0.05 * self.passes)
+
+
 def spectral_networks() -> dict[str, keras.Model]:
     """The same generator, and a discriminator that stores a number of each filter in every pass in training."""
     discriminator = keras.Sequential(
@@ -56,6 +68,7 @@ def spectral_networks() -> dict[str, keras.Model]:
             layers.LeakyReLU(0.2, name="leaky"),
             layers.Flatten(name="flatten"),
             SpectralNorm(layers.Dense(4, use_bias=False), name="dense"),
+            Fading(name="fading"),
             layers.Dense(1, dtype="float32", name="logit"),
         ],
         name="discriminator",

@@ -129,9 +129,8 @@ class Probes:
         scales = self._step.loss_scales()
         own = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
         for place, phase in enumerate(self._task.program.phases):
-            with (
-                self._stored_as_before()
-            ):  # each phase begins with what the layers had stored at the end of training
+            # Each phase begins with what the layers had stored at the end of training.
+            with self._stored_as_before():
                 scaled, _ = self._step.gradients(place, own, step, replica_id(), tf.constant(0), scales)
             for network, values in scaled.items():
                 mean = _mean_gradients(values, self._spec)
