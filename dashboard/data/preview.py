@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from dashboard import actions, change_buttons, data_words, summary_view, words
 from dashboard.data import form as data_form
-from dashboard.data import jobs_view, mosaic
+from dashboard.data import jobs_view
 from dashboard.data.form import Wanted
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.summary import Summary
 from gan_runtime.jobs.data_work import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
+from gan_runtime.pictures import first_rows
 from gan_runtime.runtime.runtime import Runtime
 
 GRID_WIDTH = 420
@@ -61,7 +62,7 @@ def _answer(look: JobLook, found: dict[str, Any]) -> None:
     with grid:
         rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
         st.image(
-            mosaic.png(rows),
+            first_rows.of_pairs(rows) if noun == data_words.PAIR else first_rows.png(rows),
             width=GRID_WIDTH,
             alt=f"{words.things(len(rows), noun)} as they would be stored{', ordered by class' if summary.counts else ''}.",
         )

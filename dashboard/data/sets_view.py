@@ -21,6 +21,7 @@ from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
+from gan_runtime.pictures import first_rows
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
@@ -134,7 +135,7 @@ def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
 @st.cache_data(show_spinner=False, max_entries=50)
 def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (of another content it is another picture)
     known = prepared.opened(Home(home), name, resident_bytes=0)
-    return mosaic.of_rows(known.read(np.arange(min(mosaic.SHOWN, known.rows))))
+    return first_rows.of_rows(known.read(np.arange(min(first_rows.SHOWN, known.rows))))
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)

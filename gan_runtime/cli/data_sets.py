@@ -70,7 +70,9 @@ def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fals
     }
     output.answers().print(_pairs("data set", name, {**facts, **(_facts(manifest) if manifest else {})}))
     summary = loading.known(chosen)[name].preparation
-    return _say_summary(summary) if summary else None
+    if summary:
+        _say_summary(summary)
+    return _say_where_drawn(chosen, name)
 
 
 @app.command(epilog=SETTABLE)
@@ -112,7 +114,9 @@ def prepare(
         f"data set {made} is ready: {rows:,} rows to train on{held_out}. "
         f"Train on it with `train --set dataset={made}`."
     )
-    return _say_summary(summary, MOST_LINES) if summary else None
+    if summary:
+        _say_summary(summary, MOST_LINES)
+    return _say_where_drawn(chosen, made)
 
 
 @app.command()
@@ -147,6 +151,11 @@ def _say_summary(summary: Summary, most: int | None = None) -> None:
     for sentence in (*summary.sentences(), *(f"Warning: {warning}" for warning in summary.warnings)):
         output.say(sentence)
     output.answers().print(*_details(summary, most), sep="\n", end="")
+
+
+def _say_where_drawn(home: Home, name: str) -> None:
+    if path := prepared.drawn(home, name):
+        output.say(f"The first rows are drawn in {path}.")
 
 
 def _say_survey(seen: Survey, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic import Field as Bounds
 
@@ -19,11 +20,13 @@ from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError, HomeError, quoted
 from gan_runtime.fields import Field, Fields
 from gan_runtime.home import Home
+from gan_runtime.pictures import first_rows
 from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+FIRST_ROWS = "first-rows.png"
 # Sets up to this size are read into memory and lie on the device as a whole; larger ones are streamed.
 RESIDENT_BYTES = 1_000_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
@@ -173,11 +176,29 @@ def opened(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataS
     Raises DatasetError when it cannot be read.
     """
     known = manifest(home, name)
-    rows = ShardedSet(
-        name, folder(home, name), known.offered, known.shards, known.held_out, known.origin, known.note
-    )
+    rows = _sharded(folder(home, name), known)
     rows.check()
     return rows.in_memory() if known.bytes <= resident_bytes else rows
+
+
+def draw(place: Path, known: Manifest) -> None:
+    """Puts a picture of the first rows into the folder of a set that is being made, where there is a picture for such rows."""
+    rows = _sharded(place, known).read(np.arange(min(first_rows.SHOWN, known.rows)))
+    picture = first_rows.of_rows(rows)
+    if picture is not None:
+        (place / FIRST_ROWS).write_bytes(picture)
+
+
+def drawn(home: Home, name: str) -> Path | None:
+    """The picture of the first rows; None for a set that has none, or was made by an earlier version."""
+    path = folder(home, name) / FIRST_ROWS
+    return path if path.is_file() else None
+
+
+def _sharded(place: Path, known: Manifest) -> ShardedSet:
+    return ShardedSet(
+        known.name, place, known.offered, known.shards, known.held_out, known.origin, known.note
+    )
 
 
 def remove(home: Home, name: str) -> None:

@@ -133,6 +133,7 @@ def prepare(
         stored = maker.prepare(asked.source, chosen, folder, progress)
         live_picture.remove(folder)
         manifest = _manifest(asked, chosen, content, stored)
+        prepared.draw(folder, manifest)
         prepared.write_manifest(folder, manifest)
         placing()
         return _placed(home, folder, manifest)

@@ -53,6 +53,7 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
         "dogs   2            0       ",
         "left out       why          ",
         "dogs/torn.png  it is damaged",
+        f"The first rows are drawn in {prepared.drawn(home, 'photos')}.",
     ]
     shown = run("show", "photos").stdout
     for part in (

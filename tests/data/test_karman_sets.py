@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from dashboard import data_words
-from dashboard.data import mosaic
 from gan_runtime.data import films, karman_options, live_picture, loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.live_picture import LivePicture
@@ -30,6 +29,7 @@ from gan_runtime.frame_fields import (
     TARGET,
 )
 from gan_runtime.home import Home
+from gan_runtime.pictures import first_rows
 
 FEW = {
     "reynolds": "80,100",
@@ -247,7 +247,7 @@ def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
 
 def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
     flows = made(home, later=0, grid="half", frames=17)
-    shown = mosaic.of_rows(flows.read(np.arange(mosaic.SHOWN)))
+    shown = first_rows.of_rows(flows.read(np.arange(first_rows.SHOWN)))
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.size == (2 * 96 + 2, 2 * 40 + 2)

@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from dashboard import data_words
-from dashboard.data import mosaic
 from gan_runtime.data import prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparing import Asked
@@ -21,6 +20,7 @@ from gan_runtime.data.survey import Survey
 from gan_runtime.errors import DatasetError, HomeError
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.home import Home
+from gan_runtime.pictures import first_rows
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 
 SMALL = {"pixels": "32", "held_out_percent": 0}
@@ -190,7 +190,7 @@ def test_the_preview_and_the_card_show_source_and_target_beside_each_other(home:
     assert colors(seen.grid[:, :, 32:]) == [BLUE]
     assert not home.data.exists()
     pairs = made(home, source)
-    shown = mosaic.of_rows(pairs.read(np.arange(1)))
+    shown = first_rows.of_rows(pairs.read(np.arange(1)))
     assert shown is not None
     card = np.asarray(Image.open(io.BytesIO(shown)).convert("RGB"))
     assert [tuple(card[16, column]) for column in (16, 48)] == [RED, BLUE]

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from dashboard.data import mosaic
 from gan_runtime.calorimeter.angle import measured_angle
 from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
 from gan_runtime.cli.app import app
@@ -21,6 +20,7 @@ from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.home import Home
+from gan_runtime.pictures import first_rows
 
 
 def quiet(_done: int, _total: int, _sentence: str) -> None:
@@ -155,14 +155,15 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
     assert ended.stdout == (
         "data set showers is ready: 18 rows to train on, 2 held out. Train on it with `train --set dataset=showers`.\n"
         "Measured: sampling fraction 0.01994, its spread 0.001096, lowest energy 100.3 GeV, highest energy 193.5 GeV.\n"
+        f"The first rows are drawn in {prepared.drawn(home, 'showers')}.\n"
     )
 
 
 def test_the_card_of_a_set_of_showers_shows_the_first_from_three_sides(home: Home) -> None:
     rows = made(home).read(np.arange(16))
-    shown = mosaic.of_rows(rows)
+    shown = first_rows.of_rows(rows)
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.width > picture.height > 100
     assert len(picture.getcolors(1 << 20)) > 50, "nothing is drawn"
-    assert mosaic.of_rows({ENERGY: rows[ENERGY]}) is None
+    assert first_rows.of_rows({ENERGY: rows[ENERGY]}) is None

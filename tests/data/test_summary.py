@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
+import numpy as np
 import pytest
+from PIL import Image
 from pydantic import ValidationError
 
 from gan_runtime.data import prepared, preparing
@@ -10,6 +14,8 @@ from gan_runtime.data.picture_rows import MOST_TOLD, Tally
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
 from gan_runtime.home import Home
+from gan_runtime.pictures import first_rows
+from gan_runtime.pictures.sheet import GAP
 from tests.data.conftest import BLUE, GREEN, Pack, encoded
 
 
@@ -35,6 +41,22 @@ def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
     summary = prepared.manifest(home, "brief")
     assert summary.by_split() == {"Re 60": (3, 0), "Re 90": (3, 0), "Re 75": (0, 3)}
     assert summary.held_out == 3
+
+
+def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread: Pack) -> None:
+    pairs = {f"{letter}.png": encoded(GREEN, (80, 40)) for letter in "abcdefgh"}
+    options = {"layout": "side_by_side", "pixels": "32"}
+    preparing.prepare(home, Asked("picture_pairs", "both", spread(pairs), options), lambda *_: None)
+    path = prepared.drawn(home, "both")
+    assert path is not None
+    picture = Image.open(path)
+    assert picture.size == (2 * 64 + GAP, 3 * 32 + 2 * GAP)  # six pairs, two beside each other
+    assert (np.asarray(picture) == GREEN).all(axis=-1).sum() == 6 * 64 * 32
+
+
+def test_pairs_of_large_pictures_are_drawn_smaller() -> None:
+    drawn = Image.open(io.BytesIO(first_rows.of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
+    assert drawn.width == first_rows.WIDEST
 
 
 def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:

@@ -22,6 +22,7 @@ from gan_runtime.fields import Fields, labels
 from gan_runtime.frame_fields import flow_fields, pair_fields
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
+from gan_runtime.pictures import first_rows
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
@@ -72,9 +73,9 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
 def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
     kept = mosaic.embedded(name)
     assert kept is not None
-    rows = loading.load(name).read(np.arange(mosaic.SHOWN))["images"]
+    rows = loading.load(name).read(np.arange(first_rows.SHOWN))["images"]
     shown = np.asarray(Image.open(kept))
-    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(mosaic.png(rows)))))
+    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(first_rows.png(rows)))))
     assert mosaic.embedded("mnist") is None
 
 

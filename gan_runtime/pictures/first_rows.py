@@ -1,0 +1,56 @@
+"""The first rows of a data set as one picture, for a look before training."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gan_runtime import pictures
+from gan_runtime.fields import IMAGES
+from gan_runtime.frame_fields import REYNOLDS, SOURCE, TARGET
+from gan_runtime.pictures import grids, sheet, vorticity
+from gan_runtime.pictures.sheet import EVERYTHING, OF_AN_EPOCH, Room
+from gan_runtime.shower_fields import SHOWERS
+
+SHOWN = 16  # rows that are asked for, of which all pictures are drawn
+SHOWERS_SHOWN = 5
+FRAMES_SHOWN = 4  # of a flow, as far from each other as can be
+PAIRS_SHOWN = 6  # two beside each other
+WIDEST = 1_056  # pixels; pairs of large pictures are drawn smaller
+
+
+def png(rows: NDArray[np.uint8], room: Room = OF_AN_EPOCH) -> bytes:
+    """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones (sheet.py)."""
+    return _encoded(sheet.image(grids.tiled(rows, room)))
+
+
+def of_pairs(pairs: NDArray[np.uint8]) -> bytes:
+    """`pairs`: (N, height, 2 · width, 3), source left, target right; the first six, in two columns."""
+    room = Room(columns=2, widest=EVERYTHING, tallest=EVERYTHING)
+    picture = sheet.image(grids.tiled(pairs[:PAIRS_SHOWN], room))
+    picture.thumbnail((WIDEST, EVERYTHING))
+    return _encoded(picture)
+
+
+def of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
+    """The first rows of a set as stored: its pictures, its pairs, its flow or its showers; None where it has none of them."""
+    if IMAGES in rows:
+        return png(rows[IMAGES])
+    if REYNOLDS in rows:
+        return png(vorticity.drawn(rows[SOURCE][:: SHOWN // FRAMES_SHOWN]), Room(columns=FRAMES_SHOWN // 2))
+    if SOURCE in rows:
+        return of_pairs(np.concatenate([rows[SOURCE], rows[TARGET]], axis=2))
+    if SHOWERS not in rows:
+        return None
+    return _encoded(pictures.render("shower_projections", (rows[SHOWERS][:SHOWERS_SHOWN],)))
+
+
+def _encoded(picture: Image.Image) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, format="PNG", optimize=True)
+    return file.getvalue()
