@@ -38,7 +38,7 @@ def short(rows: int, summary: Summary) -> str:
         f"{words.count(rows)} to train on, {words.count(summary.held_out)} held out",
         f"{words.things(left_out, 'file')} left out" if left_out else "",
         f"converted: {', '.join(summary.converted)}" if summary.converted else "",
-        ", ".join(quantity.in_words() for quantity in summary.quantities),
+        "".join(quantity.in_words() for quantity in summary.quantities[:1]),
     )
     return " · ".join(words.plain(part) for part in parts if part)
 
