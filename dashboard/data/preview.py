@@ -13,11 +13,11 @@ from dashboard import actions, change_buttons, data_words, summary_view, words
 from dashboard.data import form as data_form
 from dashboard.data import jobs_view
 from dashboard.data.form import Wanted
+from gan_runtime.data import first_rows
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.summary import Summary
 from gan_runtime.jobs.data_work import GRID_FILE
 from gan_runtime.jobs.folder import JobLook
-from gan_runtime.pictures import first_rows
 from gan_runtime.runtime.runtime import Runtime
 
 GRID_WIDTH = 420

@@ -14,14 +14,13 @@ from dashboard.data import mosaic
 from dashboard.frame import places
 from dashboard.launch import fields as launch_fields
 from gan_runtime import catalog, host_presets
-from gan_runtime.data import door, loading, prepared
+from gan_runtime.data import door, first_rows, loading, prepared
 from gan_runtime.data.contract import Availability
 from gan_runtime.data.loading import KnownSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.errors import DatasetError
 from gan_runtime.fields import Fields
 from gan_runtime.home import Home
-from gan_runtime.pictures import first_rows
 from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS

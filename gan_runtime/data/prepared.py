@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic import Field as Bounds
 
 from gan_runtime import catalog
+from gan_runtime.data import first_rows
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
 from gan_runtime.data.summary import Summary
 from gan_runtime.errors import DatasetError, HomeError, quoted
 from gan_runtime.fields import Field, Fields
 from gan_runtime.home import Home
-from gan_runtime.pictures import first_rows
 from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from dashboard import data_words
-from gan_runtime.data import films, karman_options, live_picture, loading, prepared, preparing
+from gan_runtime.data import films, first_rows, karman_options, live_picture, loading, prepared, preparing
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.data.preparations import PREPARATIONS
@@ -29,7 +29,6 @@ from gan_runtime.frame_fields import (
     TARGET,
 )
 from gan_runtime.home import Home
-from gan_runtime.pictures import first_rows
 
 FEW = {
     "reynolds": "80,100",

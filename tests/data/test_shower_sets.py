@@ -14,13 +14,12 @@ from typer.testing import CliRunner
 from gan_runtime.calorimeter.angle import measured_angle
 from gan_runtime.calorimeter.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, cells_of
 from gan_runtime.cli.app import app
-from gan_runtime.data import loading, prepared, preparing, shower_options
+from gan_runtime.data import first_rows, loading, prepared, preparing, shower_options
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.data.preparing import Asked
 from gan_runtime.errors import DatasetError, SpecError
 from gan_runtime.home import Home
-from gan_runtime.pictures import first_rows
 
 
 def quiet(_done: int, _total: int, _sentence: str) -> None:

@@ -9,12 +9,11 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from gan_runtime.data import prepared, preparing
+from gan_runtime.data import first_rows, prepared, preparing
 from gan_runtime.data.picture_rows import MOST_TOLD, Tally
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
 from gan_runtime.home import Home
-from gan_runtime.pictures import first_rows
 from gan_runtime.pictures.sheet import GAP
 from tests.data.conftest import BLUE, GREEN, Pack, encoded
 

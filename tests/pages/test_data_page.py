@@ -16,13 +16,12 @@ from streamlit.testing.v1 import AppTest
 from dashboard import data_words
 from dashboard.data import mosaic, sets_view
 from dashboard.frame import session
-from gan_runtime.data import door, loading, prepared
+from gan_runtime.data import door, first_rows, loading, prepared
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.fields import Fields, labels
 from gan_runtime.frame_fields import flow_fields, pair_fields
 from gan_runtime.home import Home
 from gan_runtime.jobs import desk, uploads
-from gan_runtime.pictures import first_rows
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir

@@ -25,7 +25,7 @@ WIDEST = 1_056  # pixels; pairs of large pictures are drawn smaller
 
 
 def png(rows: NDArray[np.uint8], room: Room = OF_AN_EPOCH) -> bytes:
-    """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones (sheet.py)."""
+    """`rows`: (N, height, width, 1 or 3), side by side; of more than fit the first ones (pictures/sheet.py)."""
     return _encoded(sheet.image(grids.tiled(rows, room)))
 
 
