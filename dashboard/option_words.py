@@ -42,6 +42,7 @@ CHOICES = {
 # Choices that mean something else in one option than in others.
 OF_OPTION = {
     "learning_rate_scaling": {"none": "as given"},
+    "rmsprop_epsilon": {"inside": "inside the root", "outside": "outside the root"},
     "loop": {"custom": "our own", "keras": "Keras' built-in"},
 }
 # A shared option within a line of several; one that is missing here is named by its label. Those of workloads bring theirs.
@@ -50,6 +51,8 @@ PHRASES = {
     "batch_size_global": "batch {}",
     "warmup_epochs": "warm-up {} epochs",
     "adam_beta_1": "beta 1 = {}",
+    "adam_beta_2": "beta 2 = {}",
+    "rmsprop_epsilon": "epsilon {}",
     "momentum": "momentum {}",
     "learning_rate_schedule": "{}",
     "restart_epochs": "cycle {} epochs",

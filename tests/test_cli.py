@@ -79,6 +79,8 @@ WRONG = {
     "all_reduce_pack_mb": "-1",
     "optimizer": "adamw",
     "adam_beta_1": "1",
+    "adam_beta_2": "1",
+    "rmsprop_epsilon": "beside",
     "momentum": "1",
     "learning_rate_schedule": "cosine",
     "restart_epochs": "0",

@@ -29,6 +29,8 @@ from gan_runtime.store.store import Store
 NewRun = Callable[..., RunDir]
 SINCE = {
     "loop": "custom",
+    "adam_beta_2": 0.999,
+    "rmsprop_epsilon": "inside",
     "still_action": "note",
     "resume_lost": "no",
     "pictures_every": 1,

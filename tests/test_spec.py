@@ -166,6 +166,16 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "adam_beta_1 is 1.0, but allowed is at least 0 and below 1: use 0.9, or 0.5 for steadier training.",
     ),
     (
+        "adam_beta_2",
+        1.5,
+        "adam_beta_2 is 1.5, but allowed is at least 0 and below 1: use 0.999, or 0.9 as WGAN-GP does.",
+    ),
+    (
+        "rmsprop_epsilon",
+        "within",
+        "RMSprop's epsilon (rmsprop_epsilon) is 'within', but allowed is inside, outside: use inside, or outside as TensorFlow 2 does.",
+    ),
+    (
         "momentum",
         0.999999999,
         "Momentum (SGD) (momentum) is 0.999999999, which float32 rounds to 1, but allowed is at least 0 and below 1: use 0, or about 0.9.",
@@ -675,6 +685,8 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "steps_per_loop": 10,
         "optimizer": "adam",
         "adam_beta_1": 0.9,
+        "adam_beta_2": 0.999,
+        "rmsprop_epsilon": "inside",
         "momentum": 0.0,
         "learning_rate_schedule": "constant",
         "restart_epochs": 10,

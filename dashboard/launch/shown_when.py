@@ -16,6 +16,8 @@ SHOWN_WHEN: dict[str, OneOf | Above] = {
     "loop": OneOf("engine", ("auto", "tensorflow"), "TensorFlow"),
     "tpu_address": OneOf("accelerator", ("tpu",), "a TPU"),
     "adam_beta_1": OneOf("optimizer", ("adam",), "Adam"),
+    "adam_beta_2": OneOf("optimizer", ("adam",), "Adam"),
+    "rmsprop_epsilon": OneOf("optimizer", ("rmsprop",), "RMSprop"),
     "momentum": OneOf("optimizer", ("sgd",), "SGD"),
     "restart_epochs": OneOf("learning_rate_schedule", ("cosine_restarts",), "the cosine schedule"),
     "reference_batch": OneOf("learning_rate_scaling", ("linear", "sqrt"), "rates by batch"),

@@ -76,7 +76,7 @@ class Pix2pixOptions(OptionRecord):
         label="Updates",
         choices=get_args(Updates),
         help="'together' updates both networks from one forward pass; 'in_turn' updates D first, then G against the new D, on images made anew.",
-        source="phillipi/pix2pix, train.lua (together); junyanz/pytorch-CycleGAN-and-pix2pix (in turn)",
+        source="TensorFlow's pix2pix tutorial (together); junyanz/pytorch-CycleGAN-and-pix2pix (in turn)",
         error="pick one of the listed orders.",
     )
     weight_l1: float = option(
@@ -95,7 +95,7 @@ class Pix2pixOptions(OptionRecord):
         gt=0,
         le=100,
         help="What the cross-entropies of real and of generated images count in D's loss. A half slows D down beside G.",
-        source="Isola et al. 2017, section 3.3: divided by 2",
+        source="Isola et al. 2017, section 3.3: divided by 2; phillipi/pix2pix, train.lua: 1",
         error="use a positive number, such as 0.5.",
     )
     dropout: float = option(

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from gan_runtime.options import option
 
 Optimizer = Literal["adam", "sgd", "rmsprop"]
+RMSpropEpsilon = Literal["inside", "outside"]
 RateSchedule = Literal["constant", "cosine_restarts"]
 RateScaling = Literal["none", "linear", "sqrt"]
 
@@ -37,6 +38,26 @@ class OptimizerOptions(BaseModel):
         help="How long Adam remembers earlier gradients. Radford et al. found 0.5 steadier for GANs.",
         source="Keras default 0.9 (Table 1 names none); Radford et al. 2016: 0.5",
         error="use 0.9, or 0.5 for steadier training.",
+    )
+    adam_beta_2: float = option(
+        0.999,
+        label="Adam beta 2",
+        group="Optimizer",
+        ge=0,
+        lt=1,
+        help="How long Adam remembers the size of earlier gradients. Gulrajani et al. take 0.9 for WGAN-GP, with a beta 1 of 0.",
+        source="Kingma and Ba 2015, algorithm 1: 0.999; Gulrajani et al. 2017, algorithm 1: 0.9",
+        error="use 0.999, or 0.9 as WGAN-GP does.",
+    )
+    rmsprop_epsilon: RMSpropEpsilon = option(
+        "inside",
+        label="RMSprop's epsilon",
+        group="Optimizer",
+        choices=get_args(RMSpropEpsilon),
+        help="Where the 1e-7 stands that keeps RMSprop from dividing by 0: 'inside' the square root as in Keras 3, "
+        "'outside' as in TensorFlow 2. Inside it holds back weights whose gradients are below about 3e-4.",
+        source="Keras 3: g / √(v + ε); TensorFlow 2, with which CERN's 3DGAN was trained: g / (√v + ε)",
+        error="use inside, or outside as TensorFlow 2 does.",
     )
     momentum: float = option(
         0.0,

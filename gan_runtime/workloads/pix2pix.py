@@ -50,7 +50,7 @@ class Pix2pix:
         return {GENERATOR: generator(options, fields), DISCRIMINATOR: discriminator(options, fields)}
 
     def program(self, options: Pix2pixOptions, fields: Fields) -> Program:
-        """Both networks from one forward pass, as the authors do it; or D, then G against the new D (decision 44)."""
+        """Both networks from one forward pass, as in TensorFlow's tutorial; or D, then G against the new D (decision 44)."""
         if options.updates == "together":
             return Program((Phase("both", partial(both_phase, options, fields), (FOLLOW_G, FOLLOW_D)),))
         return Program(

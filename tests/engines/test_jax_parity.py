@@ -71,6 +71,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
                 "restart_epochs": 1,
                 "warmup_epochs": 1,
                 "adam_beta_1": 0.5,
+                "adam_beta_2": 0.99,
             },
             **{
                 "learning_rate_scaling": "sqrt",
@@ -88,6 +89,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
         3,
     ),
     "rmsprop": ("tiny", {"optimizer": "rmsprop"}, 3),
+    "rmsprop of TensorFlow 2": ("tiny", {"optimizer": "rmsprop", "rmsprop_epsilon": "outside"}, 3),
     "labels and energies, a gradient within a gradient, four phases": (
         "conditional",
         {**CALMLY, "replicas": 2, "accumulation_steps": 2},

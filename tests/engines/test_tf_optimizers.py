@@ -84,17 +84,35 @@ def by_keras(optimizer: keras.optimizers.Optimizer) -> np.ndarray:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("beta_1", [0.9, 0.5])
-def test_fused_adam_is_the_adam_of_keras(updates: Updates, replicas: int, beta_1: float) -> None:
-    expected = by_keras(keras.optimizers.Adam(RATE, beta_1=beta_1))
+@pytest.mark.parametrize(("beta_1", "beta_2"), [(0.9, 0.999), (0.5, 0.999), (0.0, 0.9)])
+def test_fused_adam_is_the_adam_of_keras(
+    updates: Updates, replicas: int, beta_1: float, beta_2: float
+) -> None:
+    expected = by_keras(keras.optimizers.Adam(RATE, beta_1=beta_1, beta_2=beta_2))
     assert np.abs(expected[0] - START).max() == pytest.approx(RATE, rel=1e-3)
-    assert np.abs(updates(replicas, adam_beta_1=beta_1) - expected).max() < 1e-6
+    assert np.abs(updates(replicas, adam_beta_1=beta_1, adam_beta_2=beta_2) - expected).max() < 1e-6
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_rmsprop_is_the_rmsprop_of_keras(updates: Updates, replicas: int) -> None:
     expected = by_keras(keras.optimizers.RMSprop(RATE, rho=0.9))
     assert np.abs(updates(replicas, optimizer="rmsprop") - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("place", ["inside", "outside"])
+def test_rmsprop_has_its_epsilon_where_the_option_says(updates: Updates, replicas: int, place: str) -> None:
+    """For gradients of about 1e-5, far below the root of 1e-7, first updates inside are 70 times smaller than outside."""
+    gradients, velocity, weight, expected = 1e-5 * GRADIENTS, np.zeros_like(START), START, []
+    for gradient in gradients:
+        velocity = 0.9 * velocity + 0.1 * gradient**2
+        divisor = np.sqrt(velocity + 1e-7) if place == "inside" else np.sqrt(velocity) + 1e-7
+        weight = weight - RATE * gradient / divisor
+        expected.append(weight)
+    found = updates(replicas, gradients, optimizer="rmsprop", rmsprop_epsilon=place)
+    assert np.abs(found - np.stack(expected)).max() < 1e-6
+    moved = np.abs(found[0] - START)
+    assert moved.max() == pytest.approx({"inside": 4.2e-4, "outside": 3.1e-2}[place], rel=0.02)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

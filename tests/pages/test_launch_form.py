@@ -30,6 +30,8 @@ EFFECTIVE: dict[str, dict[str, Any]] = {
     "loop": {"engine": "tensorflow"},
     "tpu_address": {"accelerator": "tpu"},
     "adam_beta_1": {"optimizer": "adam"},
+    "adam_beta_2": {"optimizer": "adam"},
+    "rmsprop_epsilon": {"optimizer": "rmsprop"},
     "momentum": {"optimizer": "sgd"},
     "restart_epochs": {"learning_rate_schedule": "cosine_restarts"},
     "reference_batch": {"learning_rate_scaling": "sqrt"},
@@ -60,7 +62,7 @@ def field_names(app: AppTest) -> set[str]:
 @pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if needed(option)])
 def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
     assert has_effect(OPTIONS[option], {**DEFAULTS, **EFFECTIVE[option]})
-    assert has_effect(OPTIONS[option], DEFAULTS) == (option in ("adam_beta_1", "loop"))
+    assert has_effect(OPTIONS[option], DEFAULTS) == (option in ("adam_beta_1", "adam_beta_2", "loop"))
 
 
 def test_adam_has_no_momentum_and_sgd_no_beta() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 
 from gan_runtime.engines.optimizer_constants import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO
+from gan_runtime.engines.rmsprop import RMSprop
 from gan_runtime.engines.schedules import StepRate
 from gan_runtime.spec import RunSpec
 
@@ -17,11 +18,11 @@ def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimiz
         "name": f"optimizer_{network}",
     }
     if spec.optimizer == "adam":
-        inner = keras.optimizers.Adam(beta_1=spec.adam_beta_1, **common)
+        inner = keras.optimizers.Adam(beta_1=spec.adam_beta_1, beta_2=spec.adam_beta_2, **common)
     elif spec.optimizer == "sgd":
         inner = keras.optimizers.SGD(momentum=spec.momentum, **common)
     else:
-        inner = keras.optimizers.RMSprop(rho=RMSPROP_RHO, **common)
+        inner = RMSprop(spec.rmsprop_epsilon, rho=RMSPROP_RHO, **common)
     if spec.precision != "mixed_float16":
         return inner
     return keras.optimizers.LossScaleOptimizer(

@@ -16,6 +16,7 @@ import keras
 import tensorflow as tf
 
 from gan_runtime.engines.optimizer_constants import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO
+from gan_runtime.engines.rmsprop import RMSprop
 from gan_runtime.engines.schedules import StepRate
 from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
 from gan_runtime.engines.tf.workers import NO_CLOCK, WaitClock
@@ -116,8 +117,8 @@ class ExchangingSGD(_Exchanging, keras.optimizers.SGD):
     """Plain, or with momentum."""
 
 
-class ExchangingRMSprop(_Exchanging, keras.optimizers.RMSprop):
-    """Tieleman and Hinton 2012."""
+class ExchangingRMSprop(_Exchanging, RMSprop):
+    """Tieleman and Hinton 2012; see `RMSprop`."""
 
 
 def make_optimizer(
@@ -127,11 +128,11 @@ def make_optimizer(
     name = f"optimizer_{network}"
     inner: Any
     if spec.optimizer == "adam":
-        inner = ExchangingAdam(rate, beta_1=spec.adam_beta_1, name=name)
+        inner = ExchangingAdam(rate, beta_1=spec.adam_beta_1, beta_2=spec.adam_beta_2, name=name)
     elif spec.optimizer == "sgd":
         inner = ExchangingSGD(rate, momentum=spec.momentum, name=name)
     else:
-        inner = ExchangingRMSprop(rate, rho=RMSPROP_RHO, name=name)
+        inner = ExchangingRMSprop(spec.rmsprop_epsilon, learning_rate=rate, rho=RMSPROP_RHO, name=name)
     inner.exchange = GradientExchange(spec, network, clock)
     if spec.precision != "mixed_float16":
         return inner

@@ -23,6 +23,8 @@ BESIDE_SPEED = (
     "learning_rate_schedule",
     "restart_epochs",
     "adam_beta_1",
+    "adam_beta_2",
+    "rmsprop_epsilon",
     "weight_snapshots",
     "count_kernels",
     "profile_steps",  # the clock stands still while steps are profiled
