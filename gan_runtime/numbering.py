@@ -22,7 +22,8 @@ def next_number(folder: Path) -> int:
     """No number is given twice, also when what it named is deleted: whoever still holds rows of the old run would mix up the two."""
     remembered = folder / LAST_NUMBER
     with FileLock(remembered.with_suffix(".lock")):
-        number = _next(_given(folder), _number_in(remembered))
+        given = _given(folder)
+        number = next(free for free in count(_last(given, remembered) + 1) if free not in given)
         write_whole(remembered, f"{number}\n")
         return number
 
@@ -40,11 +41,19 @@ def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
         return float(rank)
 
 
-def _next(given: set[int], last: int) -> int:
-    """After the last one, and after those of folders: the file of the last one may be missing in a home that was copied or written by hand."""
-    counted = [number for number in given if number < MOST_COUNTED]
-    number = max([0, *counted, last if last < MOST else 0]) + 1
-    return next(free for free in count(number) if free not in given)
+def keep_count(folder: Path) -> None:
+    """Before runs of others are placed: what is numbered here goes on from its own last number, not from theirs."""
+    remembered = folder / LAST_NUMBER
+    with FileLock(remembered.with_suffix(".lock")):
+        write_whole(remembered, f"{_last(_given(folder), remembered)}\n")
+
+
+def _last(given: set[int], remembered: Path) -> int:
+    """The last number of our own; that of the folders where its file is missing, as in a home that was copied or written by hand."""
+    last = _number_in(remembered)
+    if last is not None and last < MOST:
+        return last
+    return max([0, *(number for number in given if number < MOST_COUNTED)])
 
 
 def _given(folder: Path) -> set[int]:
@@ -53,10 +62,10 @@ def _given(folder: Path) -> set[int]:
     return {number for path in paths if (number := run_number(path.name)) is not None}
 
 
-def _number_in(file: Path) -> int:
-    """0 where the file is missing or holds anything else."""
+def _number_in(file: Path) -> int | None:
+    """None where the file is missing or holds anything else."""
     try:
         text = own_files.content(file).decode("utf-8", errors="replace").strip()
     except (FileNotFoundError, own_files.NotPlainError):
-        return 0
-    return int(text) if text.isdecimal() else 0
+        return None
+    return int(text) if text.isdecimal() else None

@@ -674,12 +674,26 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
 
 
+@pytest.mark.parametrize("own", [0, 3])
+def test_what_an_import_brings_does_not_push_the_numbers_of_our_own_runs(
+    ended: RunDir, home: Home, other: Home, tmp_path: Path, own: int
+) -> None:
+    theirs = RunDir(ended.path.rename(home.runs / "theirs-0050"))
+    bundles.pack([theirs], tmp_path / "one.zip")
+    other.prepare()
+    assert [next_number(other.runs) for _ in range(own)] == list(range(1, own + 1))
+    assert bundles.unpack(tmp_path / "one.zip", other) == ["theirs-0050"]
+    assert next_number(other.runs) == own + 1
+    other.last_number_file.write_text("49\n")
+    assert next_number(other.runs) == 51, "50 is theirs"
+
+
 def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_be_bundled(home: Home) -> None:
     given = [next_number(home.runs)]
     for imported in ("q-99999999", "q-9999999", "q-0006", "q-999999", "q-1000002"):
         (home.runs / imported).mkdir()
         given += [next_number(home.runs), next_number(home.runs)]
-    assert given == [1, 2, 3, 4, 5, 7, 8, 1_000_000, 1_000_001, 1_000_003, 1_000_004]
+    assert given == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
     home.last_number_file.write_text("100000001\n")  # as earlier versions have written after such an import
     assert next_number(home.runs) == 1_000_000
     assert all(SUBMITTED_NAME.fullmatch(f"quick-{number:04d}") for number in given)

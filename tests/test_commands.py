@@ -206,7 +206,7 @@ def test_other_folders_are_no_runs(name: str) -> None:
     assert not is_run_name(name)
 
 
-@pytest.mark.parametrize("kept", [b"", b"what?", b"3\n", b"\xff"])
+@pytest.mark.parametrize("kept", [b"", b"what?", b"\xff"])
 def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
     home: Home, host: Host, new_run: NewRun, kept: bytes
 ) -> None:

@@ -30,7 +30,7 @@ BEHIND = {
     "gan_runtime.data.preparing": {"prepare"},
     "gan_runtime.jobs.desk": {"ask", "cancel", "signal_group", "start"},
     "gan_runtime.jobs.uploads": {"as_source", "done_with", "forget", "forget_old", "keep"},
-    "gan_runtime.numbering": {"next_number", "next_rank"},
+    "gan_runtime.numbering": {"keep_count", "next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
     "gan_runtime.records.rundir": {"write_json", "write_whole"},
     "gan_runtime.runtime.bin": {"discard", "put", "remove", "remove_old", "take_out"},

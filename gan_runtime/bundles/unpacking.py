@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gan_runtime import __version__, disk, zip_directory
+from gan_runtime import __version__, disk, numbering, zip_directory
 from gan_runtime.bundles.layout import (
     FORMAT,
     MANIFEST,
@@ -250,6 +250,7 @@ def _place(folders: list[Path], home: Home) -> list[str]:
     """Moves whole runs to their places; when one cannot be moved, none is."""
     placed: list[Path] = []
     try:
+        numbering.keep_count(home.runs)
         for folder in folders:
             placed.append(folder.rename(home.runs / folder.name))
     except OSError as error:
