@@ -84,7 +84,8 @@ def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(share
         again = forged.drawn(operator, page.page)
         assert "Sign out" in again.ids, "the operator is signed in"
         assert "in use by process" not in again.text, "the home has no second owner"
-        assert process.num_threads() <= before + 1
+        # A cache that is emptied three times would leave thirty; a few more draw pages and serve files.
+        assert process.num_threads() <= before + 8
         assert open_databases(process) == databases
     assert "Traceback" not in shared.printed()
     assert shared.printed().count("clear_cache") == 1, "the log says it once a connection"
