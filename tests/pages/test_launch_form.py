@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard import option_words
 from dashboard.frame import places
 from dashboard.launch.shown_when import SHOWN_WHEN, has_effect, needed
 from gan_runtime import catalog
-from gan_runtime.data import loading
+from gan_runtime.data import loading, preparing
+from gan_runtime.data.preparing import Asked
 from gan_runtime.fields import IMAGES, pictures
 from gan_runtime.home import Home
 from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
@@ -360,6 +364,25 @@ def test_a_data_set_that_does_not_fit_is_said_beside_its_field(
         "data set digits does not fit workload dcgan_mnist: its images are 64 × 64 × 3" in app.error[0].value
     )
     assert next(button for button in app.button if button.label == "Start run").disabled
+
+
+def test_the_summary_of_a_data_set_is_shown_before_anything_is_trained(
+    show: Show, home: Home, tmp_path: Path
+) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for number in range(5):
+        Image.fromarray(np.full((28, 28), 600 + 100 * number, np.uint16)).save(folder / f"{number}.png")
+    (folder / "readme.txt").write_text("five scans")
+    options = {"pixels": "28", "color": "grey", "held_out_percent": "20"}
+    preparing.prepare(home, Asked("pictures", "scans", folder, options), lambda *_: None)
+    app = show("launch")
+    choice_field(app, "dataset").set_value("scans").run()
+    assert "4 to train on, 1 held out · 1 file left out · converted: 10 bits in 16 to 8" in texts(app)
+    assert [warning.value for warning in app.warning if "16-bit" in warning.value] == [
+        "No value of the 16-bit pictures is above 1,000: they are read as 10 bits, so that white is 1,023."
+    ]
+    assert "1 file left out: no picture 1 (readme.txt)." in texts(app)
 
 
 def test_the_command_is_plain_text_whatever_was_typed_and_loads_no_highlighter(show: Show) -> None:
