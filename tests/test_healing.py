@@ -424,7 +424,7 @@ def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing
 
 @pytest.mark.usefixtures("trained")
 def test_a_home_that_is_moved_while_it_is_open_is_said_to_be_gone_and_its_runs_stay(
-    home: Home, opened: Callable[[], Runtime]
+    home: Home, opened: Callable[[], Runtime], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not an empty list of runs; back in its place it goes on."""
     runtime = opened()
@@ -432,6 +432,8 @@ def test_a_home_that_is_moved_while_it_is_open_is_said_to_be_gone_and_its_runs_s
     elsewhere = home.path.rename(home.path.with_name("elsewhere"))
     runtime.refresh()
     assert f"{home.path} is gone: it was moved or deleted" in runtime.trouble
+    assert "the runtime could not act: " in caplog.text
+    assert "Traceback" not in caplog.text
     assert queries.runs(runtime.store) == runs
     with pytest.raises(UnknownRunError, match="there is no such folder"):
         home.run_dir(runs[0].run_id)

@@ -75,7 +75,8 @@ class Heartbeat:
         now, kind = self._clock(), type(error).__name__
         if now - self._complained.get(kind, -COMPLAINT_SECONDS) >= COMPLAINT_SECONDS:
             self._complained[kind] = now
-            log.error("the runtime could not act", exc_info=error)
+            is_foreseen = isinstance(error, GanRuntimeError)  # then its sentence says it all
+            log.error("the runtime could not act: %s", self.trouble, exc_info=None if is_foreseen else error)
 
     def _work(self) -> None:
         if not self._begun.is_set():

@@ -288,7 +288,9 @@ def test_an_owner_that_cannot_store_anything_says_so_and_logs_it_once(
             for _ in range(5):
                 runtime.refresh()
             assert runtime.trouble == "OSError: No space left on device"
-        assert [record.message for record in caplog.records] == ["the runtime could not act"]
+        assert [record.message for record in caplog.records] == [
+            "the runtime could not act: OSError: No space left on device"
+        ]
         runtime.refresh()
         assert runtime.trouble == ""
     finally:
