@@ -99,10 +99,10 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
 @pytest.mark.parametrize(
     ("dataset", "offered", "preset", "options"),
     [
-        ("karman_small", flow_fields(40, 96, 2), "karman", ("pix2pix", 32, 3, 50)),
-        ("karman", flow_fields(80, 192, 2), "karman", ("pix2pix", 32, 3, 50)),
-        ("facades", pair_fields(256, 256), "karman", ("pix2pix", 256, 1, 50)),
-        ("stamps", pair_fields(40, 50, 1, 3), "karman", ("pix2pix", 32, 1, 50)),
+        ("karman_small", flow_fields(40, 96, 2), "karman", ("pix2pix", 32, 3, 90)),
+        ("karman", flow_fields(80, 192, 2), "karman", ("pix2pix", 32, 3, 90)),
+        ("facades", pair_fields(256, 256), "karman", ("pix2pix", 256, 1, 90)),
+        ("stamps", pair_fields(40, 50, 1, 3), "karman", ("pix2pix", 32, 1, 90)),
     ],
 )
 def test_train_on_it_begins_with_options_that_read_the_set(
