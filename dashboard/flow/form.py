@@ -102,7 +102,7 @@ def _begin(wanted: Wanted, flows: list[Film]) -> Wanted:
         range(len(flows)),
         format_func=lambda place: flows[place].title,
         key=f"flow.trajectory.{wanted.run_id}.{len(flows)}",
-        width=120,
+        width=190,
         help="Flows that the model was not trained on.",
     )
     most = flows[place].steps

@@ -125,7 +125,7 @@ PRESETS: dict[str, Preset] = {
             "learning_rate_schedule": "cosine_restarts",  # one cycle: the last weights do not oscillate
             "restart_epochs": 90,
             "output": "change",  # from frame to frame little changes
-            "weight_l1": 1000.0,  # a frame has one right successor: D may only sharpen it
+            "weight_l1": 4000.0,  # a frame has one right successor: D may only sharpen it
             "dropout": 0.0,  # noise without use
             "norm_momentum": 0.99,  # films are made by the stored statistics
             "flip": "vertical",

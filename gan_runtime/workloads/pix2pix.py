@@ -206,9 +206,12 @@ def _noisy(options: Pix2pixOptions, source: Tensor, target: Tensor, noise: Noise
 
 
 def _generated(options: Pix2pixOptions, networks: Networks, source: Tensor, training: bool) -> Tensor:
-    """G(s), or s + G(s) over the channels of the target."""
+    """G(s), or s + G(s) over the channels of the target. In training the sum may leave -1 to 1: cut, it would have no gradient there."""
     made = ops.cast(networks[GENERATOR](source, training=training), "float32")
-    return made if options.output == "image" else source[..., : made.shape[-1]] + made
+    if options.output == "image":
+        return made
+    changed = source[..., : made.shape[-1]] + made
+    return changed if training else ops.clip(changed, -1.0, 1.0)
 
 
 def _of_discriminator(options: Pix2pixOptions, networks: Networks, frames: Frames, fake: Tensor) -> Forward:
