@@ -19,7 +19,7 @@ from gan_runtime.records import flow_frames
 from gan_runtime.records.rundir import RunDir
 
 COLORS = 64
-EVERY = {"sample": 10, "histogram": 30}  # epochs; the first and the last always stay
+EVERY = {"sample": 15, "histogram": 45}  # epochs; the first and the last always stay
 # Of what has most of the bytes. The edges of narrow bins around 1 differ in their sixth digit.
 DIGITS = {"values": 4, "wall_s": 7, "bin_left": 7, "bin_right": 7}
 Record = dict[str, Any]
