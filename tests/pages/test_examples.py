@@ -59,7 +59,9 @@ def test_the_showers_of_three_seeds_are_measured_through_their_epochs(store: Sto
     assert epochs[-1][1] < 0.05 < 0.5 < epochs[0][1]
 
 
-def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_out_flow(store: Store) -> None:
+def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_out_flow(
+    store: Store,
+) -> None:
     rows = store.rows(
         "SELECT seed, film, s.value, s.replay, s.reference FROM flow_scores s JOIN flow f USING (run_id, iteration, way) "
         "JOIN runs USING (run_id) WHERE way = 'map_reduce' AND score = 'rmse_period' ORDER BY trajectory, seed"
