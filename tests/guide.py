@@ -13,20 +13,24 @@ from gan_runtime.home import REPOSITORY
 PAGE = (REPOSITORY / "docs" / "adding-a-workload.md").read_text(encoding="utf-8")
 CATALOG = "gan_runtime/catalog/__init__.py"
 NAME = "wgan_gp"
+_IMPORTS = re.compile(r"^from gan_runtime\.catalog import .+$", re.MULTILINE)
+_TABLE = re.compile(r"^WORKLOADS: .+?(?=^\}$)", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"```python\n# (\S+?)(?:, in WORKLOADS)?\n(.*?)```", re.DOTALL)
 # The code of each file by its path: the workload's entry, the workload, and the line for the catalog.
 BLOCKS: dict[str, str] = dict(_BLOCK.findall(PAGE))
 FILES = tuple(path for path in BLOCKS if path != CATALOG)
 
 
-def write_into(project: Path) -> None:
-    """Adds the page's two files, and its line in the catalog, to a copy of the project."""
-    for path in FILES:
-        (project / path).write_text(BLOCKS[path], encoding="utf-8")
+def write_into(project: Path, name: str = NAME) -> list[str]:
+    """Adds the page's two files, and its line in the catalog, to a copy of the project; the paths of all three. `name`: of the workload."""
+    paths = [path.replace(NAME, name) for path in FILES]
+    for path, copied in zip(FILES, paths, strict=True):
+        (project / copied).write_text(BLOCKS[path].replace(NAME, name), encoding="utf-8")
     file = project / CATALOG
-    text = file.read_text(encoding="utf-8").replace("import dcgan, pairs", f"import dcgan, pairs, {NAME}")
-    opening = "WORKLOADS: dict[str, WorkloadEntry] = {\n"
-    file.write_text(text.replace(opening, opening + BLOCKS[CATALOG]), encoding="utf-8")
+    text = _IMPORTS.sub(rf"\g<0>, {name}", file.read_text(encoding="utf-8"), count=1)
+    line = f"    {BLOCKS[CATALOG].replace(NAME, name)}"
+    file.write_text(_TABLE.sub(rf"\g<0>{line}", text, count=1), encoding="utf-8")
+    return [*paths, CATALOG]
 
 
 def take_in() -> None:

@@ -15,6 +15,7 @@ from gan_runtime.home import HOME_VARIABLE, REPOSITORY
 from gan_runtime.tpu import plan as planning
 from tests import guide
 
+NAME = "zq9_gan"  # of the workload where its name is not to matter; as long as the page's, so that lines end where they do there
 OPTIONS = {"workload": "wgan_gp", "batch_size_global": 128, "epochs": 2, "accelerator": "cpu", "replicas": 2}
 LIVE = """
 import sys
@@ -38,6 +39,16 @@ def copy(tmp_path: Path) -> Path:
         shutil.copytree(REPOSITORY / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     guide.write_into(root)
     return root
+
+
+@pytest.fixture(scope="module")
+def copy_of_another_name(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The project with its tests and the page's workload under another name; the paths of its files."""
+    root = tmp_path_factory.mktemp("copy") / "project"
+    for folder in ("gan_runtime", "tests"):
+        shutil.copytree(REPOSITORY / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "pyproject.toml", root)
+    return root, guide.write_into(root, NAME)
 
 
 def ask(root: Path, *words: str) -> str:
@@ -65,6 +76,21 @@ def test_the_page_shows_an_entry_a_workload_and_a_line_of_the_catalog() -> None:
     ]
 
 
+@pytest.mark.parametrize("command", ["ruff check", "ruff format --check", "mypy --follow-imports=silent"])
+def test_the_code_of_the_page_passes(copy_of_another_name: tuple[Path, list[str]], command: str) -> None:
+    root, paths = copy_of_another_name
+    ask(root, "-m", *command.split(), *paths)
+
+
+def test_the_workload_of_the_page_passes_the_tests_of_every_workload(
+    copy_of_another_name: tuple[Path, list[str]],
+) -> None:
+    root, _ = copy_of_another_name
+    tests = ("tests/workloads/test_every_workload.py", "-k", NAME, "-n", "0")
+    said = ask(root, "-m", "pytest", *tests)
+    assert "failed" not in said
+
+
 def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(copy: Path) -> None:
     options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
     for engine in ("tensorflow", "jax"):
@@ -73,6 +99,8 @@ def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_
     assert len(runs) == 2
     for run in runs:
         journal = (copy / "home" / "runs" / run / "journal-0.jsonl").read_text(encoding="utf-8")
+        spec = json.loads((copy / "home" / "runs" / run / "spec.json").read_text(encoding="utf-8"))
+        assert (spec["adam_beta_1"], spec["adam_beta_2"]) == (0.0, 0.9), "algorithm 1"
         rows = [json.loads(line) for line in journal.splitlines()]
         values = [row["values"] for row in rows if row["kind"] == "scalars"]
         assert {"loss_generator", "loss_critic", "wasserstein"} <= set(values[0])

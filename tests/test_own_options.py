@@ -192,9 +192,13 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         (
             {"workload": "later_gan", "later_gan": {"beauty": 1}, "label_smoothing": 0.1},
             "workload",
-            "workload is 'later_gan', but allowed is dcgan_mnist, dcgan, mlp_gan",
+            f"workload is 'later_gan', but allowed is {', '.join(catalog.WORKLOADS)}",
         ),
-        ({"workload": ["x"]}, "workload", "workload is ['x'], but allowed is dcgan_mnist, dcgan, mlp_gan"),
+        (
+            {"workload": ["x"]},
+            "workload",
+            f"workload is ['x'], but allowed is {', '.join(catalog.WORKLOADS)}",
+        ),
     ],
 )
 def test_a_wrong_place_is_named_with_what_to_do(given: dict[str, Any], field: str, sentence: str) -> None:

@@ -19,6 +19,7 @@ from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec import rules as spec_rules
 from gan_runtime.studies.design import StudyDesign
 
+WORKLOADS = ", ".join(catalog.WORKLOADS)  # as sentences list them
 WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "profile_steps",
@@ -125,12 +126,12 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "workload",
         "dcgan_minst",
-        "workload is 'dcgan_minst', but allowed is dcgan_mnist, dcgan, mlp_gan, shower_3dgan, pix2pix: did you mean dcgan_mnist?",
+        f"workload is 'dcgan_minst', but allowed is {WORKLOADS}: did you mean dcgan_mnist?",
     ),
     (
         "workload",
         3,
-        "workload is 3, but allowed is dcgan_mnist, dcgan, mlp_gan, shower_3dgan, pix2pix: pick one of the listed workloads.",
+        f"workload is 3, but allowed is {WORKLOADS}: pick one of the listed workloads.",
     ),
     (
         "dataset",
@@ -794,7 +795,7 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str
         (b'{"epochs": ' + b"9" * 10_000 + b"}", r"spec\.json is not JSON \(Exceeds the limit"),
         (
             b'{"workload": "' + b"d" * 10_000 + b'"}',
-            r"^workload is 'd{78}…, but allowed is dcgan_mnist, dcgan, mlp_gan, shower_3dgan, pix2pix: ",
+            rf"^workload is 'd{{78}}…, but allowed is {WORKLOADS}: ",
         ),
         (b'{"' + b"k" * 10_000 + b'": 1}', r"^'k{78}… is not an option of a run: "),
         (b'{"\\ud800": 1}', r"^'\\ud800' is not an option of a run: "),

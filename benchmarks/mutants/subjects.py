@@ -11,6 +11,7 @@ LOSSES, NETWORKS, ORDER = (
     "engines/test_image_order.py",
 )
 NOISE, KERNELS, INPUT = "engines/test_tf_noise.py", "engines/test_tf_kernels.py", "engines/test_tf_input.py"
+EVERY_WORKLOAD = "workloads/test_every_workload.py"
 OBJECTIVES, OPTIMIZERS = "engines/test_tf_objectives.py", "engines/test_tf_optimizers.py"
 PRECISION, RATES, COUNTS = (
     "engines/test_tf_precision.py",
@@ -58,9 +59,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "workloads/contract.py": (PROGRAM,),
     "workloads/pair.py": (NETWORKS,),
     "workloads/layers.py": (NETWORKS, *LAYERS),
-    "workloads/dcgan_mnist.py": (NETWORKS,),
-    "workloads/mlp_gan.py": (NETWORKS,),
-    "workloads/step_context.py": (NETWORKS,),
+    "workloads/dcgan_mnist.py": (NETWORKS, EVERY_WORKLOAD),
+    "workloads/mlp_gan.py": (NETWORKS, EVERY_WORKLOAD),
+    "workloads/step_context.py": (NETWORKS, EVERY_WORKLOAD),
     "engines/tf/kernels.py": (KERNELS, *LAYERS[1:]),
     "engines/tf/spectra.py": (KERNELS, *LAYERS[1:]),
     "engines/tf/histograms.py": (COUNTS,),
