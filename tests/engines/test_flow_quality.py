@@ -31,8 +31,8 @@ SHORTENED = {"batch_size_global": 16, "unrolled": 2, "norm_momentum": 0.9, "epoc
 
 
 def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequency(home: Home) -> None:
-    """Seen with seeds 1 to 4: 0.34 to 0.39 of the copied frame's error over the first shedding period, and a Strouhal number off by 1 to 8 %;
-    untrained networks have none. Both bounds lie three and more standard deviations of the seeds from their mean."""
+    """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding period, and a Strouhal number off by 2 to 10 %;
+    untrained networks have none. Both bounds lie three standard deviations of the seeds from their mean, or more."""
     manifest = preparing.prepare(home, Asked("karman_small", "", None, FLOWS), lambda *_: None)
     assert manifest is not None
     data = prepared.opened(home, manifest.name)
@@ -52,4 +52,4 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     of_model, of_copy = (errors.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
     assert of_model.mean() < 0.5 * of_copy.mean()
     periods = [measures.period(measures.probe(frames)) for frames in (predicted, truth)]
-    assert abs(periods[1] / periods[0] - 1.0) < 0.15
+    assert abs(periods[1] / periods[0] - 1.0) < 0.25
