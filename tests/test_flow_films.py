@@ -247,6 +247,10 @@ def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
     assert word["encoding"]["text"]["field"] == "word"
     assert word["mark"]["align"] == "right", "at the end of the steps there is room on its left only"
     assert len(flow_charts.by_step(rows, "Error", "Error", own).to_dict()["layer"]) == 2
+    near = flow_charts.by_step(rows, "Error", "Error", own, {"x": 1.0, "y": 1.1}).to_dict()["layer"][1:3]
+    assert [word["encoding"]["y"]["value"] for word in near] == [2, 15], (
+        "words of near horizons do not overlap"
+    )
 
 
 def row(**changes: object) -> FlowRow:

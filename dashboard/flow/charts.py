@@ -22,6 +22,7 @@ SOLVER = "Solver"
 # Stages of an iteration by their place, in colors that stand for nothing else on the page.
 STAGE_COLORS = ("#999933", "#56B4E9", "#CC79A7", "#AA4499", "#009E73", "#E69F00", "#7C8798", "#882255")
 DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
+WORD_PIXELS = 13  # from one word of a horizon to the next one below it
 BAR, AROUND = 50, 215  # pixels: a bar, and what stands round the bars
 
 
@@ -75,7 +76,7 @@ def _dashes(colors: dict[str, str]) -> alt.StrokeDash:
 
 
 def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> list[alt.Chart]:
-    """A line upwards at each step with a word beside it, on the side of the chart's middle; none where there is none."""
+    """A line upwards at each step with a word next to it, on the side of the chart's middle, one below the other; none where there is none."""
     if not horizons:
         return []
     frame = pd.DataFrame(
@@ -83,12 +84,16 @@ def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> li
     )
     base, readable = alt.Chart(frame).encode(x=alt.X("at:Q"), color=color), alt.value(ink())
     layers = [base.mark_rule(strokeWidth=1.5, strokeDash=[2, 2])]
-    for side, own, shift in (("left", frame["at"] < middle, 4), ("right", frame["at"] >= middle, -4)):
-        words = alt.Chart(frame[own]).mark_text(align=side, baseline="top", dx=shift, fontSize=11)  # type: ignore[arg-type]
-        if own.any():
-            layers.append(
-                words.encode(x=alt.X("at:Q"), color=readable, text=alt.Text("word:N"), y=alt.YValue(2))  # type: ignore[no-untyped-call]
-            )
+    for place, step in enumerate(frame["at"]):
+        side, shift = ("left", 4) if step < middle else ("right", -4)
+        words = alt.Chart(frame[place : place + 1]).mark_text(
+            align=side,  # type: ignore[arg-type]
+            baseline="top",
+            dx=shift,
+            fontSize=11,
+        )
+        y = alt.YValue(2 + WORD_PIXELS * place)  # type: ignore[no-untyped-call]
+        layers.append(words.encode(x=alt.X("at:Q"), color=readable, text=alt.Text("word:N"), y=y))
     return layers
 
 
