@@ -23,7 +23,7 @@ from gan_runtime.studies.design import StudyDesign
 class CriticOptions(OptionRecord):
     """Of a stranger's workload: other networks, other batches a step, one name that pairs have too."""
 
-    critic_steps: int = option(5, label="Critic steps", help="k.", error="use 5.", ge=1, le=100)
+    stranger_steps: int = option(5, label="Stranger steps", help="k.", error="use 5.", ge=1, le=100)
     label_smoothing: float = option(0.2, label="Smoothing", help="s.", error="use 0.2.", ge=0, le=1)
     learning_rate_critic: float = option(1e-3, label="Rate, critic", help="r.", error="use 1e-3.", gt=0, le=1)
     learning_rate_painter: float = option(
@@ -31,11 +31,13 @@ class CriticOptions(OptionRecord):
     )
 
 
-def critic_is_not_rushed(critic_steps: int, batch_size_global: int) -> FieldError | None:
+def critic_is_not_rushed(stranger_steps: int, batch_size_global: int) -> FieldError | None:
     """A rule over an own and a shared option."""
-    if critic_steps * batch_size_global <= 10_000:
+    if stranger_steps * batch_size_global <= 10_000:
         return None
-    return FieldError("critic_steps", f"critic_steps is {critic_steps}, but the batch is large: use fewer.")
+    return FieldError(
+        "stranger_steps", f"stranger_steps is {stranger_steps}, but the batch is large: use fewer."
+    )
 
 
 def reads_nothing(_options: Any, _offered: Fields) -> Fields:
@@ -57,7 +59,7 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> str:
         pictures=(Picture("samples", "", "grey_grid", ("images",)),),
         averaged="painter",
         reads=reads_nothing,
-        batches=lambda options: int(options.critic_steps),
+        batches=lambda options: int(options.stranger_steps),
         size=lambda _options, _fields: Size(1, 1),
         rules=(critic_is_not_rushed,),
     )
@@ -101,7 +103,7 @@ def test_an_option_is_asked_for_by_its_plain_name_or_with_its_workload() -> None
     assert (spec.value("epochs"), spec.value("label_smoothing")) == (3, 0.1)
     assert spec.value("dcgan_mnist.label_smoothing") == 0.1
     with pytest.raises(KeyError):
-        spec.value("critic_steps")
+        spec.value("stranger_steps")
 
 
 def test_a_copy_keeps_the_own_options() -> None:
@@ -111,12 +113,12 @@ def test_a_copy_keeps_the_own_options() -> None:
 
 
 def test_a_stranger_brings_its_networks_batches_and_rules(stranger: str) -> None:
-    spec = RunSpec.parse({"workload": stranger, "critic_steps": 3, "batch_size_global": 64})
+    spec = RunSpec.parse({"workload": stranger, "stranger_steps": 3, "batch_size_global": 64})
     assert (spec.learning_rate("critic"), spec.learning_rate("painter")) == (1e-3, 1e-4)
     assert (spec.batches_per_step, spec.images_per_step, spec.steps_per_epoch(1_797)) == (3, 192, 9)
     assert changeable(stranger) == ("learning_rate_critic", "learning_rate_painter", "clip_norm")
-    rushed = {"workload": stranger, "critic_steps": 100, "batch_size_global": 512}
-    assert messages(rushed) == {"critic_steps": "critic_steps is 100, but the batch is large: use fewer."}
+    rushed = {"workload": stranger, "stranger_steps": 100, "batch_size_global": 512}
+    assert messages(rushed) == {"stranger_steps": "stranger_steps is 100, but the batch is large: use fewer."}
 
 
 def test_a_workload_may_have_no_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,8 +210,8 @@ def test_a_wrong_place_is_named_with_what_to_do(given: dict[str, Any], field: st
 
 
 def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str) -> None:
-    assert messages({"critic_steps": 3}) == {
-        "critic_steps": "critic_steps belongs to workload stranger, but workload is dcgan_mnist: "
+    assert messages({"stranger_steps": 3}) == {
+        "stranger_steps": "stranger_steps belongs to workload stranger, but workload is dcgan_mnist: "
         "leave it out, or use workload=stranger."
     }
     assert messages({"workload": stranger, "r1_weight": 1}) == {
@@ -239,8 +241,8 @@ def test_what_is_set_wins_over_a_file_and_a_file_over_a_preset() -> None:
 
 def test_another_workload_keeps_the_options_that_it_has_too(stranger: str) -> None:
     file = RunSpec.parse({"label_smoothing": 0.1, "r1_weight": 1.0, "epochs": 3}).model_dump()
-    spec = RunSpec.parse(nesting.overlaid(file, {"workload": stranger, "critic_steps": "2"}))
-    assert (spec.value("label_smoothing"), spec.value("critic_steps"), spec.epochs) == (0.1, 2, 3)
+    spec = RunSpec.parse(nesting.overlaid(file, {"workload": stranger, "stranger_steps": "2"}))
+    assert (spec.value("label_smoothing"), spec.value("stranger_steps"), spec.epochs) == (0.1, 2, 3)
     assert RunSpec.parse(nesting.overlaid(file, {"workload": "mlp_gan"})).value("r1_weight") == 1.0
 
 

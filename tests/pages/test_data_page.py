@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import data_words
 from dashboard.data import mosaic, sets_view
 from dashboard.frame import session
+from gan_runtime import catalog
 from gan_runtime.data import door, first_rows, loading, prepared
 from gan_runtime.data.live_picture import LivePicture
 from gan_runtime.fields import Fields, labels
@@ -91,7 +92,7 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.stacked_digits").click().run()
     assert not app.exception
-    assert filled_in(app, "workload") == "dcgan"
+    assert filled_in(app, "workload") == door.workloads_for(catalog.DATASETS["stacked_digits"].fields)[0]
     assert filled_in(app, "learning_rate_generator") == "5e-4", "what the preset says of any workload"
     assert not app.error
 
