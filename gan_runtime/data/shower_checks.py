@@ -26,8 +26,8 @@ LARGEST_GEV = (
 )  # of a cell that float16 holds: 9,273
 FAR = 10.0  # times more or less than the share of the energy that the cells of all hold
 MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # of the showers of a part: more of them are no accident
-ODD_SHARE = 1.3  # times more or less than is known: told
-TOLD_CHANGE = 0.001  # of the sums, by all cells that become empty
+WARNED_SHARE = 1.3  # times more or less than is known
+WARNED_CHANGE = 0.001  # of the sums, by all cells that become empty
 NOISE = 4.0  # standard deviations: a threshold above it
 MOST_RISE, RISEN_SHARE = (
     0.01,
@@ -90,12 +90,14 @@ class Checks:
         cells, energies = part.cells, part.energies * np.float32(self.units.energy_gev)
         cells *= np.float32(self.units.cell_gev)
         _check_largest(part)
-        given = _sums(cells) / energies
+        sums = _sums(cells)
+        given = sums / energies
         odd = self._odd(part, given, energies)
         negative = np.minimum(cells, 0.0)
         below_0 = (negative < 0.0).sum(axis=(1, 2, 3))
         cells[cells < self.rules.threshold * self.rules.threshold_gev] = 0.0
-        kept = ~odd & (_sums(cells) > self.rules.least_gev)
+        # Noise around an empty shower sums up to nothing, but not what of it is above 0.
+        kept = ~odd & (np.minimum(sums, _sums(cells)) > self.rules.least_gev)
         showers = Cleaned(kept, cells[kept], energies[kept])
         if below_0[kept].any():
             self._fill_up(part.rows, showers, given[kept], negative[kept])
@@ -124,21 +126,21 @@ class Checks:
         """For the summary. `usual`: units of energies and cells in such files."""
         tally, units, known = self.tally, self.units, self.rules.known
         given, stored = tally.given / tally.showers, tally.sampling_fraction
-        told = []
+        warnings = []
         if (units.energies, units.cells) != usual:
-            told.append(
+            warnings.append(
                 f"Energies are read in {units.energies} and cells in {units.cells}; the files of {known.name} have {usual[0]} and {usual[1]}. "
                 "Check that this is right."
             )
-        if abs(stored / given - 1.0) > TOLD_CHANGE:
-            told.append(
+        if abs(stored / given - 1.0) > WARNED_CHANGE:
+            warnings.append(
                 f"Cells below 0 or the threshold are empty, so the showers hold {stored:.4g} of the energy, where the file has {given:.4g}."
             )
-        if not 1.0 / ODD_SHARE < stored / known.sampling_fraction < ODD_SHARE:
-            told.append(
+        if not 1.0 / WARNED_SHARE < stored / known.sampling_fraction < WARNED_SHARE:
+            warnings.append(
                 f"The showers hold {stored:.3g} of the energy, where about {known.sampling_fraction:g} is known of {known.name}."
             )
-        return tuple(told)
+        return tuple(warnings)
 
     @property
     def _scales(self) -> bool:

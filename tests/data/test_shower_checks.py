@@ -236,6 +236,20 @@ def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_pat
     assert "in one shower of 10" in refusal(home, tmp_path, columns)
 
 
+@pytest.mark.parametrize("preparation", KEYS)
+def test_an_empty_shower_with_noise_is_left_out_in_place_of_being_scaled_below_0(
+    home: Home, tmp_path: Path, preparation: str
+) -> None:
+    columns = columns_of(preparation)
+    cells = columns[KEYS[preparation][1]] = columns[KEYS[preparation][1]].copy()
+    noise = np.random.default_rng(3).normal(0.0, 0.1, cells[2].shape)
+    cells[2] = noise - noise.mean() - 1e-6
+    summary = prepare(home, tmp_path, columns, negative_cells="rescale")
+    left_out = {"calochallenge": "1 of 8 showers are left out", "showers_hdf5": "2 of 6 showers are left out"}
+    assert left_out[preparation] in summary.note
+    assert (prepared.opened(home, preparation).read(np.arange(4))[DEPOSIT] > 0.0).all()
+
+
 def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480)
     columns["showers"][3, [10, 20, 30]] = -1e-3
