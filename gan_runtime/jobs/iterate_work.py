@@ -244,7 +244,8 @@ def solver_seconds(given: Given) -> float:
 
 def solver_of(given: Given) -> Lattice | None:
     """The flow at its beginning; None for pictures."""
-    return None if given.film.reynolds is None else Lattice(given.film.reynolds, given.obstacle)
+    film = given.film
+    return None if film.reynolds is None else Lattice(film.reynolds, given.obstacle, diameter=film.width)
 
 
 def record_of(iteration: Iteration, model: Model, given: Given, painter: Painter, found: Scored) -> Flow:

@@ -194,11 +194,22 @@ def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape)
     assert iterate_work.solver_seconds(of_fours) > 0.0
 
 
-def given_past(mask: np.ndarray) -> Given:
-    """Two frames at rest. `mask`: (height, width, 1) float32."""
+def test_the_solver_is_timed_at_the_viscosity_of_a_wider_obstacle() -> None:
+    cells = lattice.square(diameter=16.0)
+    solver = iterate_work.solver_of(given_past(cells[..., np.newaxis].astype(np.float32), width=16.0))
+    assert solver is not None
+    wide, usual = (lattice.Lattice(120.0, cells, diameter=diameter) for diameter in (16.0, 10.0))
+    for flow in (solver, wide, usual):
+        flow.advance(24)
+    np.testing.assert_array_equal(of_flow.of(solver), of_flow.of(wide))
+    assert not np.array_equal(of_flow.of(solver), of_flow.of(usual))
+
+
+def given_past(mask: np.ndarray, width: float = lattice.DIAMETER) -> Given:
+    """Two frames at rest. `mask`: (height, width, 1) float32; `width`: of the obstacle."""
     source = np.pad(mask, [(0, 0), (0, 0), (3, 0)])
     truth = np.zeros((3, *mask.shape[:2], 3), np.float32)
-    return Given(Film(0, 0, 2, 120.0, 24), source, truth, 24.0)
+    return Given(Film(0, 0, 2, 120.0, 24, width), source, truth, 24.0)
 
 
 def square_around(cells: np.ndarray, more: int) -> np.ndarray:
