@@ -9,34 +9,26 @@ from pathlib import Path
 
 import h5py
 
+from gan_runtime.data import file_kinds
 from gan_runtime.data.picture_files import readable
 from gan_runtime.errors import DatasetError
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 FETCH = "fetch it again"
-UNPACK = "unpack it first"
+DOWNLOAD = "download the file itself"
+SERVER_ERROR = f"a server may have answered with an error: {DOWNLOAD}"
 WRITE_IT = "write its arrays into an HDF5 file with h5py"
-HEAD_BYTES = 512
-# How files of other kinds begin, in small letters, what they are, and what to do.
-BEGINNINGS = (
-    (b"<!doctype", "a web page", "the link led to a page instead of the file: download the file itself"),
-    (b"<html", "a web page", "the link led to a page instead of the file: download the file itself"),
-    (b"<?xml", "XML text", "a server may have answered with an error: download the file itself"),
-    (b"{", "JSON text", "a server may have answered with an error: download the file itself"),
-    (b"version https://git-lfs", "a pointer of Git LFS", "fetch the file itself with git lfs pull"),
-    (b"\x1f\x8b", "packed with gzip", UNPACK),
-    (b"pk\x03\x04", "a zip", UNPACK),
-    (b"bzh", "packed with bzip2", UNPACK),
-    (b"\xfd7zxz", "packed with xz", UNPACK),
-    (b"\x28\xb5\x2f\xfd", "packed with zstd", UNPACK),
-    (b"7z\xbc\xaf", "a 7z archive", UNPACK),
-    (b"\x93numpy", "a NumPy array", WRITE_IT),
-    (b"root", "a ROOT file", WRITE_IT),
-    (b"cdf", "a NetCDF 3 file", "convert it with nccopy -k nc4"),
-    (b"\x0e\x03\x13\x01", "an HDF4 file", "convert it with h4toh5"),
-    (b"\0\x05\x16\x07", "what macOS stores about another file", "give the file without ._ in its name"),
-    (bytes(16), "only zeros at its beginning, as an unfinished download is", FETCH),
-)
+ADVICE = {  # by the kind of a file
+    file_kinds.WEB_PAGE: f"the link led to a page instead of the file: {DOWNLOAD}",
+    file_kinds.XML: SERVER_ERROR,
+    file_kinds.JSON: SERVER_ERROR,
+    file_kinds.LFS_POINTER: "fetch the file itself with git lfs pull",
+    file_kinds.NUMPY: WRITE_IT,
+    file_kinds.ROOT: WRITE_IT,
+    file_kinds.NETCDF_3: "convert it with nccopy -k nc4",
+    file_kinds.HDF4: "convert it with h4toh5",
+    file_kinds.MACOS_METADATA: "give the file without ._ in its name",
+    file_kinds.ZEROS: f"an unfinished download looks so: {FETCH}",
+}
 # Filters that h5py does not include, by their number in the registry of the HDF Group.
 FILTERS = {
     h5py.h5z.FILTER_SZIP: "szip",
@@ -59,7 +51,7 @@ _REASON = re.compile(r"\(([^()\n]{1,80})")
 def begins_as_hdf5(path: Path) -> bool:
     """By its first bytes. Raises OSError when it cannot be read."""
     with path.open("rb") as file:
-        return file.read(len(SIGNATURE)) == SIGNATURE
+        return file_kinds.of(file) == file_kinds.HDF5
 
 
 def not_opened(path: Path, error: OSError) -> DatasetError:
@@ -109,18 +101,18 @@ def _not_locked(error: OSError) -> str:
 def _other_kind(path: Path) -> str:
     """What a file is that does not begin as an HDF5 file, and what to do; empty where it does."""
     try:
+        is_empty = not path.stat().st_size
         with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+            kind = file_kinds.of(file)
     except OSError as error:
         return f"cannot be read ({error.strerror})"
-    if head.startswith(SIGNATURE):
+    if kind == file_kinds.HDF5:
         return ""
-    if not head:
+    if is_empty:
         return f"is empty: {FETCH}"
-    first = head.lstrip(b" \t\r\n\xef\xbb\xbf").lower()
-    for beginning, kind, advice in BEGINNINGS:
-        if first.startswith(beginning):
-            return f"is no HDF5 file but {kind}: {advice}"
+    if kind:
+        advice = "unpack it first" if file_kinds.holds_files(kind) else ADVICE.get(kind, "give the right one")
+        return f"is no HDF5 file but {kind}: {advice}"
     return f"is no HDF5 file, whatever its name ends in: {FETCH}, or give the right one"
 
 

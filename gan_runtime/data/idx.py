@@ -169,7 +169,7 @@ def _advice(its_kind: str) -> str:
     """What to do about a file of another kind, as `file_kinds.of` calls it."""
     if file_kinds.holds_files(its_kind):
         return "unpack it, so that the IDX file itself has this name"
-    if its_kind == "a web page":
+    if its_kind == file_kinds.WEB_PAGE:
         return "the link led to a page, so download the file itself"
     return FETCH
 
