@@ -1,7 +1,7 @@
 """FPD and KPD as the CaloChallenge computes them: with the draws of jetnet 0.2.5 (Kansal et al. 2022, arXiv:2211.10295), so to its last digits.
 
 jetnet draws 20,000 to 50,000 rows with repetition, whatever there is. So the distance is that of the two sets of showers as they are: of N showers
-it is too large by about c / N, where c grows with the number of features. With fewer than 50,000 showers, read it beside its floor.
+it is too large by about c / N, where c grows with the number of features. With fewer than 50,000 showers, compare it with its floor.
 Rows that were drawn several times are counted, not copied.
 """
 
@@ -49,10 +49,10 @@ def challenge_kpd(real: Array, other: Array) -> Value:
     are (jetnet: of 5,000)."""
     first, second = scaled(real, other)
     count = min(len(first), len(second))
-    found = _kernel_draws(first, second, KERNEL_DRAWN)
-    spread = found if count >= KERNEL_DRAWN else _kernel_draws(first, second, count)
+    draws = _kernel_draws(first, second, KERNEL_DRAWN)
+    spread = draws if count >= KERNEL_DRAWN else _kernel_draws(first, second, count)
     low, high = np.percentile(spread, PERCENTILES)
-    return Value(float(np.median(found)), float(high - low) / 2.0)
+    return Value(float(np.median(draws)), float(high - low) / 2.0)
 
 
 def _line(x: Array, intercept: float, slope: float) -> Array:
@@ -60,8 +60,8 @@ def _line(x: Array, intercept: float, slope: float) -> Array:
 
 
 def _distance(first: Array, second: Array, size: int, random: np.random.Generator) -> float:
-    one, two = (_moments(sample, _counts(sample, size, random), size) for sample in (first, second))
-    return frechet_of_moments(one, two)
+    moments, others = (_moments(sample, _counts(sample, size, random), size) for sample in (first, second))
+    return frechet_of_moments(moments, others)
 
 
 def _kernel_draws(first: Array, second: Array, size: int) -> list[float]:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.calorimeter.angle import divided
+from gan_runtime.calorimeter.longitudinal import MEV_PER_GEV
 
 THRESHOLD_GEV = 0.5e-6 / 0.033  # 15.15 keV: 0.5 keV that the silicon sees, over the sampling fraction
-MEV_PER_GEV, SMALLEST_MEV = 1e3, 1e-8  # an empty layer counts as 10⁻⁸ MeV
+SMALLEST_MEV = 1e-8  # an empty layer counts as 10⁻⁸ MeV
 ROUNDING = 1e-12  # of ⟨p²⟩: a variance below it is none
 Array = NDArray[np.float64]
 
@@ -36,10 +37,11 @@ def challenge_features(
     sparsity = 1.0 - (cells > 0.0).mean(axis=(1, 2))
     energy = np.log10(energy_gev * MEV_PER_GEV)[:, np.newaxis]
     across = (x, y, x_width, y_width)
-    return np.concatenate([energy, _log(layers), *across, _log(total), sparsity, r, r_width], axis=1)
+    return np.concatenate([energy, log_mev(layers), *across, log_mev(total), sparsity, r, r_width], axis=1)
 
 
-def _log(gev: Array) -> Array:
+def log_mev(gev: Array) -> Array:
+    """log10 of energies in MeV; -8 of none."""
     return np.asarray(np.log10(gev * MEV_PER_GEV + SMALLEST_MEV))
 
 

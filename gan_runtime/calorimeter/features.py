@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.calorimeter.angle import divided, measured_angle
-from gan_runtime.calorimeter.challenge_features import challenge_features, spread
+from gan_runtime.calorimeter.challenge_features import challenge_features, log_mev, spread
+from gan_runtime.calorimeter.longitudinal import MEV_PER_GEV
 
 HIT_GEV = 2e-4  # a cell that counts as hit (authors: hits above 0.2 MeV)
 ORDERS = (1, 2, 3)  # of moments: mean, variance, third central moment
@@ -177,8 +178,12 @@ def high_level(features: Features) -> Array:
     energy of each layer, and its center and width on both axes. Energies in MeV. The evaluation of the CaloChallenge had these until
     November 2023; its set of today is `Features.challenge`."""
     count = len(features)
-    layers = np.log10(features.along_z * 1e3 + 1e-8)
-    parts = (np.log10(features.energy_gev * 1e3)[:, np.newaxis], layers, features.centers.reshape(count, -1))
+    layers = log_mev(features.along_z)
+    parts = (
+        np.log10(features.energy_gev * MEV_PER_GEV)[:, np.newaxis],
+        layers,
+        features.centers.reshape(count, -1),
+    )
     return np.concatenate([*parts, features.widths.reshape(count, -1)], axis=1)
 
 

@@ -20,7 +20,7 @@ from gan_runtime.shower_fields import SHOWERS
 SHOWN = 16  # rows that are asked for, of which all pictures are drawn
 SHOWERS_SHOWN = 5
 FRAMES_SHOWN = 4  # of a flow, as far from each other as can be
-PAIRS_SHOWN = 6  # two beside each other
+PAIRS_SHOWN = 6  # two side by side
 WIDEST = 1_056  # pixels; pairs of large pictures are drawn smaller
 
 

@@ -1,4 +1,4 @@
-"""HDF5 files of other people: found, checked by their headers, and read part by part. What is wrong is told with the file's name."""
+"""HDF5 files of other people: found, checked by their headers, and read part by part. Errors name the file."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ def same_rows(file: h5py.File, columns: dict[str, h5py.Dataset]) -> int:
     """How many rows all columns have. Raises DatasetError: they differ, or there are none."""
     counts = {key: len(numbers) for key, numbers in columns.items()}
     if len(set(counts.values())) > 1 or not min(counts.values()):
-        told = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
-        raise DatasetError(f"{name_of(file)} needs as many rows of each, and at least one, but holds {told}.")
+        rows = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
+        raise DatasetError(f"{name_of(file)} needs as many rows of each, and at least one, but holds {rows}.")
     return min(counts.values())
 
 

@@ -61,7 +61,7 @@ def read_shape(path: Path, kind: Kind = IMAGES) -> tuple[int, ...]:
 
     Raises DatasetError when it is no such file.
     """
-    with _told(path, kind), _open(path) as file:
+    with _explained(path, kind), _open(path) as file:
         return _shape(path, kind, file)
 
 
@@ -70,7 +70,7 @@ def read(path: Path, kind: Kind = IMAGES) -> NDArray[np.uint8]:
 
     Raises DatasetError when the file is damaged, cut short or too long.
     """
-    with _told(path, kind), _open(path) as file:
+    with _explained(path, kind), _open(path) as file:
         shape = _shape(path, kind, file)
         expected = int(np.prod(shape))
         data = file.read(expected + 1)  # never more, whatever a compressed file would grow to
@@ -88,14 +88,14 @@ def check(path: Path, kind: Kind = IMAGES) -> None:
     Raises:
         DatasetError: they do not, or a compressed file is damaged.
     """
-    with _told(path, kind):
+    with _explained(path, kind):
         known = path.stat()
     _checked(path, kind, known.st_mtime_ns, known.st_size)
 
 
 def counts(path: Path) -> tuple[int, ...]:
     """How many labels there are of each number from 0 to the largest one; remembered until the file changes. Raises as `read`."""
-    with _told(path, LABELS):
+    with _explained(path, LABELS):
         known = path.stat()
     return _counted(path, known.st_mtime_ns, known.st_size)
 
@@ -107,7 +107,7 @@ def _counted(path: Path, _changed_ns: int, _size: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=16)
 def _checked(path: Path, kind: Kind, _changed_ns: int, size: int) -> None:
-    with _told(path, kind), _open(path) as file:
+    with _explained(path, kind), _open(path) as file:
         expected = int(np.prod(_shape(path, kind, file)))
         if isinstance(file, gzip.GzipFile):
             follow = 0
@@ -120,7 +120,7 @@ def _checked(path: Path, kind: Kind, _changed_ns: int, size: int) -> None:
 
 
 @contextlib.contextmanager
-def _told(path: Path, kind: Kind) -> Iterator[None]:
+def _explained(path: Path, kind: Kind) -> Iterator[None]:
     """Raises DatasetError with the cause of what goes wrong in the block, and what to do."""
     try:
         yield

@@ -39,7 +39,7 @@ Frame = NDArray[np.float16]
 
 
 class FlowProgress:
-    """Brings flows on, and tells how far all of them are together, with a picture of the one that is simulated."""
+    """Advances flows, and reports how far all of them are together, with a picture of the one that is simulated."""
 
     def __init__(self, options: FlowOptions, folder: Path, progress: Progress) -> None:
         self._total = solver_steps(options)
@@ -66,10 +66,10 @@ def prepare(_source: None, options: FlowOptions, folder: Path, progress: Progres
     trained, held_out = cases(options.reynolds), cases(options.held_out_reynolds)
     flows = placed([*trained, *held_out], options)
     rows, fields = pairs(options) * len(flows), promised(options).fields
-    told = FlowProgress(options, folder, progress)
+    flow_progress = FlowProgress(options, folder, progress)
     with RowWriter(folder, fields, rows, f"a data set of {rows:,} frames") as writer:
         for number, case in enumerate(flows):
-            for row in rows_of(case, options, told, f"flow {number + 1} of {len(flows)}"):
+            for row in rows_of(case, options, flow_progress, f"flow {number + 1} of {len(flows)}"):
                 writer.append(row)
     return Stored(fields, writer.shards, _summary(flows, len(trained), options))
 
@@ -103,14 +103,14 @@ def begun(options: FlowOptions, case: FlowCase) -> Lattice:
     return Lattice(case.reynolds, obstacle, kick=KICK, diameter=case.width)
 
 
-def rows_of(case: FlowCase, options: FlowOptions, told: FlowProgress, place: str) -> Iterator[Arrays]:
+def rows_of(case: FlowCase, options: FlowOptions, progress: FlowProgress, place: str) -> Iterator[Arrays]:
     """One row after the other, each as the arrays of a single one: (1, …) of each field."""
     flow = begun(options, case)
-    told.advance(flow, options.discarded, place)
+    progress.advance(flow, options.discarded, place)
     seen: deque[Frame] = deque(maxlen=2 + options.later)
     for number in range(options.frames):
         if number:
-            told.advance(flow, options.steps_per_frame, place)
+            progress.advance(flow, options.steps_per_frame, place)
         seen.append(_frame(flow, options))
         if len(seen) == seen.maxlen:
             yield _row(seen, flow, case, options)

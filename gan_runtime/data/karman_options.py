@@ -218,10 +218,9 @@ def held_out_is_not_trained_on(options: FlowOptions) -> FieldError | None:
     both = [str(flow) for flow in cases(options.held_out_reynolds) if flow.key in trained]
     if not both:
         return None
-    told = ", ".join(both)
     return FieldError(
         "held_out_reynolds",
-        f"held_out_reynolds is {options.held_out_reynolds}, but reynolds holds {told} as well: leave it out of one.",
+        f"held_out_reynolds is {options.held_out_reynolds}, but reynolds holds {', '.join(both)} as well: leave it out of one.",
     )
 
 

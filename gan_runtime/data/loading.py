@@ -128,8 +128,8 @@ def _prepared(home: Home, name: str) -> KnownSet:
         manifest = prepared.manifest(home, name)
     except DatasetError as error:
         return KnownSet(name, name, "", True, 0, {}, str(error))
-    told = ". ".join(filter(None, (manifest.origin, manifest.note)))
-    return KnownSet(name, name, told, True, manifest.rows, manifest.offered, preparation=manifest)
+    summary = ". ".join(filter(None, (manifest.origin, manifest.note)))
+    return KnownSet(name, name, summary, True, manifest.rows, manifest.offered, preparation=manifest)
 
 
 def _summary(name: str) -> Summary | None:

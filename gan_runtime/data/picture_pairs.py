@@ -1,7 +1,7 @@
 """The preparation `picture_pairs`: a folder or a .zip of pairs of pictures becomes a data set, one picture the source, the other the target.
 
 The order of the rows is shuffled, the same for as many pairs, so that the held-out ones are a fair choice. What cannot be used is left out and
-told by name.
+named.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Pair:
 
 
 def survey(source: Path, options: PairOptions, progress: Progress) -> Survey:
-    """Looks at every pair and stores nothing; its grid shows source and target beside each other.
+    """Looks at every pair and stores nothing; its grid shows source and target side by side.
 
     Raises DatasetError: the source cannot be read, has other folders than two, or nothing to use.
     """
@@ -107,7 +107,7 @@ def pairs_of(places: Mapping[str, Place], layout: str) -> tuple[list[Pair], list
         return [Pair(name, name, place) for name, place in places.items()], []
     if len(folders) != 2:
         raise DatasetError(
-            f"pairs by equal names need two folders of pictures, but there are {_told(folders)}: "
+            f"pairs by equal names need two folders of pictures, but there are {_listed(folders)}: "
             "put A into one folder and B into another, or use layout=side_by_side."
         )
     by_key: dict[tuple[str, Stem], str] = {}
@@ -230,6 +230,6 @@ def _size(size: tuple[int, int]) -> str:
     return f"{size[0]} × {size[1]}"
 
 
-def _told(folders: Sequence[str]) -> str:
+def _listed(folders: Sequence[str]) -> str:
     """How many folders there are, and which."""
     return f"{len(folders):,} ({picture_places.named(folders)})" if folders else "none"

@@ -1,4 +1,4 @@
-"""What preparations of picture files share: files are read by the hundred in threads, and what cannot be used is told by name."""
+"""What preparations of picture files share: files are read by the hundred in threads, and what cannot be used is named."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from gan_runtime.errors import DatasetError
 # Decoding leaves Python's lock; each thread may hold a picture of 89 million pixels.
 THREADS = min(4, os.cpu_count() or 1)
 AT_ONCE = 128  # pictures between two looks at whether somebody has cancelled
-MOST_TOLD = 200  # left-out files that are told by name
+MOST_TOLD = 200  # left-out files that are named
 GRID = 64  # pictures in the preview
-ADVICE = {  # by the kind of the first file that cannot be used, where none can; what is worth telling first comes first
+ADVICE = {  # by the kind of the first file that cannot be used, where none can; the most helpful one comes first
     "too small": "use fewer pixels",
     NOT_SIDE_BY_SIDE: "use layout=folders for two folders of pictures, or layout=halves to cut them in any case",
     ARCHIVE: "unpack it, and give the folder",

@@ -28,7 +28,7 @@ class Keeper:
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._patience = home, Patience(clock)
         self._open: list[JobDir] = []  # without an end
-        self._told: dict[str, str] = {}  # job → what was logged of it
+        self._logged: dict[str, str] = {}  # job → the reason that was logged last
 
     def tick(self, busy: set[str]) -> set[str]:
         """`busy`: turns that others have, such as accelerators on which runs train. Returns the turns that jobs have now."""
@@ -38,11 +38,8 @@ class Keeper:
         for job, look in looks:
             try:
                 taken |= self._act_on(job, look, busy | taken)
-            except (
-                GanRuntimeError,
-                OSError,
-            ) as error:  # such as a pipe in the place of its log: the other jobs go on
-                self._complain(job, error)
+            except (GanRuntimeError, OSError) as error:
+                self._complain(job, error)  # such as a pipe in the place of its log: the other jobs go on
         self._open = [job for job in self._open if job.path.is_dir() and job.end() is None]
         return taken
 
@@ -59,8 +56,8 @@ class Keeper:
 
     def _complain(self, job: JobDir, error: Exception) -> None:
         """Into the log, once for each job and reason."""
-        if self._told.get(job.job_id) != str(error):
-            self._told[job.job_id] = str(error)
+        if self._logged.get(job.job_id) != str(error):
+            self._logged[job.job_id] = str(error)
             log.warning("job %s is left as it is: %s", job.job_id, error)
 
     def _look_for_new(self) -> None:
