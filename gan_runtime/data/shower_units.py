@@ -68,15 +68,20 @@ def units(sample: Sample, options: ShowerFileOptions, known: Readout) -> Units:
     pairs = [(energy, cell) for energy in of_energies for cell in _of_cells(sample, options, known, energy)]
     if not pairs:
         raise _no_share(sample, of_energies[0], known)
-    if len(pairs) > 1:
+    if options.energy_unit != AUTO:
+        why = "as you say"
+    elif len(pairs) > 1:
+        why = "as the showers are that deep"
         pairs = [pair for pair in pairs if _is_as_deep(sample, pair[0], known)]
-        if len(pairs) != 1:
-            raise _unclear(sample, known)
+    elif len(of_energies) > 1:
+        why = "by the sum of the cells"
+    else:
+        why = f"the range of {known.name}"
+    if len(pairs) != 1:
+        raise _unclear(sample, known)
     energy, cell = pairs[0]
     share = sample.share(energy, cell)
-    return Units(
-        energy, cell, share, _reason(sample, options, known, (energy, cell), share, deep=len(of_energies) > 1)
-    )
+    return Units(energy, cell, share, _reason(sample, options, known, energy, cell, share, why))
 
 
 def _of_energies(sample: Sample, options: ShowerFileOptions, known: Readout) -> list[str]:
@@ -127,19 +132,13 @@ def _reason(
     sample: Sample,
     options: ShowerFileOptions,
     known: Readout,
-    pair: tuple[str, str],
+    energy: str,
+    cell: str,
     share: float,
-    *,
-    deep: bool,
+    why: str,
 ) -> str:
-    energy, cell = pair
+    """`why`: the energies are in that unit."""
     lowest, highest = (value * UNITS_GEV[energy] for value in (sample.lowest, sample.highest))
-    if options.energy_unit != AUTO:
-        why = "as you say"
-    elif deep:
-        why = "as the showers are that deep"
-    else:
-        why = f"the range of {known.name}"
     how = "as you say; they" if options.cell_unit != AUTO else "as they"
     return (
         f"Energies are in {energy} ({lowest:,.4g} to {highest:,.4g} GeV, {why}), cells in {cell} ({how} sum up to {share:.3g} of the "

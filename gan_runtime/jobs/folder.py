@@ -54,8 +54,9 @@ class Asked(_Note):
     @field_validator("options")
     @classmethod
     def _of_a_run(cls, options: dict[str, Any]) -> dict[str, Any]:
-        run_id = options.get("run_id", "none")
-        if not isinstance(run_id, str) or not is_run_name(run_id):
+        if "run_id" in options and not (
+            isinstance(options["run_id"], str) and is_run_name(options["run_id"])
+        ):
             raise ValueError("run_id must be the id of a run")
         return options
 

@@ -96,6 +96,19 @@ def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
     )
 
 
+def test_energies_that_fit_both_units_are_decided_by_the_sum_where_it_fits_one(
+    home: Home, tmp_path: Path
+) -> None:
+    columns = challenge_columns(6_480, 60)
+    kept = columns["incident_energies"].reshape(-1) > 6e5
+    in_gev = {
+        "incident_energies": columns["incident_energies"][kept] * 1e-3,
+        "showers": columns["showers"][kept],
+    }
+    note = prepare(home, tmp_path, in_gev).note
+    assert re.search(r"in GeV \(.*, by the sum of the cells\), cells in MeV", note)
+
+
 def test_energies_that_fit_both_units_without_a_depth_are_asked_for(home: Home, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     energies = random.uniform(550.0, 1_900.0, (40, 1))
