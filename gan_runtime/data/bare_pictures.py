@@ -16,7 +16,7 @@ _ADOBE, _SCAN, _COMMENT = 0xEE, 0xDA, 0xFE  # JPEG: the color transform, the pix
 
 
 def bare(content: bytes) -> bytes | None:
-    """The file without it; None for other formats, and where nothing can be left out."""
+    """The file without the metadata that cannot be read; None for other formats, and where nothing can be left out."""
     parts = b"".join(_png(content) if content.startswith(PNG) else _jpeg(content))
     return parts if 0 < len(parts) < len(content) else None
 

@@ -213,7 +213,7 @@ def promised(options: FlowOptions) -> Promised:
 
 
 def held_out_is_not_trained_on(options: FlowOptions) -> FieldError | None:
-    """No flow stands in both lists."""
+    """No flow is in both lists."""
     trained = {flow.key for flow in cases(options.reynolds)}
     both = [str(flow) for flow in cases(options.held_out_reynolds) if flow.key in trained]
     if not both:

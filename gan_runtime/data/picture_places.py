@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """`of`: each picture. `skipped`: those next to the folders of the splits, of which nobody knows the split."""
+    """`of`: each picture. `skipped`: those next to the folders of the splits, whose split is not known."""
 
     of: dict[str, Place]
     skipped: list[Skip]
@@ -62,11 +62,11 @@ def places(pictures: Sequence[str], held_out_folders: str) -> Places:
     within = {path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose}
     kept = {name: path for name, path in paths.items() if path[:-1] in within}
     below = _below({name: (*within[path[:-1]].rest, path[-1]) for name, path in kept.items()})
-    found = {
+    place_of = {
         name: Place(within[path[:-1]].split, within[path[:-1]].held_out, *below[name])
         for name, path in kept.items()
     }
-    if found and all(place.held_out for place in found.values()):
+    if place_of and all(place.held_out for place in place_of.values()):
         raise DatasetError(
             f"all pictures are in {named(path[-1] for path in splits)}, which is held out, so nothing is left to train on: "
             "give a folder to train on too, or use held_out_folders=none."
@@ -75,7 +75,7 @@ def places(pictures: Sequence[str], held_out_folders: str) -> Places:
     skipped = [
         Skip(name=readable(name), kind="no split", reason=reason) for name in paths if name not in kept
     ]
-    return Places(found, skipped)
+    return Places(place_of, skipped)
 
 
 def named(folders: Iterable[str]) -> str:

@@ -76,7 +76,7 @@ def _no_zip(path: Path, error: Exception) -> DatasetError:
 
 @dataclass(frozen=True)
 class Contents:
-    """The files of a source by their first bytes. `pictures`: also those that cannot be read, of which nobody knows; sorted."""
+    """The files of a source by their first bytes. `pictures`: also files that cannot be read, whose kind is not known; sorted."""
 
     pictures: list[str]
     others: list[Skip]

@@ -21,18 +21,15 @@ from gan_runtime.errors import DatasetError
 from gan_runtime.shower_fields import CELL_UNITS, POWER
 
 Cells = NDArray[np.float32]
-LARGEST_GEV = (
-    float(np.finfo(np.float16).max) ** (1.0 / POWER) / CELL_UNITS
-)  # of a cell that float16 holds: 9,273
+# Of a cell that float16 holds: 9,273.
+LARGEST_GEV = float(np.finfo(np.float16).max) ** (1.0 / POWER) / CELL_UNITS
 FAR = 10.0  # times more or less than the share of the energy that the cells of all hold
 MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # of the showers of a part: more of them are no accident
 WARNED_SHARE = 1.3  # times more or less than is known
 WARNED_CHANGE = 0.001  # of the sums, by all cells that become empty
 NOISE = 4.0  # standard deviations: a threshold above it
-MOST_RISE, RISEN_SHARE = (
-    0.01,
-    0.1,
-)  # of the sums, by cells below 0 that become empty; of the showers, those that may rise more
+MOST_RISE = 0.01  # of the sums, by cells below 0 that become empty
+RISEN_SHARE = 0.1  # of the showers: those that may rise more
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ class Checks:
     def _risen(
         self, rows: str, given: float, stored: float, rise: float, showers: Cleaned, negative: Cells
     ) -> DatasetError:
-        """What is given up in each of the ways out."""
+        """The error, with the numbers that each remedy leaves."""
         cells, energies = showers.cells_gev, showers.energies_gev
         above = NOISE * float(np.sqrt(np.square(negative[negative < 0.0]).mean()))
         left = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()

@@ -1,4 +1,4 @@
-"""In which units a file of showers is: as its person says, or as the only ones that make showers of a known calorimeter out of its numbers.
+"""The units of a file of showers: those that a person gives, or the only ones that make showers of a known calorimeter out of its numbers.
 
 Energies: their range is that of the set. Cells: they sum up to the known share of the energy. Where both leave a choice, the depth of the
 showers decides: it grows with the logarithm of the energy in GeV. Where that leaves one too, the person is asked.

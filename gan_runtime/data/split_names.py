@@ -40,7 +40,7 @@ class Split:
 
     @property
     def is_fold(self) -> bool:
-        """Whether nobody knows if it is held out."""
+        """Whether it is a fold that nobody has named as held out."""
         return self.name.startswith(FOLD) and not self.held_out
 
     @property

@@ -74,12 +74,12 @@ def _page(legacy: Sequence[bytes]) -> str:
 
 
 def _bytes(member: zipfile.ZipInfo) -> bytes:
-    """As they stand in a zip that does not say UTF-8, which Python reads as its fallback."""
+    """As stored in a zip that does not say UTF-8, which Python reads as its fallback."""
     return member.orig_filename.encode(FALLBACK)
 
 
 def _name_in_unicode(member: zipfile.ZipInfo) -> str | None:
-    """The name where the zip says that it is UTF-8; None where nobody has said so."""
+    """The name where the zip says that it is UTF-8; None where it does not."""
     if member.flag_bits & _SAYS_UTF8:
         return member.orig_filename
     extra = member.extra

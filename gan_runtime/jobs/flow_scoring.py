@@ -106,11 +106,11 @@ def _probe(truth: Values, predicted: Values, replayed: Values, shift: float) -> 
 def _horizons(rmse: FlowSeries, replayed: int) -> list[FlowScore]:
     """Against the copied frame, and against the replay as far as it goes."""
     predicted, still, replay = (np.array(errors) for errors in (rmse.values, rmse.persistence, rmse.replay))
-    found = [FlowScore(name="horizon", value=errors.horizon(predicted, still))]
+    scores = [FlowScore(name="horizon", value=errors.horizon(predicted, still))]
     if replayed:
         steps = errors.horizon(predicted[:replayed], replay[:replayed])
-        found.append(FlowScore(name="horizon_replay", value=steps))
-    return found
+        scores.append(FlowScore(name="horizon_replay", value=steps))
+    return scores
 
 
 def _street(probe: FlowSeries, film: Film, period: float) -> list[FlowScore]:
@@ -145,11 +145,11 @@ def _series(
     first: int = 1,
 ) -> FlowSeries:
     """A replay that ends before is NaN from there on; one without a number is none."""
-    beside = {"truth": truth, "persistence": persistence}
+    references = {"truth": truth, "persistence": persistence}
     if replay is not None and len(replay):
-        beside["replay"] = np.pad(replay, (0, len(values) - len(replay)), constant_values=np.nan)
-    given = {key: _rounded(numbers) for key, numbers in beside.items() if numbers is not None}
-    return FlowSeries(name=name, first=first, values=_rounded(values), **given)
+        references["replay"] = np.pad(replay, (0, len(values) - len(replay)), constant_values=np.nan)
+    rounded = {key: _rounded(numbers) for key, numbers in references.items() if numbers is not None}
+    return FlowSeries(name=name, first=first, values=_rounded(values), **rounded)
 
 
 def _single(name: str, sides: Sequence[float]) -> FlowScore:
