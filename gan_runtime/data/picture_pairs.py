@@ -196,7 +196,7 @@ def _of_label_maps(few_colors: Sequence[tuple[int, int]]) -> list[str]:
         f"The {side}s have at most {max(colors)} colors each, and resizing mixes them. If they are label maps, prepare them with "
         f"{side}_resample=nearest."
         for side, colors in zip((SOURCE, TARGET), zip(*few_colors, strict=True), strict=False)
-        if all(colors)
+        if all(colors) and max(colors) > 1
     ]
 
 

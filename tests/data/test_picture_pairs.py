@@ -333,6 +333,12 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
     )
 
 
+def test_pictures_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
+    plain = [encoded_image(Image.new("RGB", (71, 71), color)) for color in (RED, GREEN)]
+    seen = looked_at(spread({"a/1.png": plain[0], "b/1.png": plain[1]}), layout="folders", pixels="32")
+    assert seen.summary.warnings == ()
+
+
 def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
     """Which would mix its colors before the nearest pixel is taken."""
     fine = encoded_image(label_map(568), "JPEG")
