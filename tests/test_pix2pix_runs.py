@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gan_runtime import bundles
+from gan_runtime.framework_settings import PASS_VARIABLE
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.records import journal
@@ -96,11 +97,13 @@ def test_a_run_of_the_jax_engine_trains_pairs_to_its_end_and_its_bundle_brings_i
 ) -> None:
     # LLVM polishes nothing: a few small steps take longer to compile than to run.
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    monkeypatch.setenv(PASS_VARIABLE, "XLA_FLAGS")
     run = runtime.submit(RunSpec.parse({**TINY, "engine": "jax", "dropout": 0.0, "epochs": 2}))
     ended(runtime, run, "finished", wait_until)
     written = journal.read_all(run.trainer_journal(0))
     facts = next(record.facts for record in written if isinstance(record, HostFacts))
     assert facts["strategy"] == "SPMD over 1 device(s)"
+    assert "--xla_backend_optimization_level=0" in facts["settings"]["XLA_FLAGS"]
     assert kept(run).step == len(losses(runtime, run)) == 2 * STEPS_PER_EPOCH
     pictures = [record.file for record in written if isinstance(record, Sample)]
     assert len(pictures) == 2

@@ -41,7 +41,7 @@ def played(page: Page, address: str, run: RunDir) -> None:
     slider.press("Home")
     expect(told).to_have_text("given frame")
     first = prediction.evaluate(FIRST_PIXELS)
-    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     expect(told).to_have_text(re.compile("step [3-9]"))
     page.get_by_role("button", name="Pause").click()
     slider.press("End")

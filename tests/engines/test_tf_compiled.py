@@ -13,6 +13,7 @@ import pytest
 
 from gan_runtime.data import loading
 from gan_runtime.engines.tf import flags as tf_flags
+from gan_runtime.framework_settings import PASS_VARIABLE
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
@@ -83,7 +84,7 @@ def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
     run = new_run("run-0001", workload="mlp_gan", xla="autocluster", **options)
     dump = tmp_path / "compiled"
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
-    environment = {**os.environ, "XLA_FLAGS": f"--xla_dump_to={dump}"}
+    environment = {**os.environ, PASS_VARIABLE: "XLA_FLAGS", "XLA_FLAGS": f"--xla_dump_to={dump}"}
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
     assert child.returncode == 0, child.stdout + child.stderr
 

@@ -1,4 +1,4 @@
-"""What JAX and Keras read once, when they are loaded, so a trainer sets it first of all. A person's own flags stay."""
+"""What JAX and Keras read once, when they are loaded, so a trainer sets it first of all. Flags of a person's own that are let through stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags that TensorFlow reads once, when it starts its devices, so a trainer sets them first of all. A person's own flags stay."""
+"""Flags that TensorFlow reads once, when it starts its devices, so a trainer sets them first of all. Flags of a person's own that are let through stay."""
 
 from __future__ import annotations
 
