@@ -14,8 +14,10 @@ from gan_runtime.records import own_files
 from gan_runtime.records.rundir import write_whole
 
 LAST_RANK = ".last-rank"
-# Numbers of our own stay below MOST, so that each run can be bundled. Imported runs have up to 8 digits: those of more than 6 are not counted on.
+# Numbers of our own stay below MOST, so that each run can be bundled. Imported runs have up to 8 digits; the count never goes on from those
+# of more than 6.
 MOST, MOST_COUNTED = 10_000_000, 1_000_000
+MOST_DIGITS = 15  # of a remembered number: a rank, which counts on from the seconds since 1970, has ten
 
 
 def next_number(folder: Path) -> int:
@@ -68,4 +70,4 @@ def _number_in(file: Path) -> int | None:
         text = own_files.content(file).decode("utf-8", errors="replace").strip()
     except (FileNotFoundError, own_files.NotPlainError):
         return None
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None

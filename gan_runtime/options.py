@@ -250,7 +250,7 @@ def in_words(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
     if option.choices:
         return FieldError(name, not_a_choice(option, detail["input"]))
     given = quoted(detail["input"])
-    with contextlib.suppress(ValueError, TypeError):  # no number at all
+    with contextlib.suppress(ValueError, TypeError, OverflowError):  # no number that a float can hold
         if leaves_bounds_in_float32(option, float(detail["input"])):
             given += f", which float32 rounds to {float32(float(detail['input'])):g}"
     return FieldError(name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}")

@@ -17,7 +17,7 @@ from gan_runtime.askers import operator
 from gan_runtime.errors import HomeError, RunStateError, UnknownRunError
 from gan_runtime.home import Home
 from gan_runtime.numbering import next_number
-from gan_runtime.records import journal
+from gan_runtime.records import journal, lines
 from gan_runtime.records.journal import Renamed, StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import bin, commands, housekeeping, slow_clock
@@ -113,6 +113,15 @@ def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(run: 
     ingestor.catch_up_news()
     assert store.rows("SELECT name, (SELECT count(*) FROM scalars) FROM runs") == [("mine", 2)]
     store.close()
+
+
+def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_something_else(
+    run: RunDir, home: Home
+) -> None:
+    with run.supervisor_journal.open("ab") as file:
+        file.write(b"what is this?\n" * (lines.MAX_BAD_LINES + 1))
+    bin.put(run, "a test")
+    assert [binned.name for binned in bin.listed(home)] == ["mine"]
 
 
 def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(new_run: NewRun, home: Home) -> None:

@@ -696,4 +696,6 @@ def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_b
     assert given == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
     home.last_number_file.write_text("100000001\n")  # as earlier versions have written after such an import
     assert next_number(home.runs) == 1_000_000
+    home.last_number_file.write_text("9" * 5_000)  # more digits than Python makes a number of
+    assert next_number(home.runs) == 1_000_000
     assert all(SUBMITTED_NAME.fullmatch(f"quick-{number:04d}") for number in given)

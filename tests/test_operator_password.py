@@ -209,6 +209,7 @@ def test_providers_by_their_names() -> None:
         ({"auth": ONE | {"cookie_secret": "short"}}, "auth.cookie_secret must have 24 characters at least."),
         ({"auth": AUTH | {"lab": {"client_id": "gan"}}}, "auth.lab.client_secret must be a text"),
         ({"auth": AUTH | {"my_lab": PROVIDER}}, "[auth.my_lab]: the name of a provider holds no underscore."),
+        ({"auth": AUTH | {"default": PROVIDER}}, "[auth.default]: Streamlit calls the provider of [auth] itself so; give it another name."),
         ({"auth": AUTH | PROVIDER | {"server_metadata_url": ""}}, "auth.server_metadata_url must be a text that is not empty"),
     ],
 )  # fmt: skip

@@ -183,6 +183,11 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ),
     (
         "momentum",
+        10**400,
+        f"Momentum (SGD) (momentum) is 1{'0' * 78}…, but allowed is at least 0 and below 1: use 0, or about 0.9.",
+    ),
+    (
+        "momentum",
         -0.1,
         "Momentum (SGD) (momentum) is -0.1, but allowed is at least 0 and below 1: use 0, or about 0.9.",
     ),

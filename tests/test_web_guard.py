@@ -12,7 +12,7 @@ import streamlit as st
 import uvicorn
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
@@ -167,6 +167,10 @@ def test_a_refused_websocket_says_why_in_the_log_and_to_the_page(
     assert ask("/_stcore/stream", method="POST", **asked)[0] == 403
     assert ask("/_stcore/stream", "websocket", host="lab.example")[0] == "websocket.close"
     assert "The page is at no address" in caplog.records[-1].getMessage()
+    ask("/_stcore/stream", "websocket", host="lab.example", origin="http://\x1b[2Jlab")
+    assert "The page is at http://[2Jlab, but" in caplog.records[-1].getMessage(), (
+        "nothing acts on a terminal"
+    )
 
 
 def test_a_proxy_that_passes_on_no_websockets_is_named(
@@ -264,3 +268,14 @@ def test_a_message_that_takes_memory_for_each_name_is_refused() -> None:
     assert (
         message_guard.why_refused(message.SerializeToString()) == "10001 files at once, but allowed are 10000"
     )
+
+
+def test_a_message_of_a_kind_that_streamlit_does_not_know_ends_the_connection() -> None:
+    sent = [b"\xfa\x01\x00"]  # a field of no name
+
+    async def receive() -> Message:
+        return {"type": "websocket.receive", "bytes": sent.pop()}
+
+    ended = {"type": "websocket.disconnect", "code": message_guard.POLICY_VIOLATION}
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(asyncio.run, message_guard.guarded(receive, "a test")()).result() == ended

@@ -44,9 +44,9 @@ def guarded(receive: Receive, browser: str) -> Receive:
 def why_refused(data: bytes | None) -> str:
     """Why Streamlit does not get this message; empty where it does."""
     message = _parsed(data)
-    kind = message.WhichOneof("type") if message else None
-    if message is None or kind is None:
+    if message is None:
         return "it is no message of Streamlit's protocol"
+    kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
         operation = message.backend_operation_request.WhichOneof("payload")
         return "" if operation in OPERATIONS_PASSED else f"no page of this dashboard asks for {operation}"
@@ -57,8 +57,9 @@ def why_refused(data: bytes | None) -> str:
 
 
 def _parsed(data: bytes | None) -> BackMsg | None:
-    """None for text, for bytes that are no message, and for a message of no kind."""
+    """None for text, for bytes that are no message, and for a message of no kind that this Streamlit knows."""
     try:
-        return BackMsg.FromString(data) if data else None
+        message = BackMsg.FromString(data or b"")
     except DecodeError:
         return None
+    return message if message.WhichOneof("type") else None

@@ -13,6 +13,7 @@ TABLES = ("operators", "auth")
 OPERATORS = ("emails", "subjects", "password")
 OF_A_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
 OF_AUTH = ("redirect_uri", "cookie_secret")
+UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
 LEAST_SECRET = 24  # characters: who guesses the secret of the identity cookie is whoever they want to be
 
 
@@ -36,6 +37,10 @@ def providers(auth: Any) -> tuple[str, ...]:
     for name in named:
         if "_" in name:
             raise SignInError(f"[auth.{name}]: the name of a provider holds no underscore.")
+        if name == UNNAMED:
+            raise SignInError(
+                f"[auth.{name}]: Streamlit calls the provider of [auth] itself so; give it another name."
+            )
         _texts(f"auth.{name}", table[name], OF_A_PROVIDER)
     if not named or set(OF_A_PROVIDER) & set(table):
         _texts("auth", table, OF_A_PROVIDER)

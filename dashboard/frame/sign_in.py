@@ -32,7 +32,6 @@ SECONDS = 12 * 3600.0  # that somebody stays signed in
 MOST_SEATS = 10_000
 MOST_BYTES = 1 << 20
 WRONG = "Sign-in is set up wrongly:"
-UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
 OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # may hold what other apps need
 
 
@@ -55,7 +54,7 @@ class Ways:
     def is_operator(self, user: Mapping[str, Any]) -> bool:
         """By the claims of a provider in the file: its number of the person, or an address that it has verified."""
         email, provider = user.get("email"), user.get("provider")
-        name = "" if provider == UNNAMED else provider
+        name = "" if provider == operator_settings.UNNAMED else provider
         if name not in self.providers:
             return False
         return (name, user.get("sub")) in self.subjects or (

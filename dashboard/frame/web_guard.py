@@ -120,8 +120,8 @@ def _no_websocket(scope: Scope) -> ASGIApp:
 
 @lru_cache(maxsize=100)
 def _log_once(sentence: str) -> None:
-    """A page tries again every second."""
-    log.warning(sentence)
+    """A page tries again every second. A browser's words may hold what acts on the terminal that shows the log: it is left out."""
+    log.warning("%s", "".join(filter(str.isprintable, sentence)))
 
 
 def is_own_host(host: str) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import disk
-from gan_runtime.errors import HomeError, RunStateError, UnknownRunError, quoted
+from gan_runtime.errors import HomeError, JournalError, RunStateError, UnknownRunError, quoted
 from gan_runtime.home import Home, is_run_name
 from gan_runtime.records import journal, own_files
 from gan_runtime.records.columns import YEARS
@@ -244,12 +244,13 @@ def _moment(text: object) -> datetime | None:
 
 
 def _name(run: RunDir) -> str:
-    """As lists show it."""
+    """As lists show it. Of a journal that cannot be read to its end, what is before that: a run that is set aside for it can be deleted."""
     name = ""
-    for record in journal.read_all(run.supervisor_journal):
-        match record:
-            case Renamed():
-                name = record.name
-            case Created():
-                name = name or str(record.spec.get("name", ""))
+    with contextlib.suppress(JournalError, FileNotFoundError):
+        for _, record in journal.naming(run.supervisor_journal, b'"name"'):
+            match record:
+                case Renamed():
+                    name = record.name
+                case Created():
+                    name = name or str(record.spec.get("name", ""))
     return name or run.run_id
