@@ -22,11 +22,8 @@ ZOOM, WHOLE = (
     "zoom",
     "whole",
 )  # parameters of a chart that can be zoomed: a drag across it, and a double-click
-NARROWEST, SYMBOL, LETTER = (
-    300,
-    34,
-    7,
-)  # pixels: a chart on a phone, a symbol of a legend with its gap, a letter
+# Pixels: a chart on a phone, a symbol of a legend with its gap, a letter.
+NARROWEST, SYMBOL, LETTER = 300, 34, 7
 GROUND = "ground"  # the one row of the rectangle behind everything; its values stand nowhere
 Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
 
@@ -269,7 +266,7 @@ def legend_rows(colors: dict[str, str]) -> int:
 
 
 def _columns(colors: dict[str, str]) -> int:
-    """As many as fit beside each other: 7 of digits, 1 of long names."""
+    """As many as fit next to each other: 7 of digits, 1 of long names."""
     return max(1, NARROWEST // (SYMBOL + LETTER * max(map(len, colors))))
 
 

@@ -1,7 +1,7 @@
 """Workers meet before their framework connects them, and say who is missing.
 
 TensorFlow waits for an absent worker for ever, JAX ends the process: neither says why. So the first worker listens at its own
-address, which the framework takes over afterward, until all others have come; then it tells them to go on.
+address, which the framework takes over afterward, until all others have come; then it sends them on.
 """
 
 from __future__ import annotations

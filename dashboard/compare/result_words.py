@@ -85,7 +85,7 @@ NO_QUALITY = "Nothing here measures how good the images are; look at the samples
 
 
 def best_caption(known: Declared) -> str:
-    """Below the numbers of the epochs: what none of them tells."""
+    """Below the numbers of the epochs: what none of them says."""
     return NO_BEST if known.qualities else f"{NO_BEST} {NO_QUALITY}"
 
 

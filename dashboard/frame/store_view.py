@@ -59,7 +59,7 @@ def say_if_rebuilt(was_reading: bool) -> None:
 
 
 def is_reading() -> bool:
-    """Whether the page is told that runs may be missing."""
+    """Whether the page says that runs may be missing."""
     with contextlib.suppress(GanRuntimeError):
         return session.opened().is_reading
     return False

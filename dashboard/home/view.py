@@ -79,9 +79,8 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
         return
     st.header("Last runs")
     with st.container(key=LAST_RUNS):
-        for begin in range(
-            0, len(rows), ACROSS
-        ):  # row by row: on a phone one card follows the other in this order
+        # Row by row: on a phone one card follows the other in this order.
+        for begin in range(0, len(rows), ACROSS):
             for column, row in zip(st.columns(ACROSS), rows[begin : begin + ACROSS], strict=False):
                 with column.container(border=True, height="stretch"):
                     _card(store, row)

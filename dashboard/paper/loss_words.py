@@ -137,7 +137,7 @@ def descent(surfaces: list[SurfaceRow]) -> str:
 
 
 def descends(surfaces: list[SurfaceRow]) -> Verdict:
-    """Fig. 11: the loss is reduced as training goes on. Of D's the text says no such thing, so that it is told, not judged."""
+    """Fig. 11: the loss is reduced as training goes on. Of D's the text says no such thing, so it is shown, not judged."""
     parts = [
         f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to {surface.path_loss[-1]:.2f} nats"
         for surface in surfaces

@@ -25,13 +25,8 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
-FIGURES = (
-    "sampling_fraction",
-    "profile_z",
-    "challenge_fpd",
-    "auc_high",
-    "ms_batch",
-)  # scores in the first row
+# Scores in the first row.
+FIGURES = ("sampling_fraction", "profile_z", "challenge_fpd", "auc_high", "ms_batch")
 OVER_EPOCHS = ("sampling_fraction", "profile_z", "challenge_fpd")
 EARLIER = {"challenge_fpd": "fpd"}  # what measurements have that were made before it
 FIRST = 6  # curves that are seen at once

@@ -13,10 +13,8 @@ from gan_runtime.catalog import declared
 from gan_runtime.hosts import Host
 from gan_runtime.store.person import Answer
 
-MOST_LETTERS, MOST_EVENTS = (
-    5_000,
-    1_000,
-)  # in a cell, and in a table: more takes minutes to lay out; JSON has all
+# In a cell, and in a table: more takes minutes to lay out; JSON has all.
+MOST_LETTERS, MOST_EVENTS = 5_000, 1_000
 
 
 def devices(host: Host) -> Table:
@@ -87,8 +85,8 @@ def run_tables(record: dict[str, Any]) -> list[Table]:
     if record["profile"]:
         tables.append(_profile(record["profile"]))
     left_out = max(0, len(record["events"]) - MOST_EVENTS)
-    told = f"events ({left_out:,} earlier ones are left out: --json has all)" if left_out else "events"
-    events = table("at (UTC)", "attempt", "level", "kind", "message", title=told)
+    title = f"events ({left_out:,} earlier ones are left out: --json has all)" if left_out else "events"
+    events = table("at (UTC)", "attempt", "level", "kind", "message", title=title)
     for event in record["events"][left_out:]:
         events.add_row(*(_cell(event[name]) for name in ("logged_at", "attempt", "level", "kind", "message")))
     return [*tables, events]

@@ -34,9 +34,8 @@ def _utc(moment: datetime) -> datetime:
 
 
 def _document(value: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps(
-        value
-    )  # raises ValueError for what JSON cannot hold, such as a whole number of 5,000 digits
+    # Raises ValueError for what JSON cannot hold, such as a whole number of 5,000 digits.
+    text = json.dumps(value)
     if len(text) > MAX_DOCUMENT:
         raise ValueError(f"it has more than {MAX_DOCUMENT:,} characters")
     return value

@@ -253,13 +253,13 @@ def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
 
 
 def statuses(path: Path) -> list[tuple[int, StatusChange]]:
-    """The changes of state in a journal, each with the place of its line. Other lines are not looked at."""
+    """The changes of state in a journal, each with the place of its line. Other lines are not looked at. Raises as `chunks`."""
     named = naming(path, b'"status"')
     return [(place, record) for place, record in named if isinstance(record, StatusChange)]
 
 
 def _record(line: bytes) -> Record | Skipped:
-    if not line.strip():  # a million blank ones are gone through in a moment
+    if not line.strip():  # there is nothing to say of it
         return Skipped(line, 0)
     try:
         return _READER.validate_json(line)

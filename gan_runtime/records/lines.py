@@ -31,7 +31,7 @@ class BadLines:
 
 
 def pieces(path: Path, offset: int = 0, size: int = PIECE_BYTES) -> Iterator[bytes]:
-    """What stands after byte `offset`: about `size` bytes at a time, each piece ending with a line. A last line without its newline is left out.
+    """What comes after byte `offset`: about `size` bytes at a time, each piece ending with a line. A last line without its newline is left out.
 
     Raises:
         JournalError: a line is longer than any record, or the file is no plain one. OSError: it cannot be read.

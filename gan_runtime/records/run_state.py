@@ -26,7 +26,7 @@ def latest_status(run: RunDir) -> StatusChange:
 
 
 def _changes(run: RunDir) -> Iterator[tuple[Standing, StatusChange]]:
-    """Of a journal that cannot be read to its end, what stands before: a run that is set aside for it can be stopped all the same."""
+    """Of a journal that cannot be read to its end, what is before that: a run that is set aside for it can be stopped all the same."""
     for path in run.journals():
         with contextlib.suppress(JournalError):
             for place, record in journal.naming(path, b'"status"'):

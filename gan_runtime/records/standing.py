@@ -7,9 +7,9 @@ import re
 from gan_runtime.records.kinds import StatusChange
 from gan_runtime.records.states import STAGES
 
-# The owner, who only sees that a process is gone,
-# comes after every worker, those after the first one, and all after the launcher, which has heard them out.
-_SUPERVISOR, _LAUNCHER = "journal-supervisor.jsonl", "journal-launcher.jsonl"
+# The owner, who only sees that a process is gone, comes after every worker, those after the first one, and all after the launcher,
+# which has heard them out.
+_LAUNCHER = "journal-launcher.jsonl"
 _FIRST_WORKER = 10_000_000
 _NAME = re.compile(r"journal-(supervisor|launcher|surface|physics|flow|[0-9]{1,6})\.jsonl")
 

@@ -31,7 +31,7 @@ class Upkeep(Protocol):
     store: Store
     heartbeat: Heartbeat
     housekeeping: Housekeeping
-    is_reading: bool  # all journals, into a database that was opened anew
+    is_reading: bool  # all journals, into a new database
 
     @property
     def healed(self) -> list[Healed]:
