@@ -639,6 +639,18 @@ def test_a_small_bundle_of_a_large_file_is_refused_before_it_is_unpacked(
     assert not other.runs.exists()
 
 
+def test_a_run_whose_journal_is_larger_than_a_home_takes_in_is_not_packed(
+    ended: RunDir, tmp_path: Path
+) -> None:
+    with ended.supervisor_journal.open("ab") as file:
+        file.truncate(2_500_000_000)  # zeros, of which the disk holds none
+    with pytest.raises(
+        BundleError, match=r"journal-supervisor\.jsonl has 2,500 MB, but a bundle may have 20 MB"
+    ):
+        bundles.pack([ended], tmp_path / "one.zip")
+    assert not (tmp_path / "one.zip").exists()
+
+
 def test_a_run_whose_journal_is_no_journal_is_neither_packed_nor_loaded(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:

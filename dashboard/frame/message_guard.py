@@ -25,7 +25,7 @@ def guarded(receive: Receive, browser: str) -> Receive:
 
     def refused(message: Message) -> bool:
         refusal = why_refused(message.get("bytes"))
-        if refusal and refusal not in logged:  # once a connection: nobody fills the log
+        if refusal and refusal not in logged:  # once a connection, however often it is sent
             logged.add(refusal)
             log.warning("A message from %s is refused: %s", browser, refusal)
         return bool(refusal)

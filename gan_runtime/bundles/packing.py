@@ -68,11 +68,18 @@ def _check(run: RunDir, prefix: str) -> None:
     if not SUBMITTED_NAME.fullmatch(f"{prefix}{run.run_id}"):
         raise BundleError(
             f"a run called {quoted(prefix + run.run_id)} would be imported nowhere: use a prefix and a name of small letters, "
-            "digits and single '-', with the run's number of 4 to 9 digits at its end, such as example-quick-0007."
+            "digits and single '-', with the run's number of 4 to 8 digits at its end, such as example-quick-0007."
         )
     status = latest_status(run).status
     if status not in ENDED:
         raise RunStateError(f"run {run.run_id} is {status}: only ended runs can be bundled.")
+    for path in run.journals():
+        size, most = path.stat().st_size, most_bytes(f"{prefix}{run.run_id}/{path.name}") or 0
+        if size > most:
+            raise BundleError(
+                f"run {run.run_id} cannot be bundled: {path.name} has {size / 1e6:,.0f} MB, but a bundle may have {most / 1e6:,.0f} MB there: "
+                "leave that run out."
+            )
     if not is_whole(run):
         raise BundleError(f"run {run.run_id} cannot be bundled: its options or its history cannot be read.")
 
