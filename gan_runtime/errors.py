@@ -105,13 +105,16 @@ class HomeError(GanRuntimeError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return cls(f"the disk of {path} is full: make space on it; what was to be written there is lost.")
         return cls(
-            f"{path} cannot be written ({error.strerror}): look after its disk; what was to be written there is lost."
+            f"{path} cannot be written ({error.strerror or error}): look after its disk; what was to be written there is lost."
         )
 
     @classmethod
     def refused(cls, error: OSError) -> HomeError:
         """The sentence for whatever the system has refused, such as in a home of somebody else."""
-        path = Path(os.fsdecode(error.filename or "the home"))
+        named = (
+            error.filename if isinstance(error.filename, str | bytes) else "the home"
+        )  # some name the number of an open file
+        path = Path(os.fsdecode(named))
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             return cls.not_written(path, error)
         return cls(

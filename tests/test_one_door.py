@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,6 +137,18 @@ def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: s
     with pytest.raises(HomeError) as refused:
         change(asker=operator("a-file"))
     assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.EIO, "Input/output error", 5), "Input/output error"),
+        (shutil.Error("two files"), "two files"),
+    ],
+)
+def test_what_the_system_refuses_without_a_name_is_a_sentence_too(error: OSError, reason: str) -> None:
+    refused = str(HomeError.refused(error))
+    assert refused.startswith(f"the home cannot be written ({reason}): look after its disk")
 
 
 @pytest.mark.parametrize("name", CHANGES)
