@@ -89,7 +89,8 @@ class Members:
             raise AcceleratorError(
                 f"workers is {workers}, but {source} names {named} worker(s): start {workers}, or use workers={named}."
             )
-        exempt_from_proxies(os.environ, (address.rpartition(":")[0] for address in found.addresses))
+        hosts = (address.rpartition(":")[0].strip("[]") for address in found.addresses)
+        exempt_from_proxies(os.environ, hosts)
         return found
 
     @classmethod
@@ -134,11 +135,11 @@ def exempt_from_proxies(environment: MutableMapping[str, str], hosts: Iterable[s
     address, and the workers wait for each other for ever."""
     if not any(environment.get(name) for name in PROXIES):
         return
-    exempt = environment.get("no_proxy") or environment.get("NO_PROXY", "")
-    for name in ("no_proxy", "no_grpc_proxy"):  # gRPC reads the second one first
-        given = environment.get(name, "" if name == "no_grpc_proxy" else exempt)
+    everywhere = environment.get("no_proxy") or environment.get("NO_PROXY", "")
+    in_grpc, exempt = environment.get("no_grpc_proxy", ""), list(hosts)  # gRPC reads its own first
+    for name, given in (("no_proxy", everywhere), ("no_grpc_proxy", in_grpc)):
         if given or name == "no_proxy":
-            environment[name] = ",".join(dict.fromkeys(filter(None, [*given.split(","), *hosts])))
+            environment[name] = ",".join(dict.fromkeys(filter(None, [*given.split(","), *exempt])))
 
 
 def free_addresses(count: int) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gan_runtime import launcher, worker
-from gan_runtime.cluster import Place, tf_config, without_cluster
+from gan_runtime.cluster import Members, Place, tf_config, without_cluster
 from gan_runtime.home import REPOSITORY
 from gan_runtime.records import journal
 from gan_runtime.spec import RunSpec
@@ -132,6 +132,23 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
     assert "TF_CONFIG does not say which worker this is" in found[3]
     assert found[4] == [2, 4, 0, named]
     assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
+
+
+def test_workers_are_exempt_from_every_list_of_proxies_that_grpc_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {
+        "http_proxy": "http://proxy:3128",
+        "no_proxy": "",
+        "NO_PROXY": "cern.ch",
+        "no_grpc_proxy": "lab",
+        "TF_CONFIG": tf_config(["n1:2222", "[fe80::2]:2222"], rank=1),
+    }
+    environment = dict(given)
+    monkeypatch.setattr(os, "environ", environment)
+    Members.found(2, Members.in_tf_config)
+    assert environment["no_proxy"] == "cern.ch,n1,fe80::2"
+    assert environment["no_grpc_proxy"] == "lab,n1,fe80::2"
 
 
 def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
