@@ -151,7 +151,7 @@ def test_a_run_is_launched_watched_through_reload_and_reopening_and_compared(
     wait_until(lambda: step(page) > before, "the run trained on while no browser was open")
 
     # The slider stays where a person put it while the run goes on.
-    wait_until(lambda: slider_is_put_to_the_first_epoch(page), "the slider stays where it was put", 30)
+    wait_until(lambda: slider_is_put_to_the_first_epoch(page), "the slider stays where it was put", 90)
     expect(page.get_by_text("After epoch 1,")).to_be_visible()
     before = step(page)
     wait_until(lambda: step(page) > before + 8, "the step moves on under the slider")
