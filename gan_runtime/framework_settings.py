@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gan_runtime import cluster
-from gan_runtime.data import mnist
 
 FRAMEWORKS = ("KERAS_", "JAX_", "XLA_", "TF_", "TF2_", "CUBLAS_", "CUDNN_", "NVIDIA_TF32_", "ONEDNN_", "DNNL_", "LIBTPU_")  # fmt: skip
 TERRAFORM = ("TF_CLI_", "TF_VAR_", "TF_LOG")  # begin as TensorFlow's do
@@ -82,6 +81,8 @@ def use_private_keras_home(scratch: Path) -> None:
 
     `scratch`: a folder of this process alone, which lives as long as it does.
     """
+    from gan_runtime.data import mnist  # not before: the dashboard and most jobs need no NumPy for it
+
     home = scratch / "keras"
     home.mkdir()
     with contextlib.suppress(OSError, RuntimeError):  # no cache can be there, and so no data set
