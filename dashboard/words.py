@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from gan_runtime.break_even import Cost, break_even_steps
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
+from gan_runtime.targets import FORMULA_BEGINNINGS
 from gan_runtime.training import stragglers
 
 THIN = "\u2009"
@@ -21,7 +22,6 @@ MARKUP = re.compile(
 )  # an underscore within a word means nothing
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
-FORMULA = frozenset("=+-@\t\r\n＝＋－＠")  # what a formula of a spreadsheet may begin with
 NUMBER = re.compile(r"[+-]?(\d[\d,\u2009]*\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
 # Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is gone: a joiner parts them.
 LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
@@ -40,7 +40,8 @@ def plain(text: str) -> str:
 
 def cell(text: str) -> str:
     """Text of a run or a person, for a table or a chart: a spreadsheet that gets it, copied or as a CSV file, takes it for no formula."""
-    return text if text[:1] not in FORMULA or NUMBER.fullmatch(text) else JOINER + text
+    is_formula = bool(text) and text[0] in FORMULA_BEGINNINGS and not NUMBER.fullmatch(text)
+    return JOINER + text if is_formula else text
 
 
 def capitalized(text: str) -> str:

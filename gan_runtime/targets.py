@@ -11,6 +11,7 @@ from pathlib import Path
 from gan_runtime import disk
 from gan_runtime.errors import TargetError
 
+FORMULA_BEGINNINGS = "=+@\t\r\n＝＋－＠-"  # of a text that a spreadsheet takes for a formula; the hyphen last, so that a regular expression takes it
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",

@@ -21,6 +21,7 @@ from gan_runtime.store import opening, person
 from gan_runtime.store.gate import Gate
 from gan_runtime.store.memo import Made, Memo
 from gan_runtime.store.person import Answer, Limits
+from gan_runtime.targets import FORMULA_BEGINNINGS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,7 +281,7 @@ def _bytes(cell: Any) -> int:
 def _harmless_columns(cursor: duckdb.DuckDBPyConnection, view: str) -> str:
     """The columns of a view, so that a spreadsheet takes no text for a formula."""
     texts = [row[0] for row in cursor.execute(f"DESCRIBE {view}").fetchall() if row[1] == "VARCHAR"]
-    harmless = [rf"regexp_replace({name}, '^([=+@\t\r\n＝＋－＠-])', '''\1') AS {name}" for name in texts]
+    harmless = [rf"regexp_replace({name}, '^([{FORMULA_BEGINNINGS}])', '''\1') AS {name}" for name in texts]
     return f"* REPLACE ({', '.join(harmless)})" if harmless else "*"
 
 
