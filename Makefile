@@ -1,5 +1,6 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
-# make test     set up if needed, then check and test everything, a real browser included
+# make test     set up if needed, then check and test: no training of minutes, one story in a real browser; ONLY=store: a part
+# make test-all the same and all that takes longer (tests/full), as continuous integration does
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
 # make faults   harm short runs on real processes and see that nothing is lost; SEED=1 SCENARIOS=200
 # make load     30 windows on one run, 1,000 stored runs, 10 million numbers: how fast pages, ingest and a training beside them are
@@ -24,7 +25,7 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-.PHONY: run setup setup-dev test check format bench faults load mutants screenshots clean
+.PHONY: run setup setup-dev test test-all check format bench faults load mutants screenshots clean
 
 run: setup
 	@$(PYTHON) -m gan_runtime serve --port $(PORT)
@@ -42,12 +43,25 @@ check: setup-dev
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy app.py pages dashboard gan_runtime benchmarks
-	@$(PYTHON) -m pytest tests/test_architecture.py
+	@$(PYTHON) -m pytest tests/project/test_architecture.py
 
-# Without the file that `check` has run.
-test: check
+# `make test ONLY=store`: a part, by its folder in tests/ or by a path; without `check`.
+PYTEST := $(PYTHON) -m pytest --durations=20 -n 2 --dist loadfile --no-loadscope-reorder
+ifdef ONLY
+PARTS = $(if $(wildcard $(ONLY)),$(ONLY),$(wildcard tests/$(ONLY) tests/full/$(ONLY)))
+PREPARED := setup-dev
+else
+PARTS := tests --ignore=tests/project/test_architecture.py
+PREPARED := check
+endif
+
+test: $(PREPARED)
 	@scripts/browser.sh $(PYTHON)
-	@$(PYTHON) -m pytest --durations=30 -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_architecture.py
+	@$(PYTEST) -m "not full" $(or $(PARTS),$(error there is no tests/$(ONLY)))
+
+test-all: $(PREPARED)
+	@scripts/browser.sh $(PYTHON)
+	@$(PYTEST) $(or $(PARTS),$(error there is no tests/$(ONLY)))
 
 audit: setup-dev
 	@scripts/audit.sh $(PYTHON)

@@ -20,18 +20,19 @@ import pytest
 from gan_runtime import processor
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.engines.tf import flags as tf_flags
-from gan_runtime.home import Home
-from gan_runtime.hosts import Device, Host
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
-from tests.engines.jax_process import JaxProcess
+from tests.support import own_time
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.hosts import CORES, stated_host
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf_flags.keep_jax_out()  # tests of JAX have processes of their own
 
-CORES = 8
 POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
 # Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone
 # for long. One that waits for other processes stands before one that computes: both kinds then run at a time.
@@ -47,11 +48,25 @@ LONGEST = (
     *("test_cli.py", "test_tf_objectives.py"),
     *("test_studies.py", "test_tf_distribution.py"),
 )
+FULL = REPOSITORY / "tests" / "full"
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Each test's own time is measured."""
+    config.pluginmanager.register(own_time.OwnTime())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m "not full"` does not even load tests/full."""
+    return True if collection_path == FULL and config.option.markexpr == "not full" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first."""
+    """Marks what is in tests/full, and puts the files that take longest first."""
+    for item in items:
+        if item.path.is_relative_to(FULL):
+            item.add_marker("full")
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
@@ -84,20 +99,8 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def host() -> Host:
-    """A machine with eight CPU cores and nothing else; asking the real one would load TensorFlow in a child."""
-    absent = {
-        name: Device(available=False, count=0, name="", reason=f"this host has no {name.upper()}.")
-        for name in ("gpu", "tpu")
-    }
-    cpu = Device(available=True, count=CORES, name="test processor")
-    return Host(
-        cpu_model="test processor",
-        cores=CORES,
-        memory_bytes=8_000_000_000,
-        python="3.11.0",
-        tensorflow="2.21.0",
-        devices={"cpu": cpu, **absent},
-    )
+    """A machine with eight CPU cores and nothing else."""
+    return stated_host()
 
 
 @pytest.fixture

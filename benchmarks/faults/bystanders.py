@@ -15,13 +15,13 @@ from PIL import Image
 
 from benchmarks.faults import checks
 from benchmarks.faults.harm import FINISHED, Harm
-from benchmarks.faults.inject import Injection
 from benchmarks.faults.stage import ASKER, Stage, UntrueError, kill
 from gan_runtime import bundles
 from gan_runtime.data import prepared
 from gan_runtime.home import Home
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.runtime import commands, leftovers
+from tests.support.inject import Injection
 
 PICTURES = 60
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, begun, dead
 from benchmarks.faults.stage import Stage
-from benchmarks.faults.toy_engine import PACE_VARIABLE
 from gan_runtime import disk
 from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Event, StatusChange
+from tests.support.toy_engine import PACE_VARIABLE
 
 MOST_SECONDS = 5.0  # that a disk stays full or a folder read-only, unless the trainer is gone before
 

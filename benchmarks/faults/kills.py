@@ -6,8 +6,8 @@ import signal
 import time
 
 from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, begun, dead
-from benchmarks.faults.inject import At, Do, Injection
 from benchmarks.faults.stage import Stage, kill
+from tests.support.inject import At, Do, Injection
 
 
 def kill_trainer(stage: Stage) -> Harm:

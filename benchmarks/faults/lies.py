@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.faults.harm import FINISHED, LOST, Harm, begun, dead
-from benchmarks.faults.inject import Injection
 from benchmarks.faults.stage import Stage, UntrueError
 from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
+from tests.support.inject import Injection
 
 _LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 _TRIES = 30

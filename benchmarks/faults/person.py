@@ -10,11 +10,12 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks.faults import inject, stage
 from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
+from tests.support import inject
+from tests.support.hosts import stated_host
 
 ASKER = operator("a person")
 
@@ -22,7 +23,7 @@ ASKER = operator("a person")
 def main(what: str, home: Home, given: str) -> None:
     """Does it, as far as it gets."""
     if what == "submit":
-        commands.submit(home, RunSpec.parse(json.loads(given)), stage.host(), "quick", asker=ASKER)
+        commands.submit(home, RunSpec.parse(json.loads(given)), stated_host(), "quick", asker=ASKER)
     else:
         commands.import_bundle(home, Path(given), asker=ASKER)
 

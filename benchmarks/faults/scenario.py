@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.faults import checks, toy_trainer
+from benchmarks.faults import checks
 from benchmarks.faults.harm import Harm
 from benchmarks.faults.kinds import KINDS, WITH_TENSORFLOW
 from benchmarks.faults.stage import Stage, UntrueError
@@ -28,6 +28,7 @@ from gan_runtime.processes import TRAINER
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
+from tests.support import toy_trainer
 
 _SHARED: dict[str, Any] = {
     "workload": "mlp_gan",

@@ -17,18 +17,18 @@ from typing import Any
 
 import psutil
 
-from benchmarks.faults import toy_trainer
 from gan_runtime import processes
 from gan_runtime.askers import operator
 from gan_runtime.device_locks.folder import FOLDER_VARIABLE
 from gan_runtime.errors import RunStateError
 from gan_runtime.home import Home
-from gan_runtime.hosts import Device, Host
 from gan_runtime.records.journal import ACTIVE, ENDED
 from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
+from tests.support import toy_trainer
+from tests.support.hosts import stated_host
 
 ASKER = operator("a scenario")
 TOLD_SECONDS = 15.0  # from the end of the last process to a state that says so
@@ -70,7 +70,7 @@ class Stage:
 
     def submit(self) -> RunDir:
         """Queues the run of the scenario."""
-        return commands.submit(self.home, RunSpec.parse(self.options), host(), asker=ASKER)
+        return commands.submit(self.home, RunSpec.parse(self.options), stated_host(), asker=ASKER)
 
     # ---- the owner ----------------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Stage:
             [
                 sys.executable,
                 "-m",
-                "benchmarks.faults.owner",
+                "tests.support.owner",
                 str(self.home.path),
                 str(self.grace_seconds),
                 self.module,
@@ -264,19 +264,3 @@ def _without_override() -> None:
     """A process of root may write into any folder, whatever its rights say. Its children shall not."""
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE, 0, 0, 0)
-
-
-def host() -> Host:
-    """One core, and no accelerator: nobody looks at the real host, which would load TensorFlow."""
-    absent = {
-        name: Device(available=False, count=0, name="", reason="not asked for.") for name in ("gpu", "tpu")
-    }
-    cpu = Device(available=True, count=8, name="processor")
-    return Host(
-        cpu_model="processor",
-        cores=8,
-        memory_bytes=8_000_000_000,
-        python="3.11.0",
-        tensorflow="2.21.0",
-        devices={"cpu": cpu, **absent},
-    )

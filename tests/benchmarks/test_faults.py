@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import subprocess
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
 from benchmarks.faults.scenario import Result, play
 from benchmarks.faults.stage import Stage, UntrueError
 from gan_runtime import hosts
-from gan_runtime.home import Home
+from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import AttemptStart, Chunk, Scalars, StatusChange
 from gan_runtime.records.rundir import RunDir
@@ -164,3 +165,8 @@ def test_another_state_another_end_and_what_was_left_behind_are_seen(
     assert len(checks.nothing_half_made(home, scratch)) == 2
     assert checks.rebuilt_alike(home, rows) == []
     assert checks.rebuilt_alike(home, {**rows, "scalars": rows["scalars"][:-1]}) != []
+
+
+def test_the_guarantees_name_every_kind_of_scenario_and_no_other() -> None:
+    page = (REPOSITORY / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    assert set(KINDS) == set(re.findall(r"`faults: (\w+)`", page))

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import flow_results
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
-from tests.measured_flows import frames, iteration
+from tests.support.measured_flows import frames, iteration
 
 
 @pytest.fixture

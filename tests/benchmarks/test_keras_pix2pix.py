@@ -12,8 +12,8 @@ from gan_runtime.engines.drawn_inputs import HostNoise
 from gan_runtime.engines.values import host_values
 from gan_runtime.frame_fields import SOURCE, TARGET
 from gan_runtime.workloads import pix2pix
-from tests.engines.small_frames import small_flows
-from tests.engines.step_contexts import alone
+from tests.support.engines.small_frames import small_flows
+from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 STEPS = 2

@@ -10,8 +10,8 @@ import pytest
 from gan_runtime.catalog.shower_3dgan import ShowerOptions, layers
 from gan_runtime.engines.values import host_values
 from gan_runtime.workloads import shower_3dgan
-from tests.engines.small_showers import small_showers
-from tests.engines.step_contexts import alone
+from tests.support.engines.small_showers import small_showers
+from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 GRID, LATENT_SIZE, STEPS = (5, 6, 4), 8, 2

@@ -10,7 +10,7 @@ from benchmarks import shower_results
 from gan_runtime.calorimeter.values import Value
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.measured_showers import measured
+from tests.support.measured_showers import measured
 
 
 @pytest.fixture

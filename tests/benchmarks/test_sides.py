@@ -27,7 +27,7 @@ from benchmarks.targets import TARGETS
 from benchmarks.turns import Turn, child_sides
 from dashboard.frame import places
 from gan_runtime.home import Home
-from tests.engines.small_engines import kept
+from tests.support.engines.small_engines import kept
 
 NARROW = ["base_channels=4", "steps_per_loop=1"]
 SMALL = Effort(rounds=1, steps=1, batch=4, images=12)

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from gan_runtime.home import Home
 from tests.browser.dashboard_process import Dashboard, chromium
-from tests.trainers import end_trainers
+from tests.support.trainers import end_trainers
 
 expect.set_options(timeout=60_000)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, BrowserType, Locator, Page, expect, sync_playwright
 
 from gan_runtime.home import HOME_VARIABLE, REPOSITORY
-from tests import local_server
 from tests.browser import connections
+from tests.support import local_server
 
 START_SECONDS = 60.0
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
 from tests.browser.dashboard_process import settled
-from tests.measured_flows import frames, iteration
+from tests.support.measured_flows import frames, iteration
 
 STEPS = 20
 DRAWN = (

@@ -9,7 +9,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints, snapshots
 from tests.browser.dashboard_process import opened, settled
-from tests.measured_showers import measured
+from tests.support.measured_showers import measured
 
 DRAWN = (
     6 + 6 + 3 + 4 + 3

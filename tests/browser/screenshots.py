@@ -23,7 +23,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled
-from tests.own_pictures import zipped
+from tests.support.own_pictures import zipped
 
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)

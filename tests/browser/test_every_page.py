@@ -13,8 +13,8 @@ from tests.browser import connections, flow_page, network_log
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.physics_page import looked_through, with_measured_epochs
 from tests.browser.test_compare_clicks import stored
-from tests.measured_showers import measured
 from tests.pages.hostile import TEXTS
+from tests.support.measured_showers import measured
 
 CHECKBOX_X = 22
 

@@ -21,7 +21,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec, nesting
 from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
 from tests.browser.test_main_job import chart, fill
-from tests.own_pictures import zipped
+from tests.support.own_pictures import zipped
 
 EACH, BATCH, EPOCHS = 40, 8, 6  # pictures of each of two classes
 STEPS = 2 * EACH // BATCH  # an epoch

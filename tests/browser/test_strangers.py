@@ -15,11 +15,11 @@ from gan_runtime import bundles
 from gan_runtime.home import Home
 from gan_runtime.operator_password import hash_of
 from gan_runtime.records.rundir import RunDir
-from tests import local_server
 from tests.browser import careless_proxy, forged
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.test_compare_clicks import stored
 from tests.browser.test_every_page import CHECKBOX_X
+from tests.support import local_server
 
 pytestmark = pytest.mark.timeout(600)  # 41 s of processor time, in a browser, a server and a provider
 

@@ -15,8 +15,8 @@ from gan_runtime.data import preparing
 from gan_runtime.data.conversion import Converted, NotUsableError, Target, converted
 from gan_runtime.data.preparing import Asked
 from gan_runtime.data.survey import Survey
-from tests import icc_profiles
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
+from tests.support import icc_profiles
 
 SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
 IGNORED = "unreadable metadata ignored"

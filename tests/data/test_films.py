@@ -26,7 +26,7 @@ from gan_runtime.frame_fields import (
     pair_fields,
 )
 from gan_runtime.home import Home
-from tests import stored_films
+from tests.support import stored_films
 
 
 def test_a_film_ends_where_another_flow_begins(home: Home) -> None:

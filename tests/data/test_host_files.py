@@ -10,7 +10,7 @@ import pytest
 from gan_runtime.data import host_files, mnist
 from gan_runtime.data.host_files import Offered
 from gan_runtime.errors import DatasetError
-from tests.plain_user import without_rights
+from tests.support.plain_user import without_rights
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from gan_runtime.data import picture_files, picture_sources, pictures
 from gan_runtime.data.picture_options import PictureOptions
 from gan_runtime.errors import DatasetError
 from tests.data.conftest import Pack, encoded
-from tests.plain_user import without_rights
+from tests.support.plain_user import without_rights
 
 
 def quiet(*_: object) -> None:

@@ -23,7 +23,7 @@ from gan_runtime.home import Home
 from gan_runtime.records.entry import now
 from gan_runtime.runtime import leftovers
 from gan_runtime.shower_fields import shower_fields
-from tests.plain_user import without_rights
+from tests.support.plain_user import without_rights
 
 ENERGY = Field((3,), "float32", unit="GeV")
 KIND = labels(("a", "b"))

@@ -12,8 +12,8 @@ from gan_runtime import zip_directory
 from gan_runtime.data import picture_files, picture_sources
 from gan_runtime.errors import DatasetError
 from gan_runtime.zip_directory import CrowdedZipError
-from tests.crafted_zips import crowded
 from tests.data.conftest import Pack, encoded
+from tests.support.crafted_zips import crowded
 
 WANTED = 100_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.home import Home
-from tests.trainers import end_trainers
+from tests.support.trainers import end_trainers
 
 
 @pytest.fixture

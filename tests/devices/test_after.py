@@ -25,8 +25,8 @@ from gan_runtime.runtime.revival import PAUSES_SECONDS
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests.toy_owner import Owner
-from tests.trainers import end_trainers, processes_of
+from tests.support.toy_owner import Owner
+from tests.support.trainers import end_trainers, processes_of
 
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]

@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 import pytest
 
-from benchmarks.faults import toy_trainer
 from gan_runtime import processes
 from gan_runtime.device_locks import (
     claims,
@@ -36,8 +35,9 @@ from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from tests.devices.waiting_runs import SHORT, TOY, queued, ticked
-from tests.toy_owner import Owner
-from tests.trainers import processes_of
+from tests.support import toy_trainer
+from tests.support.toy_owner import Owner
+from tests.support.trainers import processes_of
 
 Wait = Callable[..., Any]
 GPUS = [HostDevice(f"gpu-{name}", "gpu", f"GPU {name}", f"GPU-{name}") for name in "abc"]
@@ -74,7 +74,7 @@ def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
     command = [
         sys.executable,
         "-m",
-        "benchmarks.faults.owner",
+        "tests.support.owner",
         str(homes[0].path),
         "60",
         toy_trainer.MODULE,

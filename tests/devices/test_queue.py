@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.faults import toy_trainer
 from gan_runtime import processes
 from gan_runtime.askers import operator
 from gan_runtime.cli.app import app
@@ -29,8 +28,9 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.store import memory, queries
-from tests.toy_owner import Owner
-from tests.trainers import end_trainers
+from tests.support import toy_trainer
+from tests.support.toy_owner import Owner
+from tests.support.trainers import end_trainers
 
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]
@@ -39,13 +39,13 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": 
 PRESS = """
 import sys
 from pathlib import Path
-from benchmarks.faults.stage import host
 from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
+from tests.support.hosts import stated_host
 
-spec, stated = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}), host()
+spec, stated = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}), stated_host()
 print("ready", flush=True)
 sys.stdin.readline()
 print(commands.submit(Home(Path(sys.argv[1])), spec, stated, "quick", asker=operator("a person")).run_id, flush=True)
@@ -125,7 +125,7 @@ def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
     tmp_path: Path, wait_until: Wait
 ) -> None:
     homes = [Home(tmp_path / name).prepare() for name in ("one", "two")]
-    owner = [sys.executable, "-m", "benchmarks.faults.owner"]
+    owner = [sys.executable, "-m", "tests.support.owner"]
     with ExitStack() as stack:
         for home in homes:
             process = subprocess.Popen(

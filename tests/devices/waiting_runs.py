@@ -10,7 +10,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import Created, StatusChange
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.spec import RunSpec
-from tests.toy_owner import Owner
+from tests.support.toy_owner import Owner
 
 TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32"}
 SHORT = {**TOY, "epochs": 2}

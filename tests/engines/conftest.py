@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests import guide
-from tests.engines import small_engines
-from tests.engines.small_engines import MakeEngine
+from tests.support import guide
+from tests.support.engines import small_engines
+from tests.support.engines.small_engines import MakeEngine
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from gan_runtime.engines.probing import parts, probed
 from gan_runtime.engines.tf import histograms as tf_histograms
-from tests.engines import tiny_gan
+from tests.support.engines import tiny_gan
 
 pytestmark = pytest.mark.usefixtures("cores")
 

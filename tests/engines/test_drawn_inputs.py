@@ -9,9 +9,9 @@ from gan_runtime.catalog.dcgan import DcganOptions
 from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.drawn_inputs import drawn_inputs, labels_of
 from gan_runtime.workloads import dcgan, mlp_gan
-from tests.engines.conditional_gan import CONDITIONAL_GAN
-from tests.engines.showers import ENERGY, random_showers
-from tests.engines.small_engines import MakeEngine, random_images
+from tests.support.engines.conditional_gan import CONDITIONAL_GAN
+from tests.support.engines.showers import ENERGY, random_showers
+from tests.support.engines.small_engines import MakeEngine, random_images
 
 pytestmark = pytest.mark.usefixtures("cores")  # the workloads load Keras
 CLASSES = ("cat", "dog", "fish")

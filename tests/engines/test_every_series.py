@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboard.histograms import words as histogram_words
 from gan_runtime.catalog import declared
 from gan_runtime.workloads import dcgan_mnist
-from tests.engines.small_engines import MakeEngine, trained
+from tests.support.engines.small_engines import MakeEngine, trained
 
 
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import MakeEngine, random_images
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_engines import MakeEngine, random_images
 
 SCALE = 2.0**30  # a gradient of 1e-4 then is more than float16 holds
 

@@ -16,7 +16,7 @@ from gan_runtime.jobs import flow_wanted
 from gan_runtime.jobs.iterate_work import rolled_out
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.workloads import pix2pix
-from tests.engines.small_engines import tf_engine
+from tests.support.engines.small_engines import tf_engine
 
 pytestmark = pytest.mark.usefixtures("cores")
 FLOWS = {

@@ -15,8 +15,8 @@ from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.journal import Flow, Plan
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
-from tests import stored_films
-from tests.engines.jax_process import JaxProcess
+from tests.support import stored_films
+from tests.support.engines.jax_process import JaxProcess
 
 
 def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_three(

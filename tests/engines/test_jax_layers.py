@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.engines.jax_process import JaxProcess
+from tests.support.engines.jax_process import JaxProcess
 
 LARGEST = 1e-5  # of the largest number
 

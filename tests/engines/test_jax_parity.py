@@ -16,11 +16,11 @@ from gan_runtime.engines.tf import sampler as tf_sampler
 from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads import dcgan_mnist
 from gan_runtime.workloads.contract import Workload
-from tests.engines import same_noise
-from tests.engines.conditional_gan import CONDITIONAL_GAN
-from tests.engines.jax_process import JaxProcess
-from tests.engines.showers import random_showers
-from tests.engines.small_engines import (
+from tests.support.engines import same_noise
+from tests.support.engines.conditional_gan import CONDITIONAL_GAN
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.showers import random_showers
+from tests.support.engines.small_engines import (
     MakeEngine,
     assert_close,
     assert_counts_alike,
@@ -28,9 +28,9 @@ from tests.engines.small_engines import (
     random_images,
     side_of,
 )
-from tests.engines.three_ways import CASES as THREE
-from tests.engines.three_ways import PAIR, rates
-from tests.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
+from tests.support.engines.three_ways import CASES as THREE
+from tests.support.engines.three_ways import PAIR, rates
+from tests.support.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")  # before TensorFlow starts its devices
 

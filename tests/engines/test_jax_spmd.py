@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engines.jax_process import JaxProcess
-from tests.engines.showers import random_showers
-from tests.engines.small_engines import (
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.showers import random_showers
+from tests.support.engines.small_engines import (
     Streamed,
     assert_close,
     assert_equal,

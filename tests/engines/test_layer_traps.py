@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gan_runtime.engines.layer_traps import weights_are_trained_only
-from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import MakeEngine, random_images
-from tests.engines.tiny_gan import REFUSED, networks
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_engines import MakeEngine, random_images
+from tests.support.engines.tiny_gan import REFUSED, networks
 
 pytestmark = pytest.mark.usefixtures("cores")
 

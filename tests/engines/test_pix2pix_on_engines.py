@@ -9,11 +9,17 @@ import pytest
 
 from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads import pix2pix
-from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, assert_moves_alike, trained
-from tests.engines.small_frames import small_flows
 from tests.engines.test_jax_parity import SameNoise
-from tests.engines.three_ways import PAIR, rates
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    assert_equal,
+    assert_moves_alike,
+    trained,
+)
+from tests.support.engines.small_frames import small_flows
+from tests.support.engines.three_ways import PAIR, rates
 
 pytestmark = pytest.mark.usefixtures("cores")
 # Plain descent, so that weights move by the gradient itself. Every replica drops other values, so none are dropped.

@@ -18,7 +18,7 @@ from gan_runtime.engines.drawn_inputs import drawn_inputs
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.workloads import shower_3dgan
 from tests.calorimeter.toy_showers import toy_showers
-from tests.engines.small_engines import tf_engine
+from tests.support.engines.small_engines import tf_engine
 
 pytestmark = pytest.mark.usefixtures("cores")
 GRID, TRAINED_ON, HELD_OUT = (7, 7, 8), 200, 200

@@ -13,11 +13,16 @@ from gan_runtime.calorimeter.angle import measured_angle
 from gan_runtime.calorimeter.fields import cells_of
 from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads import shower_3dgan, shower_heads
-from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import MakeEngine, assert_close_in_share, assert_equal, assert_moves_alike
-from tests.engines.small_showers import simulated_showers, small_showers
 from tests.engines.test_jax_parity import SameNoise
-from tests.engines.three_ways import PAIR, rates, taken_up
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    assert_close_in_share,
+    assert_equal,
+    assert_moves_alike,
+)
+from tests.support.engines.small_showers import simulated_showers, small_showers
+from tests.support.engines.three_ways import PAIR, rates, taken_up
 
 pytestmark = pytest.mark.usefixtures("cores")
 GRID = (6, 7, 5)

@@ -13,9 +13,9 @@ from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.fields import Fields
 from gan_runtime.workloads.contract import Program
-from tests.engines.conditional_gan import CONDITIONAL_GAN, ConditionalGan
-from tests.engines.showers import ENERGY, random_showers
-from tests.engines.small_engines import MakeEngine, Streamed, assert_close, assert_equal, trained
+from tests.support.engines.conditional_gan import CONDITIONAL_GAN, ConditionalGan
+from tests.support.engines.showers import ENERGY, random_showers
+from tests.support.engines.small_engines import MakeEngine, Streamed, assert_close, assert_equal, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 SHOWERS = random_showers(40)

@@ -18,7 +18,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads import dcgan_mnist
-from tests.engines.small_engines import MakeEngine, Numbers, assert_close, assert_moves_alike, trained
+from tests.support.engines.small_engines import MakeEngine, Numbers, assert_close, assert_moves_alike, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 OF_THE_STEP = (

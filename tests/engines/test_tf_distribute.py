@@ -8,7 +8,7 @@ import pytest
 from gan_runtime.engines.tf.devices import make_strategy, tpu_advice
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.spec import RunSpec
-from tests.engines.small_engines import (
+from tests.support.engines.small_engines import (
     MakeEngine,
     assert_close,
     assert_equal,

@@ -14,7 +14,7 @@ from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads import dcgan_mnist
 from gan_runtime.workloads.layers import ReplicaDropout
-from tests.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
+from tests.support.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 GENERATOR = "generator/generator/hidden/kernel"

@@ -12,7 +12,7 @@ from gan_runtime.engines.step_plan import StepPlan
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.input import _pipeline, distributed_batches
 from gan_runtime.spec import RunSpec
-from tests.engines.small_engines import Streamed, kept
+from tests.support.engines.small_engines import Streamed, kept
 
 NUMBERED = picture_set("numbered", np.arange(21, dtype=np.uint8).reshape(21, 1, 1, 1), "test")
 pytestmark = pytest.mark.usefixtures("cores")

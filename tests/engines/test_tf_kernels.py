@@ -18,7 +18,7 @@ from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.engines.tf.volumes import volume_convolution
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.step_context import Padding
-from tests.engines.small_engines import kept
+from tests.support.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 PLAIN = PlainKernels()

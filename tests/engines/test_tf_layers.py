@@ -18,8 +18,8 @@ from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.layers import BatchNorm, ConditionalBatchNorm, Convolution3D, ReplicaDropout
 from gan_runtime.workloads.step_context import step_scope
-from tests.engines import layers_beside_keras as beside_keras
-from tests.engines.small_engines import kept
+from tests.support.engines import layers_beside_keras as beside_keras
+from tests.support.engines.small_engines import kept
 
 pytestmark = pytest.mark.usefixtures("cores")
 LARGEST = 1e-5  # of the largest number

@@ -16,9 +16,9 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.training import loop
 from gan_runtime.workloads import shower_3dgan
-from tests.engines.small_engines import MakeEngine, assert_equal, trained
-from tests.engines.small_showers import small_showers
-from tests.engines.tiny_gan import TINY_GAN
+from tests.support.engines.small_engines import MakeEngine, assert_equal, trained
+from tests.support.engines.small_showers import small_showers
+from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 # What leaves a trace in the state.

@@ -14,7 +14,7 @@ from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Forward, Program
 from gan_runtime.workloads.pair import UnconditionalPair
-from tests.engines.small_engines import (
+from tests.support.engines.small_engines import (
     MakeEngine,
     trained,
 )

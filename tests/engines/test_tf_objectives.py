@@ -22,9 +22,9 @@ from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty
 from gan_runtime.workloads.pair import UnconditionalPair
 from gan_runtime.workloads.step_context import Kernels, step_scope
-from tests.engines.small_engines import BATCH, MakeEngine, assert_close, kept, trained
-from tests.engines.step_contexts import alone
-from tests.engines.tiny_gan import TINY_GAN
+from tests.support.engines.small_engines import BATCH, MakeEngine, assert_close, kept, trained
+from tests.support.engines.step_contexts import alone
+from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.3, "learning_rate_discriminator": 0.2}

@@ -13,7 +13,7 @@ import tensorflow as tf
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.spec import RunSpec
-from tests.engines.small_engines import MakeEngine, assert_close, kept, trained
+from tests.support.engines.small_engines import MakeEngine, assert_close, kept, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 START = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(3, 4)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.workloads import dcgan_mnist
-from tests.engines.overflowing import OVERFLOWING
-from tests.engines.small_engines import (
+from tests.support.engines.overflowing import OVERFLOWING
+from tests.support.engines.small_engines import (
     BATCH,
     MakeEngine,
     assert_close,

@@ -11,7 +11,7 @@ import tensorflow as tf
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.contract import Workload
-from tests.engines.small_engines import (
+from tests.support.engines.small_engines import (
     BATCH,
     MakeEngine,
     assert_counts_alike,
@@ -19,7 +19,7 @@ from tests.engines.small_engines import (
     random_images,
     trained,
 )
-from tests.engines.tiny_gan import TINY_GAN
+from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 

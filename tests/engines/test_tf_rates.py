@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.engines.rates import rate_plan
-from tests.engines.small_engines import MakeEngine, Numbers, trained
+from tests.support.engines.small_engines import MakeEngine, Numbers, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 WARM_COSINE: dict[str, Any] = {

@@ -9,8 +9,14 @@ import pytest
 
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Workload
-from tests.engines.small_engines import MakeEngine, assert_close, assert_equal, copies_by_name, trained
-from tests.engines.tiny_gan import TINY_GAN
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    assert_equal,
+    copies_by_name,
+    trained,
+)
+from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 EVERYTHING: dict[str, Any] = {

@@ -7,14 +7,14 @@ import pytest
 
 from gan_runtime.engines.checkpoint_fit import check_fit
 from gan_runtime.errors import CheckpointError
-from tests.engines.small_engines import (
+from tests.support.engines.small_engines import (
     MakeEngine,
     assert_close,
     assert_equal,
     copies,
     trained,
 )
-from tests.engines.tiny_gan import TINY_GAN
+from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 

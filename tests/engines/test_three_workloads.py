@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gan_runtime import catalog
-from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import assert_close, assert_equal, assert_moves_alike, tf_engine
-from tests.engines.three_ways import AFTER, CASES, Case, ThreeWays, three_ways
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_engines import assert_close, assert_equal, assert_moves_alike, tf_engine
+from tests.support.engines.three_ways import AFTER, CASES, Case, ThreeWays, three_ways
 
 ENGINES = ("tensorflow", "jax")
 pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")

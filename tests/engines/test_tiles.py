@@ -11,9 +11,9 @@ from gan_runtime.engines.tiles import Painter, filled_up, translator_of, whole
 from gan_runtime.spec import RunSpec
 from gan_runtime.tiling.division import Division
 from gan_runtime.tiling.ways import STAGES
-from tests.engines import tile_places, toy_translator
-from tests.engines.jax_process import JaxProcess
-from tests.engines.small_engines import new_group
+from tests.support.engines import tile_places, toy_translator
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_engines import new_group
 
 Paint = Any
 SIDES = (20, 40)  # 6 tiles of 16: rows 0 and 4, columns 0, 16 and 24

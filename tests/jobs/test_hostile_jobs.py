@@ -18,7 +18,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import job_intake, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests import not_plain
+from tests.support import not_plain
 
 NewRun = Callable[..., RunDir]
 HUGE = 10**400

@@ -37,7 +37,7 @@ from gan_runtime.tiling.stopwatch import Stopwatch
 from gan_runtime.tiling.ways import COMPILE, EXECUTE, STAGES
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
-from tests import measured_flows, stored_films
+from tests.support import measured_flows, stored_films
 
 NewRun = Callable[..., RunDir]
 TILE = 16

@@ -36,8 +36,8 @@ from gan_runtime.shower_fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fi
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
-from tests import measured_showers
 from tests.calorimeter.toy_showers import SHAPE, toy_showers
+from tests.support import measured_showers
 
 NewRun = Callable[..., RunDir]
 ROWS, HELD_OUT = 160, 100

@@ -26,7 +26,7 @@ from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
-from tests.small_pictures import write_grid
+from tests.support.small_pictures import write_grid
 
 SCRIPT = REPOSITORY / "dashboard" / "frame" / "navigation.py"
 SCORES = {

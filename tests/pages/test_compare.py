@@ -17,7 +17,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
 from tests.pages.test_pages import texts, titles
-from tests.small_pictures import write_grid
+from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -27,10 +27,10 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from tests.data.hdf5_showers import challenge_columns, written
-from tests.own_pictures import encoded, picture, zipped
 from tests.pages.launch_fields import filled_in
-from tests.plain_user import without_rights
-from tests.stored_films import stored_pairs
+from tests.support.own_pictures import encoded, picture, zipped
+from tests.support.plain_user import without_rights
+from tests.support.stored_films import stored_pairs
 
 Show = Callable[..., AppTest]
 Wait = Callable[..., Any]

@@ -16,10 +16,10 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
-from tests.measured_showers import measured
 from tests.pages.test_flow_page import iterated
 from tests.pages.test_hostile_names import ESCAPED, shown
-from tests.test_architecture import ROOT, python_files
+from tests.project.test_architecture import ROOT, python_files
+from tests.support.measured_showers import measured
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

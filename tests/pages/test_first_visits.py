@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import plots
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store.store import Store
-from tests.measured_showers import measured
+from tests.support.measured_showers import measured
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -17,9 +17,9 @@ from streamlit.testing.v1.element_tree import Block
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.kinds import StudyPlace
 from gan_runtime.records.rundir import RunDir
-from tests.measured_flows import frames as films
-from tests.measured_flows import iteration
 from tests.pages.hostile import TEXTS
+from tests.support.measured_flows import frames as films
+from tests.support.measured_flows import iteration
 
 Show = Callable[..., AppTest]
 PAGES = {

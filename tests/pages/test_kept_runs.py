@@ -24,9 +24,9 @@ from gan_runtime.runtime import commands
 from gan_runtime.runtime.bin import BinnedRun
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
-from tests.measured_showers import measured
 from tests.pages.test_flow_page import iterated
 from tests.studies.hand_written import from_now, train
+from tests.support.measured_showers import measured
 from tests.surface.hand_made import surface
 
 Show = Callable[..., AppTest]

@@ -24,7 +24,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
 from tests.pages.launch_fields import choice_field, presets, text_field
-from tests.small_pictures import write_grid
+from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

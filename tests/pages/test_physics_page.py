@@ -31,8 +31,8 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.training import checkpoints
-from tests.measured_showers import measured, measurement, showers
 from tests.pages.test_pages import texts
+from tests.support.measured_showers import measured, measurement, showers
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

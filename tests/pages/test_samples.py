@@ -13,7 +13,7 @@ from gan_runtime import pictures
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from tests.pages.test_pages import texts
-from tests.small_pictures import write_grid
+from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -26,7 +26,7 @@ from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests import damaged_stores
+from tests.support import damaged_stores
 
 Show = Callable[..., AppTest]
 URL = "http://127.0.0.1:8599"

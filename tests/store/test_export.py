@@ -9,7 +9,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import export
 from gan_runtime.store.store import Store
-from tests.small_pictures import png
+from tests.support.small_pictures import png
 
 
 def test_pictures_of_all_kinds_are_exported_under_the_names_of_the_run_folder(

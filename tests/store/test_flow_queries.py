@@ -8,7 +8,7 @@ from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
-from tests.measured_flows import iteration
+from tests.support.measured_flows import iteration
 
 
 def test_every_way_of_an_iteration_is_found_with_its_own_numbers(

@@ -15,7 +15,7 @@ from gan_runtime.home import Home
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
-from tests.measured_flows import frames, iteration
+from tests.support.measured_flows import frames, iteration
 
 NewRun = Callable[..., RunDir]
 

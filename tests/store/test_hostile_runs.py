@@ -23,8 +23,8 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, memory, queries, rows
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests.measured_flows import iteration
-from tests.small_pictures import png
+from tests.support.measured_flows import iteration
+from tests.support.small_pictures import png
 
 NewRun = Callable[..., RunDir]
 SUBMITTED = {

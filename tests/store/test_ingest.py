@@ -41,8 +41,8 @@ from gan_runtime.records.journal import (
 from gan_runtime.records.rundir import RunDir, Stamp
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
-from tests import measured_flows
-from tests.small_pictures import png
+from tests.support import measured_flows
+from tests.support.small_pictures import png
 
 NewRun = Callable[..., RunDir]
 KERNELS = Kernels(operations=900, kernels_before=120, kernels_after=40, fusions=30)

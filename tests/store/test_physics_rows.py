@@ -17,7 +17,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import PhysicsCurve, PhysicsShower, StatusChange, StudyPlace
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
-from tests.measured_showers import measured, measurement, showers
+from tests.support.measured_showers import measured, measurement, showers
 
 NewRun = Callable[..., RunDir]
 

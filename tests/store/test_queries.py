@@ -21,7 +21,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import PeakMemory, SampleGrid
 from gan_runtime.store.store import Store
-from tests.small_pictures import png
+from tests.support.small_pictures import png
 
 At = Callable[[float], datetime]
 NewRun = Callable[..., RunDir]

@@ -15,7 +15,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
-from tests import drawn_pairs
+from tests.support import drawn_pairs
 
 BASE = {
     **{"workload": "pix2pix", "dataset": drawn_pairs.NAME, "tile": 16, "dropout": 0.0, "flip": "horizontal"},

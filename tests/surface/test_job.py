@@ -18,7 +18,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands, surface_requests
 from gan_runtime.store import memory, queries
 from gan_runtime.training import snapshots
-from tests.commands_in_processes import Start, starting
+from tests.support.commands_in_processes import Start, starting
 from tests.surface.hand_made import ended
 
 SMALL = ("workload=mlp_gan", "dataset=digits", "epochs=2", "batch_size_global=256", "weight_snapshots=yes")

@@ -22,7 +22,7 @@ from gan_runtime.frame_fields import flow_fields
 from gan_runtime.shower_fields import shower_fields
 from gan_runtime.workloads.contract import Batch, Forward, Phase, Workload
 from gan_runtime.workloads.step_context import step_scope
-from tests.engines.step_contexts import alone
+from tests.support.engines.step_contexts import alone
 from tests.workloads.plain_noise import PlainNoise
 
 pytestmark = pytest.mark.usefixtures("cores")

@@ -19,7 +19,7 @@ from gan_runtime.workloads.contract import Networks, Phase, Workload
 from gan_runtime.workloads.layers import BatchNorm, ReplicaDropout
 from gan_runtime.workloads.pair import Pair, UnconditionalPair
 from gan_runtime.workloads.step_context import step_scope
-from tests.engines.step_contexts import alone
+from tests.support.engines.step_contexts import alone
 from tests.workloads.plain_noise import PlainNoise
 
 pytestmark = pytest.mark.usefixtures("cores")

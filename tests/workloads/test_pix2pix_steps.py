@@ -16,8 +16,8 @@ from gan_runtime.frame_fields import LATER, SOURCE, TARGET
 from gan_runtime.workloads import pix2pix
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import step_scope
-from tests.engines.small_frames import small_flows, small_pairs
-from tests.engines.step_contexts import alone
+from tests.support.engines.small_frames import small_flows, small_pairs
+from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores", "plain_float32")
 WORKLOAD = pix2pix.WORKLOAD

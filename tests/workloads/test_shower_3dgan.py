@@ -19,8 +19,8 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads import shower_3dgan, shower_networks, shower_scores
 from gan_runtime.workloads.contract import Noise
 from gan_runtime.workloads.step_context import step_scope
-from tests.engines.small_showers import small_showers
-from tests.engines.step_contexts import alone
+from tests.support.engines.small_showers import small_showers
+from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores", "plain_float32")
 FULL = shower_fields((51, 51, 25, 1))

@@ -1,0 +1,58 @@
+"""What tests/benchmarks ask of the process with JAX about peers. Only that process imports this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import keras
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from benchmarks import keras_pix2pix_on_jax
+from benchmarks.keras_pix2pix_on_jax import PairPeer, State
+from gan_runtime.data.contract import DataSet
+from gan_runtime.frame_fields import SOURCE, TARGET
+from tests.support.engines.jax_side import Numbers, _engine
+
+
+class Kept(keras.layers.Layer):  # type: ignore[misc]
+    """Keeps every value: what either side drops out is drawn by another generator."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        assert rate == 0.0
+
+    def call(self, inputs: Any) -> Any:
+        """As they are."""
+        return inputs
+
+
+def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
+    """Losses of so many steps of the peer, each of all rows, from the first weights of the engine with these options
+    and on as many devices."""
+    engine = _engine("pix2pix", data, "own", **options)
+    keras_pix2pix_on_jax.HardwareDropout = Kept  # type: ignore[misc,assignment]
+    peer = PairPeer("float32", engine._spec.of_workload)  # type: ignore[arg-type]
+    for network, of_ours in zip(peer._pair, engine._model.networks.values(), strict=True):
+        network.set_weights(of_ours.get_weights())
+    mesh = Mesh(np.array(jax.devices()[: engine._mesh.size]), ("batch",))
+    everywhere, shared = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("batch",)))
+    state = jax.device_put(_state(peer), everywhere)
+    images = [jax.device_put(data.resident[name], shared) for name in (SOURCE, TARGET)]
+    step, losses = jax.jit(peer.step), []
+    for _ in range(steps):
+        state, of_step = step(state, *images)
+        losses.append(np.asarray(of_step))
+    generator, discriminator = np.stack(losses, axis=1)
+    return {"loss_generator": generator, "loss_discriminator": discriminator}
+
+
+def _state(peer: PairPeer) -> State:
+    return [
+        [
+            [variable.value for variable in variables]
+            for variables in (network.trainable_variables, network.non_trainable_variables, slots.variables)
+        ]
+        for network, slots in zip(peer._pair, peer._optimizers, strict=True)
+    ]

@@ -1,0 +1,315 @@
+"""Films of a flow and the charts beside them, as arrays and as data: colors that keep their meaning, frames in their places, files that open."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import io
+from collections.abc import Generator, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dashboard.flow import charts as flow_charts
+from dashboard.flow import colors, movie, panels, player, quantities
+from dashboard.flow import frames as flow_frames
+from dashboard.flow import words as flow_words
+from gan_runtime.errors import PictureError
+from gan_runtime.flow import frames as of_flow
+from gan_runtime.store.queries import FlowNumber, FlowRow
+from gan_runtime.tiling.ways import STAGES
+from tests.support.measured_flows import frames
+
+VORTICITY = quantities.of_name("vorticity")
+STEPS = 6
+
+
+def films(quantity: quantities.Quantity = VORTICITY) -> tuple[panels.Panel, ...]:
+    """Those of a small iteration."""
+    made = frames(STEPS)
+    return panels.panels(made.truth, made.predicted, made.mask[..., 0] > 0.5, quantity)
+
+
+def rgb(data_address: str) -> np.ndarray:
+    """The pixels of a picture that stands in an address."""
+    head, _, body = data_address.partition(",")
+    assert head == "data:image/png;base64"
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(body))).convert("RGB"))
+
+
+def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_the_middle() -> None:
+    found = colors.places(np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True)
+    middle = colors.LEVELS // 2
+    assert found.tolist() == [0, 0, middle, colors.LEVELS - 1, colors.LEVELS - 1, middle]
+    assert colors.PALETTE[middle].tolist() == [0xF7, 0xF7, 0xF7]
+    unsigned = colors.places(np.array([0.0, 2.0]), 0.0, 2.0, signed=False)
+    assert unsigned.tolist() == [colors.LEVELS, 2 * colors.LEVELS - 1]
+    assert colors.PALETTE[unsigned].tolist() == [[0x44, 0x01, 0x54], [0xFD, 0xE7, 0x25]]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("vorticity", (0.0, 0.0, 0.4), 2.0),
+        ("along", (-1.0, 0.0, 0.0), -1.0),
+        ("across", (0.0, -0.25, 0.0), -0.25),
+        ("speed", (1.0 / 3.0, 1.0, 0.0), 2.0**0.5),
+    ],
+)
+def test_a_quantity_is_in_the_units_of_the_flow(
+    name: str, values: tuple[float, ...], expected: float
+) -> None:
+    found = quantities.of_name(name).of(np.array([[values]], np.float32))
+    assert found.shape == (1, 1)
+    assert found[0, 0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_difference_is_the_prediction_less_the_flow_on_a_scale_of_its_own() -> None:
+    truth = np.zeros((2, 3, 4, 3), np.float16)
+    predicted = truth.copy()
+    predicted[1, 2, 3, 2] = 0.125  # ω D / U = 0.625 where the flow has 0
+    flow, made, less = panels.panels(truth, predicted, np.zeros((3, 4), bool), VORTICITY)
+    middle = colors.LEVELS // 2  # 56
+    assert (flow.places == middle).all()
+    assert made.places[1, 2, 3] == middle + 7  # 0.625 of 5, of 56 levels
+    assert less.places[1, 2, 3] == middle + 28  # 0.625 of 1.25
+    assert (less.places != middle).sum() == 1
+    assert (less.scale.low, less.scale.high) == (-1.25, 1.25)
+
+
+def test_the_obstacle_is_grey_in_every_frame_of_every_film() -> None:
+    for panel in films():
+        assert (panel.places[:, 5:7, 8:10] == colors.OF_OBSTACLE).all()
+        assert (panel.places == colors.OF_OBSTACLE).sum() == (STEPS + 1) * 4
+
+
+def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
+    panel = films()[1]
+    count, height, width = panel.places.shape
+    across = panels.across(panel)
+    whole = rgb(panels.sheet(panel))
+    assert (across, whole.shape) == (2, (4 * height, 2 * width, 3))
+    for step in range(count):
+        top, left = step // across * height, step % across * width
+        own = whole[top : top + height, left : left + width]
+        np.testing.assert_array_equal(own, colors.PALETTE[panel.places[step]])
+
+
+def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
+    steps = [flow_words.step(step, 4.0) for step in range(STEPS + 1)]
+    film = player.film(films(), steps, 4, "a")
+    assert [panel["title"] for panel in film["panels"]] == ["Flow", "Prediction", "Prediction − flow"]
+    assert film["panels"][0]["ticks"] == ["−5", "ω D / U", "5"]
+    assert (film["height"], film["width"], film["across"], film["first"]) == (12, 40, 2, 4)
+    assert film["frames_per_s"] == panels.FRAMES_PER_S
+    assert film["steps"][0] == "given frame"
+    assert film["steps"][6] == "step 6 · 1.5 periods"
+
+
+def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
+    steps = [f"step {step}" for step in range(STEPS + 1)]
+    film = Image.open(io.BytesIO(movie.gif(films(), steps, "quick-0001")))
+    assert film.n_frames == STEPS + 1
+    assert film.info["duration"] == 10 * round(100 / panels.FRAMES_PER_S), "GIF counts hundredths of a second"
+    width, height = film.size
+    assert (width % 2, height % 2) == (0, 0)
+    pictures = []
+    for frame in range(film.n_frames):
+        film.seek(frame)
+        pictures.append(np.asarray(film.convert("RGB")))
+    zoom, top = 10, movie.MARGIN + 2 * movie.LINE
+    below = pictures[0][top + 12 * zoom :]
+    assert all((picture[top + 12 * zoom :] == below).all() for picture in pictures), "scales stay as they are"
+    for step, picture in enumerate(pictures):
+        own = picture[top : top + 12 * zoom : zoom, movie.MARGIN : movie.MARGIN + 40 * zoom : zoom]
+        np.testing.assert_array_equal(own, colors.PALETTE[films()[0].places[step]])
+    assert all((one != other).any() for one, other in pairwise(pictures))
+
+
+def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import imageio_ffmpeg
+
+    folder = tmp_path_factory.mktemp("made")
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    steps = [f"step {step}" for step in range(STEPS + 1)]
+    film = movie.mp4(films(), steps, "quick-0001")
+    assert list(folder.iterdir()) == []
+    file = folder / "film.mp4"
+    file.write_bytes(film)
+    reader = imageio_ffmpeg.read_frames(str(file))
+    told = next(reader)
+    width, height = told["size"]
+    pictures = [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
+    assert len(pictures) == STEPS + 1 + round(movie.LAST_SECONDS * panels.FRAMES_PER_S)
+    zoom, top = 10, movie.MARGIN + 2 * movie.LINE
+    middles = pictures[2][
+        top + 5 : top + 12 * zoom : zoom, movie.MARGIN + 5 : movie.MARGIN + 40 * zoom : zoom
+    ]
+    wanted = colors.PALETTE[films()[0].places[2]].astype(int)
+    # H.264 loses a little; another frame is off by 40 levels and more.
+    assert np.abs(middles - wanted).mean() < 8.0
+    reader.close()
+
+
+def test_an_encoder_is_closed_when_a_frame_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    import imageio_ffmpeg
+
+    opened: list[Generator[None, object, None]] = []
+    real = imageio_ffmpeg.write_frames
+
+    def kept(*given: object, **options: object) -> Generator[None, object, None]:
+        opened.append(real(*given, **options))
+        return opened[0]
+
+    def broken(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(imageio_ffmpeg, "write_frames", kept)
+    monkeypatch.setattr("numpy.ascontiguousarray", broken)
+    with pytest.raises(MemoryError):
+        movie.mp4(films(), ["step 0"], "quick-0001")
+    assert inspect.getgeneratorstate(opened[0]) == inspect.GEN_CLOSED
+
+
+@pytest.fixture
+def no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/nowhere/ffmpeg")
+    movie.missing_encoder.cache_clear()
+    yield
+    movie.missing_encoder.cache_clear()
+
+
+@pytest.mark.usefixtures("no_ffmpeg")
+def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
+    with pytest.raises(PictureError, match="the program ffmpeg is missing: install"):
+        movie.mp4(films(), ["step 0"], "quick-0001")
+
+
+def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_reference() -> None:
+    one = pd.DataFrame(
+        {"score": ["a", "a", "b"], "step": [1, 2, 1], "value": [0.1, 0.2, 9.0], "persistence": [0.3, 0.4, None], "truth": None, "replay": [0.2, None, None]}
+    )  # fmt: skip
+    other = one.assign(value=[0.5, 0.6, 9.0], persistence=[7.0, 7.0, 7.0])
+    rows = flow_frames.by_step({"x": one, "y": other}, "a")
+    assert rows.groupby("series", sort=False)["value"].apply(list).to_dict() == {
+        flow_charts.COPIED: [0.3, 0.4],
+        flow_charts.REPLAYED: [0.2],  # as far as it goes
+        "x": [0.1, 0.2],
+        "y": [0.5, 0.6],
+    }
+    assert flow_frames.by_step({"x": one}, "gone").empty
+
+
+def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
+    step = np.arange(200)
+    strouhal, solver_steps = 0.17, 24
+    per_frame = strouhal * solver_steps * 0.1 / 10.0  # f = St U / D
+    probe = pd.DataFrame({"series": "x", "step": step, "value": 0.7 * np.sin(2 * np.pi * per_frame * step)})
+    rows = flow_frames.spectra(probe, solver_steps, 10.0)
+    peak = rows.loc[rows["share"].idxmax()]
+    assert peak["share"] == 1.0
+    assert peak["frequency"] == pytest.approx(strouhal, abs=0.005)
+    assert rows["frequency"].max() <= flow_frames.MOST_STROUHAL
+    torn = probe[probe["step"] != 7]
+    wider = flow_frames.spectra(probe, solver_steps, 14.0)
+    assert wider.loc[wider["share"].idxmax(), "frequency"] == pytest.approx(1.4 * strouhal, abs=0.007)
+    assert flow_frames.spectra(torn, solver_steps, 10.0).empty, (
+        "a model that ran away has numbers that are none"
+    )
+
+
+def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
+    stages = pd.DataFrame(
+        {"stage": STAGES, "number": range(7), "seconds": 0.5, "times": 10, "median_s": 0.05}
+    )
+    whole, each = flow_frames.whole_times({"way": stages}), flow_frames.frame_times({"way": stages})
+    assert whole["stage"].tolist() == [stage.replace("_", " ").capitalize() for stage in STAGES]
+    assert whole["amount"].sum() == pytest.approx(3.5)
+    assert each["stage"].tolist() == ["Preparation", "Transfer in", "Execute", "Transfer out", "Merge"]
+    assert each["amount"].unique().tolist() == [pytest.approx(50.0)]
+    assert flow_frames.whole_times({}).empty
+
+
+def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
+    rows = pd.DataFrame(
+        {"series": ["x", "x", flow_charts.COPIED], "step": [1, 2, 1], "value": [0.1, 0.2, 0.3]}
+    )
+    own = {flow_charts.COPIED: "#7c8798", "x": "#0072b2"}
+    spec = flow_charts.by_step(rows, "Error", "Error", own, {"x": 2.0}).to_dict()
+    rule, word = spec["layer"][:2]
+    (data,) = (spec["datasets"][layer["data"]["name"]] for layer in [rule])
+    assert data == [{"at": 2.0, "series": "x", "word": "horizon 2"}]
+    assert word["encoding"]["text"]["field"] == "word"
+    assert word["mark"]["align"] == "right", "at the end of the steps there is room on its left only"
+    assert len(flow_charts.by_step(rows, "Error", "Error", own).to_dict()["layer"]) == 2
+    near = flow_charts.by_step(rows, "Error", "Error", own, {"x": 1.0, "y": 1.1}).to_dict()["layer"][1:3]
+    assert [word["encoding"]["y"]["value"] for word in near] == [2, 15], (
+        "words of near horizons do not overlap"
+    )
+
+
+def row(**changes: object) -> FlowRow:
+    values: dict[str, object] = dict.fromkeys(FlowRow.__dataclass_fields__, 1)
+    own = {
+        "run_id": "a",
+        "iteration": "iterate-0001",
+        "way": "map_reduce",
+        "tile": [32, 32],
+        "checkpoint": "newest",
+        "blend": "none",
+        "reynolds": 120.0,
+        "film": "Re 120, width 14",
+    }
+    return FlowRow(**{**values, **own, **changes})  # type: ignore[arg-type]
+
+
+def test_iterations_are_called_by_what_tells_them_apart() -> None:
+    assert flow_words.series([("a", row())]) == ["a"]
+    assert flow_words.series([("a", row()), ("b", row())]) == ["a", "b"]
+    assert flow_words.series([("a", row()), ("a", row(way="whole", tile=[80, 192]))]) == [
+        "a · map-reduce · 32 px tiles, 1 px overlap",
+        "a · whole image · uncut",
+    ]
+    ways = [("a", row()), ("a", row(way="naive"))]
+    assert flow_words.bars(ways) == ["map-reduce", "one core, in turn"]
+    assert flow_words.bars([("a", row()), ("b", row())]) == ["a", "b"]
+    twice = [("a", row()), ("a", row(iteration="iterate-0002"))]
+    assert flow_words.series(twice) == ["a · iterate-0001", "a · iterate-0002"]
+    kept = row(checkpoint="epoch 1")
+    assert flow_words.series([("a", row()), ("a", kept)]) == ["a · epoch 1", "a · weights of epoch 1"]
+    assert [flow_words.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
+        ["a · weights of epoch 1"] * 2
+    )
+    assert flow_words.label(row(overlap=8, blend="hann", cores=2, start=0, steps=50), "a") == (
+        "a · epoch 1 · Re 120, width 14 · 50 steps · map-reduce on 2 cores · 32 px tiles, 8 px overlap (Hann)"
+    )
+
+
+def test_how_many_times_lower_an_error_is_than_that_of_the_replay_or_else_of_the_copied_frame() -> None:
+    pairs = [(0.024, 0.184), (0.3, 0.15), (None, 0.2), (0.1, None), (0.0, 0.2)]
+    copied, replayed = (
+        [FlowNumber(*pair) for pair in pairs],
+        [FlowNumber(error, 9.0, other) for error, other in pairs if other],
+    )
+    assert [flow_words.times_lower(number) for number in copied] == ["7.7", "0.5", "–", "–", "–"]
+    assert [flow_words.times_lower(number) for number in replayed] == ["7.7", "0.5", "–", "–"]
+    assert flow_words.over_a_period(FlowNumber(0.02, 0.2, 0.03)) == "0.020; replay 0.030, copy 0.200"
+
+
+def test_a_replay_that_is_better_than_the_model_is_said_to_be() -> None:
+    worse = FlowNumber(0.05, 0.2, 0.03)
+    assert "it beats the model." in flow_words.replay(worse, "Re 100 from frame 7")
+    assert flow_words.replay(FlowNumber(0.05, 0.2), "Re 100 from frame 7") == ""
+
+
+def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:
+    ends = of_flow.physical(np.array([[-1.0] * 3, [1.0] * 3], np.float32))
+    for place, name in enumerate(("along", "across", "vorticity")):
+        quantity = quantities.of_name(name)
+        assert quantity.low <= ends[0, place]
+        assert ends[1, place] <= quantity.high

@@ -1,0 +1,97 @@
+"""The best checkpoint chosen anew, by a number that was measured after the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gan_runtime.askers import operator
+from gan_runtime.cli.app import app
+from gan_runtime.errors import CheckpointError, RunStateError
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.training import checkpoints, snapshots
+from tests.support.measured_showers import measured
+
+NewRun = Callable[..., RunDir]
+
+
+def ended(run: RunDir, epochs: int = 3) -> RunDir:
+    """Ten steps an epoch; a weight is the number of its epoch, the optimizer's slot that of the newest checkpoint."""
+    records: list[journal.Record] = [journal.Plan(images=640, steps_per_epoch=10, epochs=epochs)]
+    journal.append(run.trainer_journal(), 1, *records, journal.StatusChange(status="finished", reason="done"))
+    for epoch in range(epochs + 1):
+        snapshots.save(run.snapshots, state(epoch), epoch)
+    checkpoints.save(run.checkpoints, state(epochs), 10 * epochs, wall_s=7.0, kept=1, shortfall=0.1)
+    return run
+
+
+def state(epoch: int) -> dict[str, np.ndarray]:
+    return {
+        "net/weight": np.full(3, epoch, np.float32),
+        "optimizer_net/slot": np.full(3, 0.5, np.float32),
+        "optimizer_net/step": np.asarray(epoch, np.int64),
+    }
+
+
+def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRun) -> None:
+    run = ended(new_run("quick-0001"))
+    commands.keep_best(run, 2, "FPD (35)", asker=operator("a test"))
+    best = checkpoints.load(run.checkpoints, "best")
+    assert (best.step, best.arrays["net/weight"].tolist()) == (20, [2.0, 2.0, 2.0])
+    assert best.arrays["optimizer_net/slot"].tolist() == [0.5, 0.5, 0.5], "all else is the newest one's"
+    assert checkpoints.load(run.checkpoints, "newest").step == 30
+    told = [one for one in journal.read_all(run.supervisor_journal) if isinstance(one, journal.Event)]
+    assert [one.message for one in told] == [
+        "The best checkpoint is that of epoch 2 now, by FPD (35), as the a test asked."
+    ]
+    # A training that goes on chooses anew, however bad its next epoch is.
+    checkpoints.save(run.checkpoints, state(4), 40, wall_s=9.0, kept=1, shortfall=50.0)
+    assert checkpoints.load(run.checkpoints, "best").step == 40
+
+
+def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun) -> None:
+    run = ended(new_run("quick-0001"))
+    with pytest.raises(
+        CheckpointError, match="epoch is 9, but run quick-0001 has kept the weights of epochs 0 to 3"
+    ):
+        commands.keep_best(run, 9, "FPD", asker=operator("a test"))
+    (run.snapshots / "epoch-00002.safetensors").write_bytes(b"torn")
+    with pytest.raises(CheckpointError, match=r"epoch-00002.safetensors cannot be read .*take another epoch"):
+        commands.keep_best(run, 2, "FPD", asker=operator("a test"))
+    with np.errstate(over="ignore"):
+        snapshots.save(run.snapshots, {"net/weight": np.full(3, 1e5, np.float32)}, 1)
+    with pytest.raises(CheckpointError, match="net/weight holds numbers too large for the half precision"):
+        commands.keep_best(run, 1, "FPD", asker=operator("a test"))
+    assert checkpoints.load(run.checkpoints, "best").step == 30
+    for other, sentence in (("ema", "has kept no weights"), ("live", "has kept no weights")):
+        bare = new_run(f"{other}-0001", samples_from=other, ema_decay=0.9)
+        if other == "ema":
+            ended(bare)
+        with pytest.raises((CheckpointError, RunStateError), match=sentence):
+            commands.keep_best(bare, 1, "FPD", asker=operator("a test"))
+    training = ended(new_run("quick-0002"))
+    journal.append(training.trainer_journal(), 2, journal.StatusChange(status="running", reason="training"))
+    with pytest.raises(
+        RunStateError, match="quick-0002 is running: its best checkpoint can be chosen at its end"
+    ):
+        commands.keep_best(training, 1, "FPD", asker=operator("a test"))
+
+
+def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: NewRun) -> None:
+    run = ended(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
+    where = ["--home", str(home.path)]
+    assert "fewer than two epochs" in CliRunner().invoke(app, ["best", "showers-0001", *where]).output
+    measured(run, 1, 2)  # the fault is half as large after epoch 2
+    shown = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_fpd", *where])
+    assert shown.exit_code == 0, shown.output
+    assert "The best checkpoint of showers-0001 is that of epoch 2 now." in shown.output
+    assert checkpoints.load(run.checkpoints, "best").step == 20
+    refused = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_ms_single", *where])
+    assert refused.exit_code == 2
+    assert "by is 'physics_ms_single', but allowed is" in refused.output

@@ -1,0 +1,144 @@
+"""More images of a run: what may be asked for, and how a job that cannot make them says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.askers import operator
+from gan_runtime.data import preparing
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import CheckpointError, DatasetError, GanRuntimeError, SpecError, UnknownRunError
+from gan_runtime.home import Home
+from gan_runtime.jobs import desk
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.picture_work import Wanted
+from gan_runtime.records import journal, trained_on
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, picture_requests
+from gan_runtime.training import checkpoints
+from tests.support import own_pictures
+
+NewRun = Callable[..., RunDir]
+CONDITIONAL = {"workload": "dcgan", "batch_size_global": 32}
+
+
+def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
+    """Files that are checkpoints, though of no networks."""
+    for step in steps:
+        arrays = {"weights": np.zeros(3, np.float32)}
+        checkpoints.save(run.checkpoints, arrays, step, wall_s=1.0, kept=3, shortfall=step / 100)
+    return run
+
+
+def test_a_request_names_its_run_its_class_and_its_checkpoint(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "start", lambda _: None)  # the request alone
+    with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
+    assert picture_requests.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
+    assert picture_requests.classes_of(home, "run-0001") == tuple("0123456789")
+    job = commands.generate(home, Wanted("run-0001", 256, 2**32 - 1, "7", "best"), asker=operator("a test"))
+    asked = job.asked()
+    assert asked is not None
+    assert (job.job_id, asked.asker) == ("generate-0001", "a test")
+    assert asked.options == {
+        "run_id": "run-0001",
+        "count": 256,
+        "seed": 2**32 - 1,
+        "label": "7",
+        "checkpoint": "best",
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind", "sentence"),
+    [
+        (
+            Wanted("run-0001", 0),
+            SpecError,
+            "count is 0, but allowed is 1 to 256: use a number in this range.",
+        ),
+        (Wanted("run-0001", 257), SpecError, "count is 257, but allowed is 1 to 256: use"),
+        (Wanted("run-0001", seed=-1), SpecError, "seed is -1, but allowed is 0 to 4294967295: use"),
+        (Wanted("run-0404"), UnknownRunError, "run 'run-0404' is not stored in "),
+        (
+            Wanted("run-0001", label="10"),
+            DatasetError,
+            "class '10' is unknown to this run: there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9.",
+        ),
+        (
+            Wanted("run-0002", label="7"),
+            DatasetError,
+            "class '7' is unknown to this run: it was trained without labels, so leave the class out.",
+        ),
+        (
+            Wanted("run-0003"),
+            CheckpointError,
+            "run run-0003 has no checkpoint to generate from: a run saves one after each epoch, ",
+        ),
+        (
+            Wanted("run-0002", checkpoint="best"),
+            CheckpointError,
+            "checkpoint is 'best', but run run-0002 has newest: use one of them.",
+        ),
+        (Wanted("run-0004"), SpecError, "workload is 'of-tomorrow', but allowed is "),
+        (Wanted("run-0005"), DatasetError, "no data set is called 'gone', there are digits, "),
+    ],
+)
+def test_what_cannot_be_made_is_refused_and_leaves_nothing(
+    home: Home, new_run: NewRun, wanted: Wanted, kind: type[GanRuntimeError], sentence: str
+) -> None:
+    with_checkpoint(new_run("run-0001", **CONDITIONAL), 7)
+    checkpoints.save(new_run("run-0002", workload="mlp_gan").checkpoints, {}, 7, wall_s=1.0, kept=1)
+    new_run("run-0003")
+    of_tomorrow = with_checkpoint(new_run("run-0004"), 7)
+    of_tomorrow.spec_path.write_text(json.dumps({"workload": "of-tomorrow"}), encoding="utf-8")
+    with_checkpoint(new_run("run-0005", **CONDITIONAL, dataset="gone"), 7)
+    with pytest.raises(kind) as refusal:
+        commands.generate(home, wanted, asker=operator("a test"))
+    assert sentence in str(refusal.value)
+    assert desk.job_dirs(home) == []
+
+
+def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_others(
+    home: Home, new_run: NewRun
+) -> None:
+    source = home.path / "photos.zip"
+    source.write_bytes(own_pictures.noise(4))
+    form = {"pixels": "28", "color": "grey"}
+    preparing.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
+    run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
+    host = journal.HostFacts(facts={trained_on.FACT: "a" * 64})
+    journal.append(run.trainer_journal(), 1, host)
+    with pytest.raises(DatasetError, match="run run-0001 was trained on another data set photos"):
+        commands.generate(home, Wanted("run-0001"), asker=operator("a test"))
+    assert desk.job_dirs(home) == []
+
+
+def test_networks_of_another_form_are_told_by_what_differs(
+    home: Home, new_run: NewRun, wait_until: Callable[..., Any]
+) -> None:
+    """As those of an older version, or of a data set that was prepared anew with other classes."""
+    with_checkpoint(new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7)
+    job = commands.generate(home, Wanted("run-0001"), asker=operator("a test"))
+    wait_until(job.end, "the job ends")
+    assert reason(job).startswith(
+        "the checkpoint does not fit this run's networks and optimizers (differs in "
+    )
+    assert not job.results.exists()
+    look = picture_requests.newest_images(home, "run-0001")
+    assert look is not None
+    assert (look.job, look.state) == (job, "failed")
+    assert picture_requests.newest_images(home, "run-0002") is None
+
+
+def reason(job: JobDir) -> str:
+    """Why a job has failed."""
+    end = job.end()
+    assert end is not None
+    return end.reason

@@ -1,0 +1,411 @@
+"""The rules of docs/architecture.md, read from the imports of every file; part of `make check`, so it stays fast."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Set
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import catalog, options
+from gan_runtime.catalog import declared
+from gan_runtime.options import GROUPS, OF_WORKLOAD, Option
+from gan_runtime.pictures import RENDERERS
+from gan_runtime.records.journal import Sample
+from gan_runtime.spec import RunSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
+OF_AN_ENGINE = {"tensorflow", "tensorflow-tpu", "libtpu", "jax", "jaxlib"}
+
+
+def python_files(*places: str) -> list[Path]:
+    """Every Python file of the project, or those under some of its files and folders; hidden folders are no part of it."""
+    return [path for path in _files() if not places or any(path.is_relative_to(place) for place in places)]
+
+
+@functools.cache
+def _files() -> tuple[Path, ...]:
+    """In order. Hidden folders are not entered: the libraries in .venv are twenty times as many files."""
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(folder, name).relative_to(ROOT) for name in names if name.endswith(".py")]
+    return tuple(sorted(path for path in found if not path.name.startswith(".")))
+
+
+@functools.cache
+def imported(path: Path) -> Set[str]:
+    """Dotted names of the modules that a file imports anywhere, in functions too: {"keras", "gan_runtime.store.queries"}."""
+    return frozenset(_imports(path, ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))))
+
+
+@functools.cache
+def imported_on_loading(path: Path) -> Set[str]:
+    """As `imported`, but only what loading the file imports."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(_imports(path, _outside_functions(tree)))
+
+
+def packages(modules: Set[str]) -> set[str]:
+    """The first part of each name: {"keras.layers"} gives {"keras"}."""
+    return {module.partition(".")[0] for module in modules}
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _outside_functions(child)
+
+
+def _imports(path: Path, nodes: Iterator[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide who depends on whom; write the full name"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@functools.cache
+def file_of(module: str) -> Path | None:
+    """The file of one of our own modules; None for libraries and for names inside a module."""
+    stem = Path(*module.split("."))
+    return next(
+        (path for path in (stem.with_suffix(".py"), stem / "__init__.py") if (ROOT / path).is_file()), None
+    )
+
+
+def loaded_with(paths: list[Path]) -> dict[str, str]:
+    """Every package that loading `paths` loads through our own modules, and the file that imports it."""
+    found: dict[str, str] = {}
+    waiting, seen = list(paths), set(paths)
+    while waiting:
+        path = waiting.pop()
+        for module in imported_on_loading(path):
+            found.setdefault(module.partition(".")[0], str(path))
+            own = file_of(module)
+            if own is not None and own not in seen:
+                seen.add(own)
+                waiting.append(own)
+    return found
+
+
+# ---- who may import what ----------------------------------------------------------------------------------------------
+
+
+def test_only_the_store_package_imports_duckdb() -> None:
+    importers = {path for path in python_files() if "duckdb" in packages(imported(path))}
+    assert importers, "nothing imports duckdb: this rule looks in the wrong place"
+    outsiders = {
+        str(path)
+        for path in importers
+        if not path.is_relative_to("gan_runtime/store") and path.parts[0] != "tests"
+    }
+    assert outsiders == set()
+
+
+@pytest.mark.parametrize("path", python_files("gan_runtime"), ids=str)
+def test_the_runtime_knows_nothing_of_the_dashboard(path: Path) -> None:
+    assert packages(imported(path)) & {"streamlit", "altair", "dashboard", "pages", "app"} == set()
+
+
+def test_the_dashboard_imports_no_framework() -> None:
+    files = python_files("app.py", "pages", "dashboard")
+    assert {
+        str(path): packages(imported(path)) & FRAMEWORKS
+        for path in files
+        if packages(imported(path)) & FRAMEWORKS
+    } == {}
+
+
+def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
+    loaded = loaded_with(
+        [*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/runtime/runtime.py")]
+    )
+    assert "duckdb" in loaded, "the imports were not followed"
+    assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}
+
+
+def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
+    """They are loaded in a thread, while a browser fetches its own part of the page."""
+    told = "import app, sys; print(*sys.modules)"
+    child = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(child.stdout.split())
+    assert "streamlit" in loaded
+    assert loaded & {"numpy", "pandas", "duckdb", "altair", "gan_runtime.runtime.runtime"} == set()
+
+
+def test_charts_are_drawn_without_streamlit() -> None:
+    files = [path for path in python_files("dashboard") if path.stem.endswith("charts")]
+    assert len(files) >= 4
+    assert "streamlit" not in loaded_with(files)
+
+
+@pytest.mark.parametrize("path", python_files("gan_runtime/workloads"), ids=str)
+def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path) -> None:
+    """Fields and options are declared without a framework; NumPy makes what is asked of it on the host."""
+    modules = imported(path)
+    strangers = packages(modules) - {"keras", "numpy", "gan_runtime", *sys.stdlib_module_names}
+    known = (
+        "gan_runtime.workloads",
+        "gan_runtime.fields",
+        "gan_runtime.shower_fields",
+        "gan_runtime.frame_fields",
+        "gan_runtime.catalog",
+    )
+    own = {module for module in modules if module.startswith("gan_runtime") and not module.startswith(known)}
+    assert (strangers, own) == (set(), set())
+
+
+@pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py", "album.py"])
+def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None:
+    loaded = loaded_with([Path("gan_runtime/training") / path])
+    assert loaded.keys() & FRAMEWORKS == set()
+    assert not [
+        name
+        for name in imported(Path("gan_runtime/training") / path)
+        if name.startswith("gan_runtime.workloads")
+    ]
+    assert not [
+        name
+        for name in imported(Path("gan_runtime/training") / path)
+        if name.startswith("gan_runtime.engines.tf")
+    ]
+
+
+@pytest.mark.parametrize("path", python_files("gan_runtime/pictures"), ids=str)
+def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
+    modules = imported(path)
+    assert packages(modules) - {"numpy", "PIL", "gan_runtime", *sys.stdlib_module_names} == set()
+    ours = {module for module in modules if module.startswith("gan_runtime.")}
+    # The others say what a cell of a shower is, and a channel of a flow; a file is written whole or not at all.
+    known = (
+        "gan_runtime.pictures",
+        "gan_runtime.calorimeter",
+        "gan_runtime.frame_fields",
+        "gan_runtime.disk",
+    )
+    assert {module for module in ours if not module.startswith(known)} == set()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "catalog/__init__.py",
+        "fields.py",
+        "metrics.py",
+        "spec/run_spec.py",
+        "spec/rules.py",
+        "options.py",
+        "spec/presets.py",
+        "records/journal.py",
+        "records/kinds.py",
+        "records/measured.py",
+        "errors.py",
+    ],
+)
+def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
+    heavy = {*FRAMEWORKS, "sklearn", "duckdb", "pandas", "numpy"}
+    assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()
+
+
+# ---- declared once ------------------------------------------------------------------------------------------------------
+
+# Where names of networks, losses and scores may stand as literals: the Paper page compares with one paper's pair of networks.
+NAMED_AS_IN_THE_PAPER = ("dashboard/paper",)
+
+
+def names_of_the_catalog() -> set[str]:
+    """Every network, number and histogram of scores that a workload declares, by its stored name."""
+    known = declared.together(catalog.WORKLOADS)
+    return {*(network.name for network in known.networks), *known.table(), *known.histograms}
+
+
+def literals(path: Path) -> set[str]:
+    """The words of all strings of a file, in small letters, but those of docstrings: "The loss_a of B" gives the, loss_a, of, b."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, scopes) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+    ]
+    return {word for text in texts for word in re.findall(r"[a-z0-9_/@]+", text.lower())}
+
+
+def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
+    """Engines, training, store and dashboard read them from the catalog, so that another GAN needs no line there."""
+    names = names_of_the_catalog()
+    assert {"generator", "loss_generator", "update_ratio_discriminator", "score/real"} <= names
+    rooms = ("engines", "training", "store", "pictures", "jobs", "surface", "cli", "runtime")
+    files = python_files(*(f"gan_runtime/{room}" for room in rooms), "dashboard", "pages")
+    read = [path for path in files if not any(path.is_relative_to(place) for place in NAMED_AS_IN_THE_PAPER)]
+    assert len(read) > 100, "this rule looks in the wrong place"
+    assert {str(path): sorted(found) for path in read if (found := literals(path) & names)} == {}
+
+
+def test_a_name_within_a_sentence_or_a_statement_is_found() -> None:
+    own = literals(Path("gan_runtime/catalog/pair_numbers.py"))
+    assert {"loss_generator", "generator", "r1_penalty"} <= own
+    assert "options" not in own, "docstrings are no literals"
+
+
+# ---- the same, asserted in a process ------------------------------------------------------------------------------------
+
+LOAD_ALL = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+from gan_runtime.studies.statistics import mean_interval
+assert mean_interval([1.0, 2.0]).is_known
+loaded = [name for name in ("tensorflow", "keras", "jax", "sklearn", "scipy") if name in sys.modules]
+sys.exit(f"loaded: {loaded}" if loaded else 0)
+"""
+
+
+def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
+    names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
+    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
+    command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.runtime.runtime", *sorted(ours)]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert child.returncode == 0, child.stderr
+
+
+LOAD_HOME = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+loaded = [name for name in ("pandas", "altair", "pyarrow") if name in sys.modules]
+sys.exit(f"loaded: {loaded}" if loaded else 0)
+"""
+
+
+def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() -> None:
+    names = set().union(
+        *(imported(ROOT / path) for path in ("app.py", "dashboard/frame/navigation.py", "pages/home.py"))
+    )
+    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
+    assert "dashboard.home.view" in ours
+    command = [sys.executable, "-c", LOAD_HOME, *sorted(ours), "dashboard.widgets"]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert child.returncode == 0, child.stderr
+
+
+# ---- tables that must stay true -----------------------------------------------------------------------------------------
+
+
+def pins(file: str) -> dict[str, str]:
+    """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
+    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted]
+    assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
+    return {match[1]: match[2] for match in found if match}
+
+
+def test_tensorflow_on_a_tpu_host_gets_the_same_versions_of_all_else() -> None:
+    usual, tpu = pins("requirements.txt"), pins("requirements-tpu-tensorflow.txt")
+    assert {name: version for name, version in tpu.items() if name not in OF_AN_ENGINE} == {
+        name: version for name, version in usual.items() if name not in OF_AN_ENGINE
+    }
+
+
+def test_jax_on_a_tpu_host_is_the_same_as_everywhere() -> None:
+    assert "-r requirements.txt" in (ROOT / "requirements-tpu.txt").read_text(encoding="utf-8").splitlines()
+    assert pins("requirements-tpu.txt") == {"jax": pins("requirements.txt")["jax"]}
+
+
+def test_a_gpu_host_gets_the_same_tensorflow() -> None:
+    assert "-r requirements.txt" in (ROOT / "requirements-gpu.txt").read_text(encoding="utf-8").splitlines()
+    assert pins("requirements-gpu.txt") == {"tensorflow": pins("requirements.txt")["tensorflow"]}
+
+
+EVERY_OPTION = {
+    f"{workload}.{name}": option
+    for workload in catalog.WORKLOADS
+    for name, option in RunSpec.options(workload).items()
+}
+
+
+@pytest.mark.parametrize("option", EVERY_OPTION.values(), ids=list(EVERY_OPTION))
+def test_every_option_explains_itself(option: Option) -> None:
+    assert option.group in GROUPS
+    assert option.label[0].isupper()
+    assert option.help.endswith(".")
+    assert option.error.endswith(".")
+    assert option.allowed
+
+
+def test_the_training_document_explains_every_option_of_the_training() -> None:
+    text = (ROOT / "docs/training.md").read_text(encoding="utf-8")
+    of_training = {
+        option.name for option in EVERY_OPTION.values() if option.group not in {"Run", "Model and data"}
+    }
+    assert len(of_training) > 30
+    assert [name for name in sorted(of_training) if f"`{name}`" not in text] == []
+
+
+def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -> None:
+    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    both = [
+        f"{kind}_{network}"
+        for kind in ("learning_rate", "loss_scale", "gradient_norm", "update_ratio")
+        for network in ("generator", "discriminator")
+    ]
+    scores = [
+        f"{kind}_{side}" for kind in ("d_accuracy", "probe_score", "spread") for side in ("real", "fake")
+    ]
+    assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", catalog.WORKLOADS)
+def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_have(name: str) -> None:
+    pictures = catalog.WORKLOADS[name].pictures
+    assert len({picture.name for picture in pictures}) == len(pictures) > 0
+    for picture in pictures:
+        assert len(picture.arrays) == len(RENDERERS[picture.renderer].takes)
+        Sample(epoch=1, step=1, sample_kind=picture.name, file="", meta={})
+
+
+def test_every_group_of_the_form_holds_an_option() -> None:
+    for workload in catalog.WORKLOADS:
+        assert {option.group for option in RunSpec.options(workload).values()} == set(GROUPS)
+
+
+@pytest.mark.parametrize("workload", catalog.WORKLOADS)
+def test_the_own_options_of_a_workload_are_told_from_shared_ones_by_their_names(workload: str) -> None:
+    """A flat form, as in the store, says the same as a nested one only so."""
+    own = set(options.of(catalog.WORKLOADS[workload].options))
+    assert own.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})
+    assert {RunSpec.options(workload)[name].group for name in own} == {OF_WORKLOAD}
+
+
+@pytest.mark.parametrize("workload", catalog.WORKLOADS)
+def test_every_network_of_a_workload_has_a_learning_rate_of_its_own(workload: str) -> None:
+    spec = RunSpec.parse({"workload": workload})
+    assert [spec.learning_rate(network.name) for network in spec.entry.networks] == [
+        spec.value(name) for name in spec.entry.rates
+    ]
+
+
+@pytest.mark.parametrize(
+    "module", [entry.module for entry in (*catalog.WORKLOADS.values(), *catalog.ENGINES.values())]
+)
+def test_a_catalog_entry_points_to_a_module(module: str) -> None:
+    assert importlib.util.find_spec(module) is not None

@@ -1,0 +1,130 @@
+"""The floors of docs/architecture.md: imports go one way, read from the syntax trees of all modules; part of `make check`.
+
+An import counts wherever it stands: in a function, or for types only (`if TYPE_CHECKING`). Whoever needs another room's
+types knows that room. Names of modules in tables (jobs/kinds.py, catalog/) are no imports: their code is another process's.
+"""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.test_architecture import ROOT, file_of, imported, python_files
+
+PACKAGE = Path("gan_runtime")
+# From the ground up. A room may import rooms of its own floor and of those below it; no two rooms import each other.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    (
+        *(
+            "__init__",
+            "errors",
+            "askers",
+            "addresses",
+            "operator_password",
+            "options",
+            "fields",
+            "shower_fields",
+            "frame_fields",
+            "metrics",
+            "catalog",
+            "spec",
+            "records",
+            "home",
+            "numbering",
+            "device_locks",
+            "tiling",
+        ),
+        *(
+            "processes",
+            "processor",
+            "patience",
+            "disk",
+            "targets",
+            "zip_directory",
+            "cluster",
+            "rendezvous",
+            "kept_out",
+            "tpu_advice",
+            "break_even",
+        ),
+    ),
+    ("workloads", "data", "calorimeter", "flow", "pictures", "estimate", "framework_settings"),
+    ("engines", "hosts", "host_presets", "jax_host"),
+    ("training", "trained", "launcher", "startup_watch", "worker"),
+    ("runtime", "jobs", "store", "bundles", "studies", "surface", "tpu", "host_look"),
+    ("cli", "__main__"),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room(path: Path) -> str:
+    """The folder or module directly below gan_runtime/ that a file belongs to: gan_runtime/store/queries/paper.py gives store."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_within(place: Path) -> Iterator[tuple[Path, Path]]:
+    """(importing file, imported file) for every import among the files below a folder."""
+    for path in python_files(str(place)):
+        files = map(file_of, imported(path))
+        yield from ((path, file) for file in files if file is not None and file.is_relative_to(place))
+
+
+def first_circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
+    """Names that lead back to the first one; empty where there is no circle."""
+    graph: dict[str, set[str]] = {}
+    for begin, end in arrows:
+        if begin != end:
+            graph.setdefault(begin, set()).add(end)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_every_room_has_its_floor() -> None:
+    rooms = {room(path) for path in python_files(str(PACKAGE))}
+    assert len(FLOOR) == sum(map(len, FLOORS)), "a room stands on two floors"
+    assert rooms == set(FLOOR)
+
+
+def test_imports_go_down_the_floors() -> None:
+    arrows = list(imports_within(PACKAGE))
+    assert len(arrows) > 500, "this rule looks in the wrong place"
+    upwards = {f"{path} imports {file}" for path, file in arrows if FLOOR[room(path)] < FLOOR[room(file)]}
+    assert sorted(upwards) == []
+
+
+def test_no_two_rooms_lead_to_each_other() -> None:
+    assert first_circle((room(path), room(file)) for path, file in imports_within(PACKAGE)) == []
+
+
+WITH_FOLDERS = [
+    *sorted({path.parent.parent for path in python_files(str(PACKAGE)) if len(path.parts) > 3}),
+    Path("dashboard"),
+]
+
+
+@pytest.mark.parametrize("place", WITH_FOLDERS, ids=str)
+def test_no_two_folders_of_a_room_lead_to_each_other(place: Path) -> None:
+    """Such as engines/tf and engines/jax, or the folders of two pages; what both share stands beside them."""
+
+    def folder(path: Path) -> str:
+        below = path.relative_to(place).parts
+        return below[0] if len(below) > 1 else ""
+
+    arrows = ((folder(path), folder(file)) for path, file in imports_within(place))
+    assert first_circle((begin, end) for begin, end in arrows if begin and end) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert first_circle([("a", "b"), ("b", "c"), ("c", "b")]) in (["b", "c", "b"], ["c", "b", "c"])
+    assert first_circle([("a", "a"), ("a", "b"), ("c", "b")]) == []
+
+
+def test_the_table_of_floors_is_the_one_of_the_architecture_document() -> None:
+    """docs/architecture.md refers to this table by its name."""
+    assert "tests/project/test_floors.py" in (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

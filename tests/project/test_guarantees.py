@@ -1,0 +1,30 @@
+"""docs/guarantees.md: every promise names a test or a kind of scenario, and each of them exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from gan_runtime.home import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PROMISES = [" ".join(item.split()) for item in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]]
+TESTS = sorted(set(re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", PAGE)))
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise[:60])
+def test_every_promise_names_what_holds_it(promise: str) -> None:
+    assert re.search(r"::test_|`faults: ", promise), promise
+
+
+@pytest.mark.parametrize(("path", "name"), TESTS)
+def test_every_named_test_exists(path: str, name: str) -> None:
+    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_page_has_promises_and_tests() -> None:
+    assert len(PROMISES) > 20
+    assert len(TESTS) > 20

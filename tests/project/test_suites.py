@@ -1,0 +1,65 @@
+"""The two suites: which tests are in `make test`, and that those are quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.home import REPOSITORY
+from tests.support import own_time, slow_tests
+
+pytest_plugins = ["pytester"]
+TEST = "tests/store/test_queries.py::test_rows"
+
+
+def test_a_test_over_the_limit_is_named_with_its_seconds_unless_it_is_an_exception() -> None:
+    seconds = {TEST: 1.9, f"{TEST}[a]": 2.1, f"{TEST}_of_runs[b]": 4.0, "tests/x.py::test_named[c]": 9.0}
+    named = {"tests/x.py::test_named": "a browser starts"}
+    assert own_time.too_slow(seconds, 2.0, named) == [f"{TEST}_of_runs[b]: 4.0 s", f"{TEST}[a]: 2.1 s"]
+
+
+def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_slow(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    pytester.makeini("[pytest]\nmarkers = full: slow")
+    pytester.makeconftest(
+        "from tests.support import own_time\n"
+        "own_time.limit_seconds = lambda: 0.05\n"
+        "def pytest_configure(config):\n"
+        "    config.pluginmanager.register(own_time.OwnTime())\n"
+    )
+    busy = "import time, pytest\ndef work(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
+    pytester.makepyfile(f"{busy}@pytest.mark.full\ndef test_a(): work(0.1)\ndef test_b(): work(0.0)\n")
+    assert pytester.runpytest_subprocess().ret == pytest.ExitCode.OK
+    pytester.makepyfile(f"{busy}def test_b(): work(0.1)\ndef test_c(): work(0.0)\n")
+    result = pytester.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*move to tests/full*", "*::test_b: 0.1 s"])
+    result.stdout.no_fnmatch_line("*::test_c: *")
+
+
+def test_exceptions_are_few_exist_and_have_a_reason() -> None:
+    assert len(slow_tests.REASONS) <= slow_tests.MOST
+    assert [test for test, reason in slow_tests.REASONS.items() if not reason] == []
+    gone = [
+        test
+        for test in slow_tests.REASONS
+        if f"def {test.rpartition('::')[2]}(" not in _text(REPOSITORY / test.partition("::")[0])
+    ]
+    assert gone == []
+
+
+def test_what_is_in_full_is_marked_by_its_folder(request: pytest.FixtureRequest) -> None:
+    full = REPOSITORY / "tests" / "full"
+    wrong = [
+        item.nodeid
+        for item in request.session.items
+        if (item.get_closest_marker("full") is not None) != item.path.is_relative_to(full)
+    ]
+    assert wrong == []
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,0 +1,105 @@
+"""docs/threat-model.md: what it says is held is held by tests that exist, and its numbers are those of the lists."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+
+from tests.hostile.cases import counts
+from tests.project.test_architecture import ROOT, pins, python_files
+
+TEXT = (ROOT / "docs/threat-model.md").read_text(encoding="utf-8")
+LOCKED = sorted(path.name for path in (ROOT / "locks").iterdir())
+WITHOUT_HASHES = {"requirements-bench.txt"}  # from an index of its own
+
+
+def test_every_test_that_the_threat_model_names_exists() -> None:
+    named = re.findall(r"`(tests/[a-z_/]+\.py)::([a-z0-9_]+)`", TEXT)
+    assert len(named) > 40
+    defined = {
+        file: {
+            node.name
+            for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+            if isinstance(node, ast.FunctionDef)
+        }
+        for file, _ in named
+    }
+    assert [f"{file}::{name}" for file, name in named if name not in defined[file]] == []
+
+
+def test_every_threat_has_a_test() -> None:
+    rows = [
+        line
+        for line in TEXT.split("## Libraries")[0].splitlines()
+        if line.startswith("| ") and "---" not in line
+    ]
+    threats = [row for row in rows if not row.endswith("| Test |")]
+    assert len(threats) > 25
+    assert [row for row in threats if "::test_" not in row.rpartition(" | ")[2]] == []
+
+
+def test_every_message_of_the_protocol_is_listed() -> None:
+    """With the kinds of a later Streamlit, so that somebody looks at them."""
+    table = TEXT.split("## Messages of Streamlit's protocol")[1].split("\n## ")[0]
+    listed = set(re.findall(r"`([a-z_]+)`", table))
+    operations = BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields
+    assert {field.name for field in (*BackMsg.DESCRIPTOR.fields, *operations)} - listed == set()
+
+
+def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> None:
+    """`st.cache_resource` holds what there is one of in a process. `st.cache_data` holds answers that are only made again."""
+    users = [
+        path
+        for path in python_files("app.py", "pages", "dashboard")
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "cache_resource"
+    ]
+    assert users == []
+
+
+def test_the_counts_of_hostile_inputs_are_those_of_the_lists() -> None:
+    told = {
+        kind: int(number.replace(",", ""))
+        for kind, number in re.findall(r"\| ([A-Za-z0-9 ]+) \| ([\d,]+) \|", TEXT)
+    }
+    assert told == {**counts(), "all": sum(counts().values())}
+    assert told["all"] >= 1_000
+
+
+def test_nothing_is_read_that_could_run() -> None:
+    """No module that unpickles, no evaluated text, no shell."""
+    forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
+    found = []
+    for path in python_files("app.py", "pages", "dashboard", "gan_runtime"):
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name.partition(".")[0] for alias in node.names} | {
+                    (getattr(node, "module", None) or "").partition(".")[0]
+                }
+                found += [f"{path}: {name}" for name in names & forbidden]
+            elif isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                words = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                if called in ("eval", "exec", "os.system", "os.popen") or "True" in (
+                    words.get("shell"),
+                    words.get("allow_pickle"),
+                ):
+                    found.append(f"{path}:{node.lineno} {called}")
+    assert found == []
+
+
+def test_every_package_is_pinned_with_hashes() -> None:
+    lists = {path.name for path in ROOT.glob("requirements*.txt")}
+    assert set(LOCKED) == lists - WITHOUT_HASHES
+    for name in LOCKED:
+        entries = re.split(r"\n(?=\S)", (ROOT / "locks" / name).read_text(encoding="utf-8").strip())
+        locked = {}
+        for entry in (entry for entry in entries if not entry.startswith("#")):
+            pinned = re.match(r"([A-Za-z0-9._-]+)(?:\[[a-z,-]+\])?==([^ ;\\]+)", entry)
+            assert pinned, entry[:80]
+            assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), pinned[0]
+            locked[pinned[1].lower()] = pinned[2]
+        assert len(locked) > 20, name
+        assert {package: locked.get(package) for package in pins(name)} == pins(name), name

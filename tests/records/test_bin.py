@@ -1,0 +1,387 @@
+"""Deleted runs: moved as one, listed with their days, brought back whole, removed when their time is over and never before."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.askers import operator
+from gan_runtime.errors import HomeError, RunStateError, UnknownRunError
+from gan_runtime.home import Home
+from gan_runtime.numbering import next_number
+from gan_runtime.records import journal, lines
+from gan_runtime.records.journal import Renamed, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import bin, commands, housekeeping, slow_clock
+from gan_runtime.runtime.slow_clock import DAY_S, Moment
+from gan_runtime.store import memory
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from tests.support import not_plain
+
+ASKER = operator("a test")
+NOON = Moment(day_s=1_767_268_800.0, boot="one", up_s=1_000.0)
+NewRun = Callable[..., RunDir]
+
+
+@pytest.fixture
+def run(new_run: NewRun) -> RunDir:
+    """A finished run with numbers, a picture, a checkpoint and a name of its own."""
+    made = new_run("quick-0001")
+    numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.4]})
+    journal.append(made.trainer_journal(), 1, numbers, StatusChange(status="finished", reason="done"))
+    journal.append(made.supervisor_journal, 1, Renamed(name="mine"))
+    for folder in (made.samples, made.checkpoints):
+        folder.mkdir()
+    (made.samples / "samples-00001.png").write_bytes(b"picture")
+    (made.checkpoints / "step-00000002.safetensors").write_bytes(b"x" * 5_000)
+    return made
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What a run's folder holds, but for the note of its deletion."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and bin.NOTE not in path.name
+    }
+
+
+def rows(home: Home) -> dict[str, list[Any]]:
+    """What the store says, made anew from the journals."""
+    store = memory.from_journals(home)
+    return {
+        view: store.rows(f"SELECT * FROM {view} ORDER BY ALL")
+        for view in ("runs", "scalars", "samples", "events")
+    }
+
+
+def passed(days: float, since: Moment = NOON) -> Moment:
+    return replace(since, day_s=since.day_s + days * DAY_S, up_s=since.up_s + days * DAY_S)
+
+
+def delete_at_noon(run: RunDir) -> None:
+    """Puts the run into the bin at NOON, also by its note."""
+    note = Home(run.path.parent.parent).bin / bin.put(run, "a test", NOON) / bin.NOTE
+    said = json.loads(note.read_text())
+    note.write_text(json.dumps({**said, "deleted_at": "2026-01-01T12:00:00+00:00"}))
+
+
+# ---- there and back ---------------------------------------------------------------------------------------------------
+
+
+def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
+    run: RunDir, home: Home
+) -> None:
+    kept, known = files(run.path), rows(home)
+    assert commands.delete(run, asker=ASKER) == "quick-0001"
+    assert home.run_dirs() == []
+    assert all(not found for found in rows(home).values())
+    [binned] = bin.listed(home)
+    assert (binned.run_id, binned.name, binned.status, binned.asker) == (
+        "quick-0001",
+        "mine",
+        "finished",
+        "a test",
+    )
+    assert binned.size_bytes is not None
+    assert binned.size_bytes >= 5_000
+    assert binned.days_left == pytest.approx(30, abs=0.01)
+    assert commands.restore(home, "quick-0001", asker=ASKER) == run
+    assert files(run.path) == kept
+    assert not (run.path / bin.NOTE).exists()
+    assert rows(home) == known
+    assert bin.listed(home) == []
+
+
+def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(run: RunDir, home: Home) -> None:
+    store = Store(home.database)
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    commands.delete(run, asker=ASKER)
+    ingestor.catch_up_news()
+    assert store.rows("SELECT count(*) FROM scalars") == [(0,)]
+    commands.restore(home, "quick-0001", asker=ASKER)
+    ingestor.catch_up_news()
+    assert store.rows("SELECT name, (SELECT count(*) FROM scalars) FROM runs") == [("mine", 2)]
+    store.close()
+
+
+def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_something_else(
+    run: RunDir, home: Home
+) -> None:
+    with run.supervisor_journal.open("ab") as file:
+        file.write(b"what is this?\n" * (lines.MAX_BAD_LINES + 1))
+    bin.put(run, "a test")
+    assert [binned.name for binned in bin.listed(home)] == ["mine"]
+
+
+def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(new_run: NewRun, home: Home) -> None:
+    waiting = new_run("quick-0001")
+    commands.delete(waiting, asker=ASKER)
+    restored = commands.restore(home, "quick-0001", asker=ASKER)
+    assert commands.latest_status(restored).status == "stopped"
+
+
+def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: Home) -> None:
+    training = new_run("quick-0001")
+    journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    with pytest.raises(RunStateError, match=r"run quick-0001 is running: stop it first, then delete it\."):
+        commands.delete(training, asker=ASKER)
+    with pytest.raises(RunStateError, match="is running"):  # it began after the question
+        bin.put(training, "a test")
+    assert home.run_dirs() == [training]
+    assert bin.listed(home) == []
+
+
+def test_a_run_is_not_restored_over_another_one_of_its_name(run: RunDir, new_run: NewRun, home: Home) -> None:
+    commands.delete(run, asker=ASKER)
+    again = new_run("quick-0001")
+    kept = files(again.path)
+    with pytest.raises(RunStateError) as refused:
+        commands.restore(home, "quick-0001", asker=ASKER)
+    assert str(refused.value) == (
+        "run quick-0001 cannot be restored: another run is called quick-0001 by now. Delete that one first."
+    )
+    assert files(again.path) == kept
+    assert commands.delete(again, asker=ASKER) == "quick-0001~2"
+    assert {one.key for one in bin.listed(home)} == {"quick-0001", "quick-0001~2"}
+    commands.restore(home, "quick-0001~2", asker=ASKER)
+    assert files(home.run_dir("quick-0001").path).keys() == kept.keys()
+
+
+@pytest.mark.parametrize(
+    "key", ["quick-0009", "", ".", "..", "../quick-0001", "quick-0001~", "quick-0001~x", "/etc"]
+)
+def test_only_what_is_in_the_bin_is_restored_or_removed(run: RunDir, home: Home, key: str) -> None:
+    commands.delete(run, asker=ASKER)
+    with pytest.raises(UnknownRunError, match=r"is not in the bin: there are quick-0001\."):
+        commands.restore(home, key, asker=ASKER)
+    with pytest.raises(UnknownRunError, match="is not in the bin"):
+        commands.remove_for_good(home, [key], asker=ASKER)
+    assert [one.key for one in bin.listed(home)] == ["quick-0001"]
+
+
+def test_one_run_is_found_without_a_look_at_all_others(
+    run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Home, "run_dirs", lambda _: pytest.fail("looked at every run"))
+    assert home.run_dir(run.run_id) == run
+
+
+def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
+    commands.delete(run, asker=ASKER)
+    with pytest.raises(UnknownRunError, match="run quick-0001 is in the bin: bring it back on the Runs page"):
+        home.run_dir("quick-0001")
+
+
+def test_the_number_of_a_run_in_the_bin_is_not_given_again(new_run: NewRun, home: Home) -> None:
+    commands.delete(new_run("quick-0007"), asker=ASKER)
+    home.last_number_file.unlink(missing_ok=True)
+    assert next_number(home.runs) == 8
+
+
+# ---- killed in between --------------------------------------------------------------------------------------------------
+
+CHANGING = ("os.rename", "os.remove", "os.mkdir", "open", "shutil.rmtree", "os.utime")
+
+
+def killed_at(place: int, action: Callable[[], object]) -> bool:
+    """Does it in a process of its own, which is killed just before its change number `place`; False if there are fewer."""
+    pid = os.fork()
+    if pid == 0:
+        left = [place]
+
+        def hook(event: str, arguments: tuple[object, ...]) -> None:
+            if event not in CHANGING or (event == "open" and not set(str(arguments[1])) & set("wax")):
+                return
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        try:
+            action()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def whole_places(home: Home, kept: dict[str, bytes]) -> list[str]:
+    """Where the run is, with all its files: "runs", "bin", or both, which would be one too many."""
+    places = {"runs": home.runs / "quick-0001", "bin": home.bin / "quick-0001"}
+    there = {name: path for name, path in places.items() if path.exists()}
+    assert all(files(path) == kept for path in there.values())
+    return list(there)
+
+
+def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(run: RunDir, home: Home) -> None:
+    kept, seen = files(run.path), []
+    for place in range(100):
+        was_killed = killed_at(place, lambda: commands.delete(run, asker=ASKER))
+        [where] = whole_places(home, kept)
+        seen.append(where)
+        if where == "runs":
+            assert commands.latest_status(run).status == "finished"
+        else:
+            commands.restore(home, "quick-0001", asker=ASKER)
+        if not was_killed:
+            break
+    assert seen[0] == "runs"
+    assert seen[-1] == "bin"
+    assert len(seen) > 4, "it was killed nowhere"
+
+
+def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(run: RunDir, home: Home) -> None:
+    kept, seen = files(run.path), []
+    for place in range(100):
+        commands.delete(run, asker=ASKER)
+        was_killed = killed_at(place, lambda: commands.restore(home, "quick-0001", asker=ASKER))
+        [where] = whole_places(home, kept)
+        seen.append(where)
+        if where == "bin":
+            assert [one.name for one in bin.listed(home)] == ["mine"]
+            commands.restore(home, "quick-0001", asker=ASKER)
+        assert len(rows(home)["runs"]) == 1
+        if not was_killed:
+            break
+    assert seen[0] == "bin"
+    assert seen[-1] == "runs"
+
+
+# ---- thirty days --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, home: Home) -> None:
+    delete_at_noon(run)
+    assert bin.listed(home, passed(29.0))[0].days_left == pytest.approx(1.0)
+    assert bin.remove_old(home, passed(29.99)) == []
+    assert [one.key for one in bin.remove_old(home, passed(30.01))] == ["quick-0001"]
+    assert bin.listed(home) == []
+    assert not [path for path in home.runs.rglob("*") if path.is_dir() and path != home.bin]
+
+
+@pytest.mark.parametrize("days", [-20_000.0, -40.0, 40.0, 20_000.0])
+def test_a_clock_set_back_or_ahead_removes_nothing(run: RunDir, home: Home, days: float) -> None:
+    delete_at_noon(run)
+    wrong = replace(NOON, day_s=NOON.day_s + days * DAY_S)
+    assert bin.remove_old(home, wrong) == []
+    restarted = replace(wrong, boot="two", up_s=5.0)
+    assert bin.remove_old(home, restarted) == []
+    right_again = replace(passed(1), boot="three", up_s=5.0)
+    assert bin.remove_old(home, right_again) == []
+    left = bin.listed(home, right_again)[0].days_left
+    assert left is not None
+    assert left >= 28, "a restart counts for a day at most"
+
+
+def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(run: RunDir, home: Home) -> None:
+    """Each of forty restarts begins with a wrong clock; counted days and calendar disagree, so nothing goes."""
+    delete_at_noon(run)
+    for number in range(40):
+        ahead = Moment(NOON.day_s + 400 * DAY_S * (number + 1), f"ahead {number}", 5.0)
+        slow_clock.advance(home.bin, ahead)
+    assert bin.remove_old(home, replace(passed(3), boot="right", up_s=5.0)) == []
+
+
+def test_a_home_that_is_opened_daily_counts_every_day(run: RunDir, home: Home) -> None:
+    delete_at_noon(run)
+    for day in range(1, 30):
+        assert bin.remove_old(home, replace(passed(day), boot=f"day {day}", up_s=60.0)) == []
+    assert len(bin.remove_old(home, replace(passed(30.5), boot="day 30", up_s=60.0))) == 1
+
+
+@pytest.mark.parametrize(
+    "note", ["", "{", "[]", '{"counted_s": "x", "deleted_at": 7, "size_bytes": null}', "[" * 100_000]
+)
+def test_what_says_nothing_of_its_day_stays_and_can_be_restored(run: RunDir, home: Home, note: str) -> None:
+    commands.delete(run, asker=ASKER)
+    (home.bin / "quick-0001" / bin.NOTE).write_text(note)
+    [binned] = bin.listed(home)
+    assert (binned.days_left, binned.deleted_at) == (None, None)
+    assert bin.remove_old(home, passed(4_000, Moment.now())) == []
+    commands.restore(home, "quick-0001", asker=ASKER)
+    assert home.run_dir("quick-0001") == run
+
+
+@pytest.mark.parametrize("kind", not_plain.KINDS)
+def test_a_note_that_is_no_plain_file_says_nothing_and_is_not_waited_for(
+    run: RunDir, home: Home, kind: str
+) -> None:
+    delete_at_noon(run)
+    not_plain.put(home.bin / run.run_id / bin.NOTE, kind)
+    [binned] = bin.listed(home, passed(40))
+    assert (binned.key, binned.days_left) == (run.run_id, None)
+
+
+def test_a_lost_clock_of_the_bin_counts_on_from_the_last_deletion(
+    run: RunDir, new_run: NewRun, home: Home
+) -> None:
+    delete_at_noon(run)
+    bin.remove_old(home, passed(20))
+    bin.put(new_run("quick-0002"), "a test", passed(20))
+    (home.bin / ".clock.json").write_text("torn")
+    left = {one.key: one.days_left for one in bin.listed(home, passed(20))}
+    assert left["quick-0001"] == pytest.approx(10)
+    assert left["quick-0002"] == pytest.approx(30)
+
+
+def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> None:
+    delete_at_noon(run)
+    clock = home.bin / ".clock.json"
+    slow_clock.advance(home.bin, Moment.now(), least=40 * DAY_S)
+    note = home.bin / "quick-0001" / bin.NOTE
+    note.write_text(
+        json.dumps(
+            {**json.loads(note.read_text()), "counted_s": 0.0, "deleted_at": "2020-01-01T00:00:00+00:00"}
+        )
+    )
+    housekeeping.Housekeeping(home).look()
+    assert bin.listed(home) == []
+    assert clock.exists()
+
+
+def test_the_bin_is_emptied_at_once_where_that_is_asked_for(run: RunDir, new_run: NewRun, home: Home) -> None:
+    for one in (run, new_run("quick-0002")):
+        commands.delete(one, asker=ASKER)
+    commands.remove_for_good(home, [one.key for one in bin.listed(home)], asker=ASKER)
+    assert bin.listed(home) == []
+    assert not list(home.runs.glob(".deleted-*"))
+
+
+def test_a_run_that_somebody_else_takes_out_of_the_bin_meanwhile_is_one_sentence(
+    run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = commands.delete(run, asker=ASKER)
+    rename = Path.rename
+
+    def second(path: Path, target: Path) -> Path:
+        rename(path, home.path / "elsewhere")  # the other one was faster
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", second)
+    with pytest.raises(UnknownRunError, match="run 'quick-0001' is not in the bin: it is empty"):
+        commands.remove_for_good(home, [key], asker=ASKER)
+    with pytest.raises(UnknownRunError):
+        commands.restore(home, key, asker=ASKER)
+
+
+def test_a_bin_that_cannot_be_emptied_is_one_sentence(
+    run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = commands.delete(run, asker=ASKER)
+
+    def refuse(*_: object) -> None:
+        raise OSError(30, "Read-only file system")  # tests may run as root, whom no permission stops
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(HomeError, match="Read-only file system"):
+        commands.remove_for_good(home, [key], asker=ASKER)

@@ -1,0 +1,110 @@
+"""Sample grids: a record names a file, and only a whole PNG inside the run's own samples folder is ever read for it."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.errors import PictureError
+from gan_runtime.records import sample_files as pictures
+from gan_runtime.records.rundir import RunDir
+from tests.support.small_pictures import png
+
+
+def made_of(width: int, height: int, pixels: bytes) -> bytes:
+    """A PNG with right checksums, whatever the pixels are."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    found = RunDir(tmp_path / "quick-0001")
+    found.samples.mkdir(parents=True)
+    (tmp_path / "secret.png").write_bytes(png())
+    return found
+
+
+def test_a_grid_in_the_samples_folder_is_read(run: RunDir) -> None:
+    (run.samples / "epoch-00001.png").write_bytes(png())
+    assert pictures.read(run, "samples/epoch-00001.png") == png()
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *(
+            "/etc/passwd",
+            "../secret.png",
+            "samples/../../secret.png",
+            "samples/a/b.png",
+            "samples/.png",
+            "spec.json",
+            "",
+        ),
+        *(
+            "samples/epoch-1.gif",
+            "samples/epoch-1.png\n",
+            "samples/epoch-٣.png",
+            f"samples/{'x' * 5_000}.png",
+            "samples/\0.png",
+        ),
+    ],
+)
+def test_a_name_that_is_not_plain_is_refused_before_anything_is_opened(run: RunDir, file: str) -> None:
+    with pytest.raises(
+        PictureError, match="its name is not that of a PNG file in the samples folder of the run"
+    ):
+        pictures.read(run, file)
+
+
+def test_a_missing_file_a_link_a_folder_and_a_pipe_are_no_pictures(run: RunDir) -> None:
+    (run.samples / "link.png").symlink_to(run.path.parent / "secret.png")
+    (run.samples / "folder.png").mkdir()
+    os.mkfifo(run.samples / "pipe.png")
+    for name, reason in (
+        ("none", "the file is missing"),
+        ("link", "it cannot be read"),
+        ("folder", "it is no plain file|it cannot be read"),
+        ("pipe", "it is no plain file"),
+    ):
+        with pytest.raises(PictureError, match=reason):
+            pictures.read(run, f"samples/{name}.png")
+
+
+def test_a_samples_folder_that_is_a_link_is_not_followed(run: RunDir, tmp_path: Path) -> None:
+    run.samples.rmdir()
+    run.samples.symlink_to(tmp_path)
+    with pytest.raises(PictureError, match="it cannot be read"):
+        pictures.read(run, "samples/secret.png")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no PNG picture"),
+        (b"no picture at all", "no PNG picture"),
+        (png()[:-20], "a damaged PNG picture"),
+        (png()[:60] + bytes([png()[60] ^ 1]) + png()[61:], "a damaged PNG picture"),
+        (made_of(8, 8, b"no pixels, with the right checksum"), "a damaged PNG picture"),
+        (made_of(30_000, 30_000, b""), r"it has 30000 × 30000 pixels, but a side may have 4,096 at most"),
+        (b"\0" * (pictures.MAX_BYTES + 1), "it has more than 20,000,000 bytes"),
+    ],
+)
+def test_what_no_page_could_show_is_refused(run: RunDir, content: bytes, reason: str) -> None:
+    (run.samples / "epoch-00001.png").write_bytes(content)
+    with pytest.raises(PictureError, match=reason):
+        pictures.read(run, "samples/epoch-00001.png")
+
+
+def test_a_picture_as_large_as_allowed_is_taken() -> None:
+    pictures.check(png(pictures.MAX_SIDE, pictures.MAX_SIDE))

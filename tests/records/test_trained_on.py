@@ -1,0 +1,69 @@
+"""A run goes on with the data that it was trained on, or begins anew."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from gan_runtime.data import preparing
+from gan_runtime.data.preparing import Asked
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records import journal, trained_on
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from tests.support import own_pictures
+
+
+@pytest.fixture
+def run(new_run: Callable[..., RunDir]) -> RunDir:
+    """Stopped after two attempts on data sets of other contents; the second one has left a checkpoint."""
+    run = new_run("quick-0001", workload="mlp_gan", dataset="photos")
+    for attempt, content in ((1, "a" * 64), (2, "b" * 64)):
+        host = journal.HostFacts(facts={"cores": 8, trained_on.FACT: content})
+        journal.append(run.trainer_journal(), attempt, host)
+    journal.append(
+        run.trainer_journal(), 2, journal.StatusChange(status="stopped", reason="stopped on request")
+    )
+    run.checkpoints.mkdir()
+    (run.checkpoints / "step-00000001.safetensors").touch()
+    return run
+
+
+def test_the_newest_attempt_tells_the_content(run: RunDir) -> None:
+    assert trained_on.content(run) == "b" * 64
+    assert trained_on.refusal(run, "photos", "b" * 64) == ""
+    assert trained_on.refusal(run, "photos", "a" * 64).startswith(
+        "run quick-0001 was trained on another data set photos (content bbbbbbbbbbbbbbbb) than"
+    )
+
+
+def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., RunDir]) -> None:
+    assert trained_on.refusal(run, "digits", "") == "", "a set of the program has no content to tell"
+    older = new_run("older-0002")
+    assert trained_on.content(older) == ""
+    (run.checkpoints / "step-00000001.safetensors").unlink()
+    assert trained_on.refusal(run, "photos", "a" * 64) == "", "it would begin anew"
+
+
+def test_a_data_set_that_is_gone_is_told_when_the_run_asks_for_it(run: RunDir) -> None:
+    assert commands.why_not_resumed(run) == ""
+
+
+def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waited(
+    run: RunDir, home: Home
+) -> None:
+    source = home.path / "photos.zip"
+    source.write_bytes(own_pictures.noise(4))
+    preparing.prepare(
+        home, Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}), lambda *_: None
+    )
+    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]
+    trainer = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
+    assert trainer.returncode == 1
+    assert commands.latest_status(run).status == "failed"
+    assert commands.latest_status(run).reason.startswith(
+        "run quick-0001 was trained on another data set photos"
+    )

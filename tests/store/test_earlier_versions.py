@@ -1,0 +1,160 @@
+"""Homes of every earlier schema version open: the database is made anew with the rows it had, and the run is one like any other.
+
+See earlier_homes.py for where they come from. Versions 1 and 2 are those of 0.1, version 3 that of 0.2.0.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gan_runtime import bundles
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import export, memory, queries
+from gan_runtime.store.opening import SCHEMA_VERSION
+from gan_runtime.store.store import Store
+from tests.support import earlier_homes
+from tests.support.earlier_homes import VERSIONS
+from tests.support.trainers import end_trainers, toys
+
+ASKER = operator("a test")
+OF_THE_LAYOUT = (
+    "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'ingest' "
+    "AND table_name IN (SELECT table_name FROM duckdb_tables()) AND table_name <> 'version' ORDER BY ALL"
+)
+
+
+def contents(store: Store) -> dict[str, set[str]]:
+    """Rows of all public views."""
+    return {
+        view: {repr(row) for row in store.rows(f"SELECT * FROM {view}")}
+        for view in ("samples", *export.VIEWS)
+    }
+
+
+def tables(
+    ask: Callable[[str], list[tuple[Any, ...]]], columns: list[tuple[Any, ...]]
+) -> dict[str, list[str]]:
+    """Rows of tables, as far as these columns go."""
+    names: dict[str, list[str]] = {}
+    for table, column in columns:
+        names.setdefault(table, []).append(column)
+    return {
+        table: sorted(map(repr, ask(f"SELECT {', '.join(found)} FROM ingest.{table}")))
+        for table, found in names.items()
+    }
+
+
+@pytest.fixture
+def all_earlier(home: Home) -> Home:
+    """One home with a run of each version."""
+    for version in VERSIONS:
+        earlier_homes.unpacked(version, home, with_database=False)
+    return home
+
+
+def test_every_version_before_this_one_has_its_home() -> None:
+    assert list(range(1, SCHEMA_VERSION)) == VERSIONS, f"{earlier_homes.__file__} says how to store one"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_had(
+    home: Home, version: int, wait_until: Callable[..., Any]
+) -> None:
+    earlier_homes.unpacked(version, home)
+    runtime = Runtime.open(home)
+    try:
+        wait_until(lambda: runtime.healed[0].runs is not None, "all journals are read again")
+        (healed,) = runtime.healed
+        assert (healed.found, healed.runs) == (
+            f"has schema version {version}, this program writes {SCHEMA_VERSION}",
+            1,
+        )
+        assert healed.old.name.startswith("results.duckdb.older-")
+        assert contents(runtime.store) == contents(memory.from_journals(home))
+        assert runtime.store.rows("SELECT count(*) FROM scalars")[0][0] > 100
+        with duckdb.connect(str(healed.old), read_only=True) as old:
+            old.execute("SET TimeZone = 'UTC'")
+
+            def ask(sql: str) -> list[tuple[Any, ...]]:
+                return old.execute(sql).fetchall()
+
+            columns = ask(OF_THE_LAYOUT)
+            assert set(columns) <= set(runtime.store.rows(OF_THE_LAYOUT))
+            assert tables(runtime.store.rows, columns) == tables(ask, columns)
+    finally:
+        runtime.close()
+    again = Runtime.open(home)
+    assert again.healed == []
+    again.close()
+
+
+def test_runs_of_all_earlier_versions_are_read_side_by_side(all_earlier: Home) -> None:
+    store = memory.from_journals(all_earlier)
+    rows = queries.runs(store)
+    assert {row.name for row in rows} == {f"of-schema-{version}" for version in VERSIONS}
+    assert len(rows) == len(VERSIONS)
+    assert {(row.status, row.workload, row.attempt) for row in rows} == {("finished", "mlp_gan", 1)}
+    assert store.rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [(0,)]  # no line was skipped
+    assert queries.set_aside(store) == {}
+    counts = store.rows("SELECT count(*) FROM scalars WHERE metric = 'loss_generator' GROUP BY run_id")
+    assert counts == [(14,)] * len(VERSIONS)
+    pictures = "SELECT count(*) FROM samples WHERE png IS NOT NULL"
+    assert store.rows(pictures) == [(2 * len(VERSIONS),)]
+    for row in rows:
+        spec = RunSpec.read(all_earlier.run_dir(row.run_id).spec_path)
+        assert (spec.workload, spec.epochs, spec.batch_size_global) == ("mlp_gan", 2, 256)
+
+
+def test_runs_of_all_earlier_versions_are_exported_and_go_through_a_bundle(
+    all_earlier: Home, tmp_path: Path
+) -> None:
+    store = memory.from_journals(all_earlier)
+    runs = [row.run_id for row in queries.runs(store)]
+    files = export.export(store, runs, tmp_path / "out", "parquet")
+    assert sum(path.suffix == ".png" for path in files) == 2 * len(VERSIONS)
+    bundle = tmp_path / "all.zip"
+    bundles.pack([all_earlier.run_dir(run) for run in runs], bundle)
+    other = Home(tmp_path / "other").prepare()
+    bundles.unpack(bundle, other)
+    brought = memory.from_journals(other)
+    for view in ("scalars", "epochs", "histograms"):
+        rows = f"SELECT * FROM {view} ORDER BY ALL"
+        assert brought.rows(rows) == store.rows(rows), view
+
+
+@pytest.mark.parametrize("version", [1, 3, 8])
+def test_a_run_of_an_earlier_version_that_was_lost_is_resumed_and_ends(
+    home: Home, version: int, wait_until: Callable[..., Any]
+) -> None:
+    run = earlier_homes.unpacked(version, home, with_database=False)
+    lines = run.trainer_journal().read_text(encoding="utf-8").splitlines(keepends=True)
+    begun = next(place for place, line in enumerate(lines) if '"kind":"scalars"' in line)
+    run.trainer_journal().write_text("".join(lines[:begun]), encoding="utf-8")
+    shutil.rmtree(run.samples)
+    spec = run.spec_path.read_text(encoding="utf-8")
+    smaller = spec.replace('"batch_size_global": 256', '"batch_size_global": 8')  # the toy has 40 images
+    assert smaller != spec
+    run.spec_path.write_text(smaller, encoding="utf-8")
+    journal.append(run.supervisor_journal, 1, StatusChange(status="lost", reason="the trainer is gone"))
+    runtime = Runtime.open(home, starter=toys())
+    try:
+        assert queries.run(runtime.store, run.run_id).status == "lost"
+        commands.resume(run, asker=ASKER)
+        wait_until(lambda: queries.run(runtime.store, run.run_id).status == "finished", "it has ended")
+        assert queries.run(runtime.store, run.run_id).attempt == 2
+        assert runtime.store.rows("SELECT max(epoch) FROM epochs") == [(2,)]
+    finally:
+        runtime.close()
+        end_trainers(home)

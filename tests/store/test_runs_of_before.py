@@ -1,0 +1,109 @@
+"""Runs of version 0.2, whose options stand beside each other, open unchanged: queries, words, resume, bundles.
+
+tests/support/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of D in each step. It
+was given away as a bundle, which leaves out hosts and folders; its histograms and pictures are left out too.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dashboard import option_words
+from dashboard.compare import grouping
+from gan_runtime import bundles
+from gan_runtime.askers import operator
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+
+NewRun = Callable[..., RunDir]
+SINCE = {
+    "loop": "custom",
+    "adam_beta_2": 0.999,
+    "rmsprop_epsilon": "inside",
+    "still_action": "note",
+    "resume_lost": "no",
+    "pictures_every": 1,
+}  # options that came after it
+STORED = REPOSITORY / "tests" / "support" / "fixtures" / "0.2" / "run-0001"
+
+
+@pytest.fixture
+def old(home: Home) -> RunDir:
+    """The run in a home of today."""
+    return RunDir(Path(shutil.copytree(STORED, home.runs / "run-0001")))
+
+
+def stored(home: Home) -> Store:
+    """Everything that the journals of a home say."""
+    store = Store()
+    Ingestor(home, store).catch_up()
+    return store
+
+
+def test_its_options_are_what_they_were(old: RunDir) -> None:
+    given = json.loads(old.spec_path.read_text(encoding="utf-8"))
+    assert "mlp_gan" not in given
+    assert old.spec().flat() == {**given, **SINCE}
+    assert old.spec().model_dump()["mlp_gan"]["label_smoothing"] == 0.1
+
+
+def test_its_numbers_count_the_images_of_both_updates(home: Home, old: RunDir) -> None:
+    store = stored(home)
+    assert store.rows("SELECT images_per_step, spec->>'discriminator_steps' FROM runs") == [(512, "2")]
+    [row] = queries.runs(store)
+    assert (row.status, row.workload, row.name) == ("finished", "mlp_gan", "before-nesting")
+    results = queries.results(store, [old.run_id])
+    assert results["images"].tolist() == [6 * 512]
+
+
+def test_the_store_holds_options_of_today_in_the_same_form(home: Home, old: RunDir, new_run: NewRun) -> None:
+    given = old.spec().flat()
+    new_run("run-0002", seconds=1.0, **given)
+    specs = [json.loads(row.spec) for row in queries.runs(stored(home))]
+    assert [{**SINCE, **spec} for spec in specs] == [given, given]
+
+
+def test_compare_names_what_differs_between_it_and_a_run_of_today(
+    home: Home, old: RunDir, new_run: NewRun
+) -> None:
+    changed = {**old.spec().flat(), "label_smoothing": 0.2, "name": "today"}
+    new_run("run-0002", seconds=1.0, **changed)
+    new_run("run-0003", seconds=2.0, workload="dcgan_mnist")
+    rows = {row.run_id: row for row in queries.runs(stored(home))}
+    two = [rows["run-0001"], rows["run-0002"]]
+    assert [option.name for option in grouping.differing(two)] == ["label_smoothing"]
+    assert [grouping.full_spec(row)["label_smoothing"] for row in two] == [0.1, 0.2]
+    assert "workload" in [option.name for option in grouping.differing(list(rows.values()))]
+    assert "label smoothing 0.1" in option_words.run_changes(json.loads(two[0].spec))
+
+
+def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
+    failed = journal.StatusChange(status="failed", reason="a loss is not finite")
+    journal.append(old.supervisor_journal, 2, failed)
+    old.checkpoints.mkdir()
+    (old.checkpoints / "step-00000006.safetensors").touch()
+    commands.resume(old, {"learning_rate_generator": "1e-5"}, asker=operator("a test"))
+    assert json.loads(old.spec_path.read_text(encoding="utf-8"))["mlp_gan"]["learning_rate_generator"] == 1e-5
+    assert old.spec().flat() == {**RunSpec.read(STORED / "spec.json").flat(), "learning_rate_generator": 1e-5}
+
+
+def test_the_example_bundles_open_with_every_option_that_their_files_give(home: Home) -> None:
+    runs = [run for file in bundles.examples() for run in bundles.unpack(file, home)]
+    store = stored(home)
+    images = dict(store.rows("SELECT run_id, images_per_step FROM runs"))
+    assert set(images) == set(runs)
+    for row in queries.runs(store):
+        spec = RunSpec.read(home.run_dir(row.run_id).spec_path)
+        assert {**spec.flat(), **json.loads(row.spec)} == spec.flat()
+        assert images[row.run_id] == spec.images_per_step

@@ -1,0 +1,129 @@
+"""What a kill leaves behind goes when the next owner begins; what may be in use stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gan_runtime.home import Home
+from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import leftovers
+from gan_runtime.runtime.runtime import Runtime
+from tests.support import measured_flows
+
+
+def folder(path: Path, seconds_ago: float = 0.0) -> Path:
+    """With a folder and a file in it, all changed so long ago."""
+    (path / "run").mkdir(parents=True)
+    (path / "run" / "spec.json").write_text("{}")
+    now = path.stat().st_mtime
+    for one in (path / "run" / "spec.json", path / "run", path):
+        os.utime(one, (now - seconds_ago, now - seconds_ago))
+    return path
+
+
+def test_an_owner_removes_what_a_kill_has_left_in_its_home(
+    home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    run.request_stop("a test")
+    old = 2 * leftovers.IDLE_SECONDS
+    gone = [folder(home.runs / name, old) for name in (".new-abcd1234", ".import-x", ".deleted-quick-0009")]
+    gone += [
+        folder(home.runs / ".deleted-quick-0010"),
+        home.path / "results.duckdb.new-4711",
+        home.path / "results.duckdb.new-4711.wal",
+    ]
+    kept = [folder(home.runs / name) for name in (".new-efgh5678", ".import-y")] + [
+        folder(home.runs / ".mine-1", old),
+        run.path,
+    ]
+    for path in gone[-2:]:
+        path.write_bytes(b"half a database")
+    monkeypatch.setattr(tempfile, "tempdir", str(home.path / "tmp"))
+    (home.path / "tmp").mkdir()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    gone.append(folder(home.path / "tmp" / f"gan-worker-{dead.pid}-abc"))
+    kept += [
+        folder(home.path / "tmp" / name) for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")
+    ]
+    Runtime.open(home).close()
+    assert [path for path in gone if path.exists()] == []
+    assert [path for path in kept if not path.exists()] == []
+
+
+def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_too(
+    new_run: Callable[..., RunDir],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: Callable[..., object],
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    try:
+        wait_until(lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended")
+        left = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
+        leftovers.of_run(new_run("quick-0001"))
+        assert not left.exists()
+    finally:
+        ended.wait()
+
+
+def test_half_written_files_of_a_run_go_while_it_has_no_trainer(new_run: Callable[..., RunDir]) -> None:
+    run = new_run("quick-0001")
+    for place in (run.samples, run.checkpoints, run.snapshots):
+        place.mkdir()
+        (place / "epoch-00001.part").write_bytes(b"half")
+        (place / "epoch-00001.png").write_bytes(b"whole")
+    (run.path / ".process.json.4711").write_text("{")
+    (run.path / ".worker.lock").touch()
+    leftovers.of_run(run)
+    names = sorted(path.name for path in run.path.rglob("*") if path.is_file())
+    assert names == [".worker.lock", *["epoch-00001.png"] * 3, "journal-supervisor.jsonl", "spec.json"]
+
+
+def films(run: RunDir, home_clock: float) -> list[Path]:
+    """Old ones, named by a record and not; half written ones; one that is new."""
+    run.flow.mkdir()
+    ages = {"iterate-0001-naive.npz": 1e6, "iterate-0001-whole.npz": 1e6, "old.part": 1e6}
+    for name, seconds_ago in {**ages, "new.part": 0.0, "iterate-0002-naive.npz": 0.0}.items():
+        (run.flow / name).write_bytes(b"frames")
+        os.utime(run.flow / name, (home_clock - seconds_ago, home_clock - seconds_ago))
+    record = measured_flows.iteration(way="naive")
+    journal.append(run.flow_journal, 1, record.model_copy(update={"frames": "flow/iterate-0001-naive.npz"}))
+    return sorted(run.flow.iterdir())
+
+
+def iterating(home: Home, run_id: str) -> None:
+    """A job that is at work, as this process."""
+    job = JobDir(home.jobs / "iterate-0002")
+    job.path.mkdir(parents=True)
+    job.write_asked(Asked(kind="iterate", options={"run_id": run_id}, asker="a test"))
+    job.introduce(os.getpid())
+
+
+def test_an_owner_removes_films_that_no_record_names_of_ended_runs_too(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    ended, busy = new_run("quick-0001"), new_run("quick-0002")
+    journal.append(ended.supervisor_journal, 1, StatusChange(status="finished", reason="all epochs"))
+    clock = home.runs.stat().st_mtime
+    films(ended, clock)
+    there = films(busy, clock)
+    iterating(home, "quick-0002")
+    busy.request_stop("a test")
+    Runtime.open(home).close()
+    names = sorted(path.name for path in ended.flow.iterdir())
+    assert names == ["iterate-0001-naive.npz", "iterate-0002-naive.npz", "new.part"]
+    assert sorted(busy.flow.iterdir()) == there, "a job is alive"

@@ -1,0 +1,212 @@
+"""A run whose trainer never began waits again; one that may have begun is lost, and no trainer begins beside one that lives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from gan_runtime import processes
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records import journal, start_lock
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import again, revival
+from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS
+from gan_runtime.store import queries
+from tests.support.toy_owner import Owner
+from tests.support.trainers import end_trainers, processes_of
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": "float32"}
+
+
+def owner_dies(home: Home, when: str) -> str:
+    """A real owner, killed by a signal; returns what it printed."""
+    command = [sys.executable, "-m", "tests.support.dying_owner", str(home.path), when]
+    died = subprocess.run(
+        command, env=processes.environment(os.environ), stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    )
+    assert died.returncode == -9
+    return died.stdout
+
+
+def is_said_to_start(run: RunDir, attempt: int = 1) -> None:
+    """As whoever was ended right after that word leaves it."""
+    number = start_lock.take(run, attempt, processes.boot())
+    assert number is not None
+    journal.append(run.supervisor_journal, attempt, StatusChange(status="starting", reason="a test"))
+    os.close(number)
+
+
+def states(run: RunDir) -> list[tuple[int, str]]:
+    return [(change.attempt, change.status) for _, change in journal.statuses(run.supervisor_journal)]
+
+
+def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_and_starts_in_its_turn(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    run, later = new_run("quick-0001", seconds=1, **TOY), new_run("quick-0002", seconds=2, **TOY)
+    owner_dies(home, "before")
+    assert states(run) == [(1, "queued"), (1, "starting")]
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
+        told = queries.events(owner.store, run.run_id)
+        assert again.REASON in list(told["message"])
+        wait_until(lambda: owner.after(0.0) or owner.status(run) == "finished", "it trains to its end")
+        assert states(later)[:1] == [(1, "queued")], "its place is before that of a later run"
+        wait_until(lambda: owner.after(0.0) or owner.status(later) == "finished", "the later one follows")
+        assert latest_status(later).attempt == 1
+    finally:
+        end_trainers(home)
+
+
+def test_no_trainer_begins_beside_one_that_is_just_being_spawned_and_is_nobody_yet(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    run = new_run("quick-0001", **TOY)
+    spawned = psutil.Process(int(owner_dies(home, "forked")))
+    owner = Owner(home)
+    try:
+        assert processes_of(run) == [], "the table of processes does not tell of it"
+        for seconds in (0.0, INTRODUCTION_SECONDS - 1.0):
+            owner.at(seconds)
+            assert states(run) == [(1, "queued"), (1, "starting")]
+        spawned.kill()
+        wait_until(lambda: not processes.is_there(spawned.pid), "it is gone")
+        owner.after(0.0)
+        assert states(run)[2:] == [(2, "queued"), (2, "starting")]
+    finally:
+        spawned.kill()
+        end_trainers(home)
+
+
+def test_no_trainer_begins_beside_one_that_lives_and_has_written_nothing(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    """A worker whose launcher was killed has the lock of the start too; the table of processes may be that of another container."""
+    run = new_run("quick-0001", **TOY, workers=2)
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
+        launcher = processes_of(run)[0]
+        launcher.kill()
+        launcher.wait()
+        assert processes_of(run) != [], "its workers are left"
+        with run.start_lock.open("rb") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    finally:
+        end_trainers(home)
+    wait_until(lambda: processes_of(run) == [], "none is left")
+    with run.start_lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def _prints(run: RunDir) -> None:
+    run.log.write_text("Illegal instruction\n", encoding="utf-8")
+
+
+def _opens_its_journal(run: RunDir) -> None:
+    journal.append(run.trainer_journal(1), 1, StatusChange(status="failed", reason="a test"))
+
+
+def _introduces_itself_by_half(run: RunDir) -> None:
+    run.process_file.write_text('{"pid": 1', encoding="utf-8")
+
+
+def _of_another_machine(run: RunDir) -> None:
+    here = processes.boot()
+    run.start_lock.write_text(run.start_lock.read_text("utf-8").replace(here, "another-boot"), "utf-8")
+
+
+def _of_an_earlier_attempt(run: RunDir) -> None:
+    run.start_lock.write_text(
+        run.start_lock.read_text("utf-8").replace('"attempt":1', '"attempt":0'), "utf-8"
+    )
+
+
+def _without_a_lock(run: RunDir) -> None:
+    run.start_lock.unlink()
+
+
+def _with_a_torn_lock(run: RunDir) -> None:
+    run.start_lock.write_bytes(run.start_lock.read_bytes()[:-9])
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        _prints,
+        _opens_its_journal,
+        _introduces_itself_by_half,
+        _of_another_machine,
+        _of_an_earlier_attempt,
+        _without_a_lock,
+        _with_a_torn_lock,
+    ],
+)
+def test_a_run_of_which_something_may_have_run_is_lost_and_not_begun_again(
+    home: Home, new_run: NewRun, trace: Callable[[RunDir], None]
+) -> None:
+    run = new_run("quick-0001")
+    is_said_to_start(run)
+    trace(run)
+    owner = Owner(home)
+    for seconds in (0.0, 14.0):
+        owner.at(seconds)
+    assert owner.status(run) in ("lost", "failed")
+    assert latest_status(run).attempt == 1
+
+
+def test_a_resumed_run_whose_trainer_never_began_keeps_what_it_had_and_waits_again(
+    home: Home, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001", **TOY)
+    _prints(run)
+    journal.append(run.trainer_journal(), 1, StatusChange(status="failed", reason="a test"))
+    run.write_process({"pid": os.getpid(), "started": 1.0, "attempt": 1})
+    journal.append(run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=7.0))
+    is_said_to_start(run, 2)
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        waits = [change for _, change in journal.statuses(run.supervisor_journal) if change.attempt == 3]
+        assert [(change.status, change.queue_rank) for change in waits[:1]] == [("queued", 7.0)]
+    finally:
+        end_trainers(home)
+
+
+def test_a_run_that_was_to_stop_before_its_trainer_began_is_stopped(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    is_said_to_start(run)
+    run.request_stop("a test")
+    owner = Owner(home)
+    owner.at(0.0)
+    assert (owner.status(run), owner.note(run)) == ("stopped", "taken from the queue before it started")
+
+
+def test_a_start_that_ends_each_owner_is_lost_after_the_third_time_in_a_row(
+    home: Home, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001")
+    resumed = StatusChange(status="queued", reason="resumed", queue_rank=1.0, asker=revival.ASKER.name)
+    journal.append(run.supervisor_journal, 1, resumed)
+    for attempt in range(1, again.MOST_TIMES + 1):
+        is_said_to_start(run, attempt)
+        assert again.queue(run, attempt)
+    is_said_to_start(run, again.MOST_TIMES + 1)
+    assert revival.resumed(run) == 1, "these count neither as automatic resumes nor as a person's"
+    owner = Owner(home)
+    owner.at(0.0)
+    assert owner.status(run) == "lost"

@@ -1,0 +1,253 @@
+"""States are true: a run that lives and does not train is told of, and a lost one may go on by itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psutil
+import pytest
+
+from gan_runtime import processes
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Phase, Scalars, StatusChange
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands, revival, stillness
+from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS
+from gan_runtime.store import queries
+from tests.support.toy_owner import Owner
+from tests.support.trainers import processes_of
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+SOMEBODY = operator("a test")
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32"}
+
+
+def begin(run: RunDir, call_s: float, at: Callable[[float], Any]) -> None:
+    """The run has made calls of so many seconds; its trainer is this process, which lives."""
+    run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
+    calls = [
+        Scalars(
+            at=at(call_s * step), epoch=1, first_step=step, wall_s=[step], values={"loss_generator": [0.5]}
+        )
+        for step in range(1, 6)
+    ]
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"), *calls)
+
+
+# ---- a run that lives and does not train ------------------------------------------------------------------------------------
+
+
+def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_it_goes_on(
+    home: Home, new_run: NewRun, at: Callable[[float], Any]
+) -> None:
+    run = new_run("quick-0001")
+    begin(run, 10.0, at)
+    owner = Owner(home)
+    for seconds in (0.0, 199.0):  # 20 calls of 10 s
+        owner.at(seconds)
+    assert owner.told(run, stillness.TOPIC) == []
+    for seconds in (201.0, 300.0):
+        owner.at(seconds)
+    [told] = owner.told(run, stillness.TOPIC)
+    assert told == (
+        "It lives and does not train: nothing new for 201 s, where a call of the device takes 10 s. "
+        "Look at its log; stop it, or kill its process and resume it from its last checkpoint."
+    )
+    assert queries.stands_still(owner.store, run.run_id) == told
+    assert owner.status(run) == "running"
+    later = Scalars(
+        at=journal.now() + timedelta(seconds=1),
+        epoch=1,
+        first_step=6,
+        wall_s=[6.0],
+        values={"loss_generator": [0.5]},
+    )
+    journal.append(run.trainer_journal(), 1, later)
+    owner.at(301.0)
+    assert owner.told(run, stillness.GOES_ON) == ["It goes on: there is something new in its journal."]
+    assert queries.stands_still(owner.store, run.run_id) == ""
+
+
+@pytest.mark.parametrize(("call_s", "probe_s", "quiet_until"), [(0.1, 0.0, 119.0), (1.0, 90.0, 269.0)])
+def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
+    home: Home,
+    new_run: NewRun,
+    at: Callable[[float], Any],
+    call_s: float,
+    probe_s: float,
+    quiet_until: float,
+) -> None:
+    run = new_run("quick-0001")
+    begin(run, call_s, at)
+    journal.append(run.trainer_journal(), 1, Phase(phase="probe", seconds=probe_s))
+    owner = Owner(home)
+    owner.at(0.0)
+    owner.at(quiet_until)
+    assert owner.told(run, stillness.TOPIC) == []
+    owner.after(2.0)
+    assert len(owner.told(run, stillness.TOPIC)) == 1
+
+
+@pytest.mark.parametrize(("asked", "end"), [("restart", "lost"), ("stop", "stopped")])
+def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
+    home: Home, new_run: NewRun, wait_until: Wait, asked: str, end: str
+) -> None:
+    """A real process that is stopped in its tracks; restarted, it goes on by itself from its checkpoint."""
+    run = new_run("quick-0001", **TOY, still_action=asked)
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        wait_until(
+            lambda: owner.after(0.0) or queries.progress(owner.store, run.run_id).epoch > 1, "it trains"
+        )
+        [frozen] = processes_of(run)
+        frozen.send_signal(signal.SIGSTOP)
+        wait_until(lambda: frozen.status() == psutil.STATUS_STOPPED, "it is frozen")
+        owner.after(0.0)
+        owner.after(stillness.LEAST_SECONDS + 1)  # alarm, and what follows
+        owner.after(61.0)  # the grace of a stop
+        wait_until(lambda: owner.after(0.0) or owner.status(run) == end, "it is ended")
+        assert processes_of(run) == []
+        if asked == "restart":
+            assert revival.STOOD_STILL in queries.run(owner.store, run.run_id).note
+            owner.after(revival.PAUSES_SECONDS[0] + 1)
+            wait_until(lambda: owner.after(0.0) or owner.status(run) == "running", "it trains again")
+            assert queries.run(owner.store, run.run_id).attempt == 2
+    finally:
+        for process in processes_of(run):
+            process.kill()
+
+
+# ---- lost runs ----------------------------------------------------------------------------------------------------------------
+
+
+def lose(run: RunDir) -> None:
+    """Its newest attempt began, and its process is gone."""
+    attempt = latest_status(run).attempt
+    journal.append(run.supervisor_journal, attempt, StatusChange(status="lost", reason="gone without a word"))
+    run.announce()
+
+
+def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_asks_for_it(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    asks, asks_not = new_run("quick-0001", resume_lost="yes"), new_run("quick-0002")
+    for run in (asks, asks_not):
+        lose(run)
+    owner = Owner(home)
+    for times, pause_s in enumerate(revival.PAUSES_SECONDS):
+        owner.after(0.0)
+        owner.after(pause_s - 1.0)
+        assert latest_status(asks).status == "lost"
+        assert revival.resumed(asks) == times
+        owner.after(2.0)
+        assert latest_status(asks).attempt == times + 2
+        for process in processes_of(asks):
+            process.kill()
+        wait_until(lambda: owner.after(0.0) or latest_status(asks).status == "lost", "its loss is noticed")
+    owner.after(10_000.0)
+    owner.after(10_000.0)
+    assert latest_status(asks).attempt == 4
+    assert owner.told(asks, revival.TOPIC) == [
+        "It was resumed 3 times by itself and is lost again: look at its log before you resume it."
+    ]
+    assert latest_status(asks_not).attempt == 1
+    commands.resume(asks, asker=SOMEBODY)
+    assert revival.resumed(asks) == 0, "a person has looked, so it is counted anew"
+
+
+def test_a_run_that_a_person_stopped_or_that_failed_does_not_go_on_by_itself(
+    home: Home, new_run: NewRun
+) -> None:
+    runs = [new_run(f"quick-000{number}", resume_lost="yes") for number in (1, 2)]
+    for run, status in zip(runs, ("stopped", "failed"), strict=True):
+        journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="a test"))
+    owner = Owner(home)
+    owner.at(0.0)
+    owner.at(10_000.0)
+    assert [latest_status(run).status for run in runs] == ["stopped", "failed"]
+
+
+def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) -> None:
+    """It has numbers and no checkpoint, and was not trained here."""
+    run = new_run("quick-0001", resume_lost="yes")
+    numbers = Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
+    journal.append(run.trainer_journal(), 1, numbers)
+    lose(run)
+    owner = Owner(home)
+    for seconds in (0.0, 11.0, 100.0):
+        owner.at(seconds)
+    [told] = owner.told(run, revival.TOPIC)
+    assert told.startswith("It cannot go on by itself: run quick-0001 has no checkpoint")
+    Owner(home).at(100.0)
+    Owner(home).at(200.0)
+    assert len([record for record in journal.read_all(run.supervisor_journal) if record.kind == "event"]) == 1
+
+
+# ---- nobody is forgotten ------------------------------------------------------------------------------------------------------
+
+
+def test_after_a_reset_of_the_machine_every_active_state_is_lost_within_fifteen_seconds(
+    home: Home, new_run: NewRun
+) -> None:
+    runs = [new_run(f"quick-000{number}") for number in (1, 2, 3)]
+    for run, status in zip(runs, ("starting", "compiling", "running"), strict=True):
+        journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="before the reset"))
+    for run in runs[1:]:
+        run.write_process({"pid": os.getpid(), "started": 1.0, "born": "another-boot:1", "attempt": 1})
+    owner = Owner(home)
+    owner.at(0.0)
+    assert [owner.status(run) for run in runs] == ["starting", "lost", "lost"], (
+        "who never said its pid may come yet"
+    )
+    assert INTRODUCTION_SECONDS <= 14.0
+    owner.at(14.0)
+    assert [owner.status(run) for run in runs] == ["lost"] * 3
+
+
+def test_workers_whose_launcher_was_killed_before_it_could_name_them_are_ended(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    run = new_run("quick-0001", **TOY, workers=2)
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
+        processes_of(run)[0].kill()
+        run.process_file.unlink(missing_ok=True)  # as if it had not come to that
+        wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")
+        wait_until(lambda: processes_of(run) == [], "no worker is left", 10)
+    finally:
+        for process in processes_of(run):
+            process.kill()
+
+
+def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    run.log.mkdir()  # in the place of the file that the trainer prints to
+    owner = Owner(home)
+    owner.at(0.0)
+    assert owner.status(run) == "lost"
+    assert (
+        owner.note(run) == "its trainer could not be started (Is a directory): resume it once that is mended"
+    )
+
+
+def test_a_trainer_that_could_not_write_down_why_it_ended_is_lost_with_the_last_line_of_its_log(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    run = new_run("quick-0001", **TOY)
+    run.worker_lock().mkdir()  # in the place of a file that it needs before its journal
+    owner = Owner(home)
+    owner.at(0.0)
+    wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")
+    assert "it ended with code 1; its log ends: " in owner.note(run)
+    assert ".worker.lock" in owner.note(run)

@@ -1,0 +1,83 @@
+"""Homes of earlier schema versions: a run that the program of that time trained, and the results.duckdb that it made of its journals.
+
+tests/support/fixtures/schemas/N.tar.xz. Before SCHEMA_VERSION is raised, the version that ends gets its own, with the program as it is:
+
+    python -m gan_runtime train --home DIR --set workload=mlp_gan --set dataset=digits --set epochs=2 --set batch_size_global=256 \
+        --set name=of-schema-N
+    python -m tests.support.earlier_homes DIR
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.rebuild import rebuild
+from gan_runtime.store.opening import SCHEMA_VERSION
+
+FOLDER = Path(__file__).parent / "fixtures" / "schemas"
+VERSIONS = sorted(int(path.name.partition(".")[0]) for path in FOLDER.glob("*.tar.xz"))
+_NEUTRAL = {
+    "cpu_model": "a processor",
+    "cpu_flags": [],
+    "hostname": "a-host",
+    "platform": "Linux",
+    "commit": "",
+}
+
+
+def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
+    """Puts the run, called run-000N, and the database of a version into a home."""
+    with tarfile.open(FOLDER / f"{version}.tar.xz") as archive:
+        members = [one for one in archive if with_database or one.name != home.database.name]
+        archive.extractall(home.path, members, filter="data")
+    return home.run_dir(f"run-{version:04d}")
+
+
+def store(run: RunDir) -> Path:
+    """Makes the fixture of this version from a run, without what tells of the machine and with small pictures."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).prepare()
+        copy = home.runs / f"run-{SCHEMA_VERSION:04d}"
+        copy.mkdir()
+        shutil.copy(run.spec_path, copy)
+        for path in run.path.glob("journal-*.jsonl"):
+            lines = [_neutral(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            (copy / path.name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (copy / "samples").mkdir()
+        for path in run.samples.glob("*.png"):
+            Image.fromarray(np.tile(np.arange(0, 256, 8, dtype=np.uint8), (32, 1))).save(
+                copy / "samples" / path.name
+            )
+        rebuild(home)
+        target = FOLDER / f"{SCHEMA_VERSION}.tar.xz"
+        with tarfile.open(target, "w:xz") as archive:
+            for path in [home.database, *sorted(copy.rglob("*.*"))]:
+                archive.add(path, str(path.relative_to(home.path)), filter=_nobody)
+    return target
+
+
+def _neutral(line: str) -> str:
+    record = json.loads(line)
+    if record["kind"] != "host":
+        return line
+    record["facts"] |= {name: value for name, value in _NEUTRAL.items() if name in record["facts"]}
+    return json.dumps(record, separators=(",", ":"))
+
+
+def _nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    return member.replace(uid=0, gid=0, uname="", gname="", mtime=0, mode=0o644, deep=False)
+
+
+if __name__ == "__main__":
+    (trained,) = Home(Path(sys.argv[1])).run_dirs()
+    print(store(trained))

@@ -1,0 +1,176 @@
+"""Parts of the JAX engine by themselves, for the tests. Only the process with JAX imports this."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+from gan_runtime.engines.image_order import RowOrder
+from gan_runtime.engines.jax import kernels as jax_kernels
+from gan_runtime.engines.jax import probes as jax_probes
+from gan_runtime.engines.jax import rows, tpu_volumes
+from gan_runtime.engines.jax.arrays import AXIS
+from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.tpu_kernels import TpuKernels
+from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.fields import Field
+from gan_runtime.workloads.layers import ConditionalBatchNorm
+from tests.support.engines import layers_beside_keras as beside_keras
+from tests.support.engines.showers import random_showers
+from tests.support.engines.small_engines import Streamed
+
+KERNELS = {"cpu": jax_kernels.CpuKernels(None)}  # the plain ones are Keras' own
+VOLUME_AXES = 3
+QUICK_TO_COMPILE = {
+    "xla_backend_optimization_level": 0
+}  # each program runs once, and takes a fifth of the time
+
+
+def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values after dropout, and the gradient that comes back for `upstream`."""
+    outputs, back = jax.vjp(
+        lambda inputs: StepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate), jnp.asarray(values)
+    )
+    [gradient] = back(jnp.asarray(upstream))
+    return np.asarray(outputs), np.asarray(gradient)
+
+
+def draws(seed: int, step: int, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two draws of latents (8, 5), one after another."""
+    noise = StepNoise(seed, jnp.int32(step), jnp.int32(0), place)
+    return np.asarray(noise.normal(8, 5)), np.asarray(noise.normal(8, 5))
+
+
+def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
+    """(rows, *shape) as so many replicas draw them together."""
+    parts = [
+        StepNoise(1, jnp.int32(5), jnp.int32(share)).uniform(rows // shares, *shape)
+        for share in range(shares)
+    ]
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts between 0 and 1, and counts and range from the lowest to the highest value."""
+    counts, low_high = jax_probes._ranged([jnp.asarray(half) for half in np.split(values, 2)])
+    return jax_probes._fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
+
+
+def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
+    """Shape of rows as they lie in a device's memory, and the rows that come back from there."""
+    lying = jnp.asarray(rows.laid(field, stored))
+    return lying.shape, np.asarray(rows.lifted(field, lying))
+
+
+def read_by(process: int, processes: int, first_step: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows that one of several processes reads of a set that is streamed, and those of the steps' whole batches.
+
+    int (steps, batches, share of the batch) and (steps, batches, batch): two batches of eight a step.
+    """
+    data, order = Streamed(random_showers(40)), RowOrder(1, StepPlan(2, 8, rows=40, updates={}))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
+    with mock.patch.multiple(jax, process_count=lambda: processes, process_index=lambda: process):
+        rows.StreamedRows(data, order, mesh, steps)._read(range(first_step, first_step + steps))
+    [asked] = data.asked
+    return asked.reshape(steps, 2, -1), order.rows(first_step, steps)
+
+
+def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:
+    """Values, mean and variance."""
+    return [
+        np.asarray(one)
+        for one in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
+    ]
+
+
+def block_of(
+    sizes: tuple[int, ...], taps: tuple[int, ...], channels: tuple[int, int]
+) -> tuple[int, int] | None:
+    """Outcomes of the second axis and of depth in a block of a "valid" convolution on a TPU; None: it is not folded."""
+    kernel = np.empty((*taps, *channels))
+    if not tpu_volumes.is_few(kernel, (1, 1, 1)):
+        return None
+    block = tpu_volumes.best_block(tpu_volumes.Sides(sizes, taps, ((0, 0),) * VOLUME_AXES, *channels))
+    return block.second, block.depth
+
+
+def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> list[np.ndarray]:
+    """On a CPU, float32: of both as bfloat16, and of the same numbers as float32."""
+    convolution = KERNELS["cpu"].convolution
+    narrow = [jnp.asarray(array, jnp.bfloat16) for array in (values, kernel)]
+    wide = [array.astype(jnp.float32) for array in narrow]
+    return [np.asarray(convolution(*both, (1, 1, 1), padding), np.float32) for both in (narrow, wide)]
+
+
+def layers_beside_keras(what: str, axes: int) -> beside_keras.Differences:
+    """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no kernel covers."""
+    keras.config.set_dtype_policy("float32")
+    if what == "norms":
+        return beside_keras.norms(axes, {"plain": jax_kernels.JaxKernels(None)}, _differentiated)
+    if what == "enlarged":
+        return beside_keras.enlarged_convolutions(axes, KERNELS, _differentiated)
+    if what == "other options":
+        return beside_keras.other_options(KERNELS, _differentiated)
+    # Those of the TPU treat all axes alike, and each compiling takes its time.
+    kernels = KERNELS | {"tpu": TpuKernels(None)} if axes == VOLUME_AXES else KERNELS
+    return beside_keras.convolutions(what, axes, kernels, _differentiated)
+
+
+def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
+    """See `layers_beside_keras.Differentiated`; then the stored statistics."""
+    first, *others = (jnp.asarray(value) for value in inputs)
+    stored = [variable.value for variable in layer.non_trainable_variables]
+    weights = [variable.value for variable in layer.trainable_variables]
+    called = jax.jit(partial(_called, layer), compiler_options=QUICK_TO_COMPILE)
+    outcome, back, moved = called(first, others, weights, stored, upstream)
+    return [np.asarray(value) for value in (outcome, back[0], *back[1], *moved)]
+
+
+def _called(layer: Any, first: Any, others: Any, weights: Any, stored: Any, upstream: Any) -> Any:
+    def function(first: jax.Array, weights: list[jax.Array]) -> tuple[jax.Array, list[jax.Array]]:
+        training = {"training": True} if stored else {}
+        return layer.stateless_call(weights, stored, [first, *others] if others else first, **training)
+
+    outcome, back, moved = jax.vjp(function, first, weights, has_aux=True)
+    return outcome, back(upstream), moved
+
+
+def conditional_norm_on_two_devices(
+    values: np.ndarray, labels: np.ndarray, upstream: np.ndarray, classes: int
+) -> list[list[np.ndarray]]:
+    """Of (2, B, …, C): outcome, gradients and stored statistics, of two devices and then of one."""
+    layer = ConditionalBatchNorm(classes)
+    layer.build((values.shape[1:], labels.shape[1:]))
+    weights = [
+        jnp.asarray(beside_keras.random(*variable.shape, seed=seed))
+        for seed, variable in enumerate(layer.trainable_variables)
+    ]
+    stored = [variable.value for variable in layer.non_trainable_variables]
+
+    def on(kernels: Any, values: Any, labels: Any, upstream: Any) -> Any:
+        with beside_keras.using(kernels):
+            outcome, back, moved = _called(layer, values, [labels], weights, stored, upstream)
+        return outcome, back[0], back[1], moved
+
+    def shared(*arrays: jax.Array) -> Any:
+        outcome, by_values, by_weights, moved = on(
+            jax_kernels.JaxKernels("replicas"), *(array[0] for array in arrays)
+        )
+        return outcome[None], by_values[None], jax.lax.psum(by_weights, "replicas"), moved
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("replicas",))
+    split, whole = jax.P("replicas"), jax.P()
+    two = jax.jit(
+        jax.shard_map(
+            shared, mesh=mesh, in_specs=split, out_specs=(split, split, whole, whole), check_vma=False
+        )
+    )(values, labels, upstream)
+    flat = [array.reshape(-1, *array.shape[2:]) for array in (values, labels, upstream)]
+    one = on(jax_kernels.JaxKernels(None), *flat)
+    return [[np.asarray(value) for value in jax.tree.leaves(way)] for way in (two, one)]

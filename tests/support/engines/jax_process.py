@@ -1,0 +1,83 @@
+"""A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow never shares one with JAX.
+
+Questions are (function of a module `jax_…` of this folder, or "package.module:function", and arguments), answers (is_well, result or traceback), both pickled.
+The workload of docs/adding-a-workload.md is in its catalog.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import traceback
+from typing import Any
+
+CORES = 8
+
+
+class JaxProcess:
+    """`jax("function", …)` gives what that function of one of these modules returns there."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._compiled = tempfile.TemporaryDirectory(prefix="jax-programs-")
+
+    def __call__(self, function: str, *arguments: Any) -> Any:
+        """Raises AssertionError with the other side's traceback."""
+        if self._process is None:
+            command = [sys.executable, "-m", "tests.support.engines.jax_process"]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self._compiled.name)
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        pickle.dump((function, arguments), self._process.stdin)
+        self._process.stdin.flush()
+        is_well, answer = pickle.load(self._process.stdout)
+        assert is_well, answer
+        return answer
+
+    def close(self) -> None:
+        """Ends the process, if there was one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+        self._compiled.cleanup()
+
+
+def _environment(compiled: str) -> dict[str, str]:
+    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of it. LLVM polishes nothing: small networks
+    take longer to compile than to run. Runs of users are tested as they are compiled for users (tests/training/test_jax_runs.py).
+    """
+    own = f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {own}".strip()
+    keep = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5"}
+    return {**os.environ, **keep, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+
+
+def _serve() -> None:
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+    from tests.support import guide
+    from tests.support.engines import jax_parts, jax_showers, jax_side, jax_three_ways, jax_tiles
+
+    guide.take_in()
+    modules = (jax_side, jax_parts, jax_showers, jax_three_ways, jax_tiles)
+    functions = {name: value for module in modules for name, value in vars(module).items()}
+    while True:
+        function, arguments = pickle.load(sys.stdin.buffer)
+        try:
+            module, _, name = function.rpartition(":")
+            called = getattr(importlib.import_module(module), name) if module else functions[name]
+            answer = (True, called(*arguments))
+        except Exception:
+            answer = (False, traceback.format_exc())
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,55 @@
+"""3DGAN on the JAX engine. Only the process with JAX imports this."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.jax.spmd import JaxEngine
+from gan_runtime.workloads import shower_heads
+from tests.support.engines import jax_side, three_ways
+from tests.support.engines.jax_parts import QUICK_TO_COMPILE
+from tests.support.engines.jax_side import Numbers
+from tests.support.engines.three_ways import TakenUp
+
+SHOWERS = "shower_3dgan"
+
+
+def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by the showers."""
+
+    def heads(images: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+        cells = shower_heads.energies(images)
+        angles, deposits = shower_heads.measured_angle(cells), shower_heads.deposit(cells)
+        return angles.sum() + deposits.sum(), (angles, deposits)
+
+    slopes, found = jax.jit(jax.grad(heads, has_aux=True))(jnp.asarray(images))
+    return np.asarray(found[0]), np.asarray(found[1]), np.asarray(slopes)
+
+
+def stepped(
+    data: DataSet, options: dict[str, Any], state: Arrays, workload: str = SHOWERS
+) -> tuple[Numbers, Arrays]:
+    """Numbers of one step from a state, with the tests' own noise, and the state after it."""
+    engine = _engine(workload, data, options, state)
+    return engine.run(1).values, engine.state()
+
+
+def taken_up(data: DataSet, options: dict[str, Any], state: Arrays, folder: str) -> TakenUp:
+    """As `three_ways.taken_up`, from a state and with the tests' own noise."""
+    return three_ways.taken_up(*(_engine(SHOWERS, data, options, state) for _ in range(2)), Path(folder))
+
+
+def _engine(workload: str, data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:
+    """Ready to run."""
+    engine = jax_side._engine(workload, data, "same", **options)
+    engine.load(state)
+    engine.trace()
+    engine._compiled = engine._lowered.compile(compiler_options=QUICK_TO_COMPILE)
+    return engine

@@ -1,0 +1,319 @@
+"""What the tests ask of the process with JAX. Only that process imports this."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+from gan_runtime import catalog
+from gan_runtime.data.contract import DataSet, picture_set
+from gan_runtime.engines.contract import Arrays, ProbeResult
+from gan_runtime.engines.fixed_inputs import fixed_inputs
+from gan_runtime.engines.jax import probes as jax_probes
+from gan_runtime.engines.jax import step as jax_step
+from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
+from gan_runtime.engines.jax.noise import StepNoise
+from gan_runtime.engines.jax.spmd import JaxEngine
+from gan_runtime.spec import RunSpec
+from tests.support.engines import same_noise
+from tests.support.engines.conditional_gan import CONDITIONAL_GAN
+from tests.support.engines.overflowing import OVERFLOWING
+from tests.support.engines.tiny_gan import REFUSED, SPECTRAL_GAN, TINY_GAN
+
+OWN_NOISE = StepNoise
+RATES = ("learning_rate_generator", "learning_rate_discriminator")
+Numbers = dict[str, np.ndarray]
+
+
+class SameNoise:
+    """See `same_noise`."""
+
+    def __init__(self, seed: int, step: jax.Array, share: jax.Array, place: int = 0) -> None:
+        self._seed, self._step, self._share, self._stream = seed, step, share, 100 * place
+
+    def normal(self, rows: int, *shape: int) -> jax.Array:
+        return self._own_rows(same_noise.normal, rows, shape)
+
+    def uniform(self, rows: int, *shape: int) -> jax.Array:
+        return self._own_rows(same_noise.uniform, rows, shape)
+
+    def _own_rows(self, table_of: Any, rows: int, shape: tuple[int, ...]) -> jax.Array:
+        self._stream += 1
+        table = jnp.asarray(table_of(self._seed, self._stream, shape))[self._step]
+        return jax.lax.dynamic_slice_in_dim(table, self._share * rows, rows)
+
+    def dropout(self, values: jax.Array, rate: float) -> jax.Array:
+        self._stream += 1
+        if rate == 0.0:  # a table of ones for each unit of a large network would take longer than its step
+            return values
+        kept = jnp.asarray(same_noise.kept(self._seed, self._stream, values.shape, rate))[
+            self._step, self._share
+        ]
+        return values * (kept / (1.0 - rate)).astype(values.dtype)
+
+
+class NoDropout(OWN_NOISE):
+    """The engine's own latents, and every unit kept."""
+
+    def dropout(self, values: jax.Array, rate: float) -> jax.Array:  # noqa: ARG002
+        return values
+
+
+# Beside those of the catalog.
+WORKLOADS = {
+    "tiny": TINY_GAN,
+    "spectral": SPECTRAL_GAN,
+    "overflowing": OVERFLOWING,
+    "conditional": CONDITIONAL_GAN,
+    **{name: workload for name, (workload, _) in REFUSED.items()},
+}
+NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
+Data = np.ndarray | DataSet  # pictures, or a whole set
+
+
+def _engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
+    jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
+    spec = RunSpec.parse(
+        {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
+        | ({"workload": workload} if workload in catalog.WORKLOADS else {})
+        | options
+    )
+    chosen = WORKLOADS.get(workload) or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
+    rows = picture_set("random", data, "test") if isinstance(data, np.ndarray) else data
+    return JaxEngine(spec, chosen, rows, "cpu")
+
+
+def _trained(engine: JaxEngine, *calls: int) -> Numbers:
+    engine.trace()
+    numbers = [engine.run(steps).values for steps in calls]
+    return {
+        metric: np.concatenate([call[metric] for call in numbers])
+        for metric in (numbers[0] if numbers else {})
+    }
+
+
+def trained_from(
+    workload: str, data: Data, options: dict[str, Any], state: Arrays, steps: int
+) -> tuple[list[Numbers], list[Arrays], ProbeResult, Arrays]:
+    """Numbers and states of some steps and of one more; between them a probe and samples."""
+    engine = _engine(workload, data, "same", **options)
+    engine.load(state)
+    engine.trace()
+    engine.mark()
+    first = engine.run(steps).values
+    between, probe, samples = engine.state(), engine.probe(), engine.sample()
+    second = engine.run(1).values
+    return [first, second], [between, engine.state()], probe, samples
+
+
+def trained(
+    workload: str, data: Data, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays]:
+    """Numbers and state of a new engine after some calls."""
+    engine = _engine(workload, data, "own", **options)
+    return _trained(engine, *calls), engine.state()
+
+
+def state_before_and_after(
+    workload: str, data: Data, steps: int, options: dict[str, Any]
+) -> tuple[Arrays, Arrays, Arrays]:
+    """A state as it was given, the same arrays after so many further steps, and the state then."""
+    engine = _engine(workload, data, "own", **options)
+    _trained(engine, 1)
+    state = engine.state()
+    given = {name: array.copy() for name, array in state.items()}
+    _trained(engine, steps)
+    return given, state, engine.state()
+
+
+def trained_and_probed(
+    data: Data, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays, Numbers]:
+    """Numbers, state, and what was judged before, of the workload with conditions."""
+    engine = _engine("conditional", data, "own", **options)
+    scores = engine.probe().scores
+    judged = {name: np.asarray(value) for name, value in scores.items() if not name.startswith("gradient")}
+    return _trained(engine, *calls), engine.state(), judged
+
+
+def generated(data: Data, count: int, options: dict[str, Any]) -> tuple[Arrays, Arrays]:
+    """The sample of the workload with conditions, and `count` rows of what begins with the same inputs."""
+    engine = _engine("conditional", data, "own", **options)
+    return engine.sample(), engine.generate(fixed_inputs(CONDITIONAL_GAN, None, data, count))
+
+
+def trained_without_dropout(
+    workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Numbers, Arrays, dict[str, float], float]:
+    """Numbers, state and probe scores of a new engine after some calls, and the spread of its images worked out by NumPy."""
+    engine = _engine(workload, images, "no_dropout", **options)
+    return (
+        _trained(engine, *calls),
+        engine.state(),
+        engine.probe().scores,
+        _spread_of_generated(engine, len(images)),
+    )
+
+
+def _spread_of_generated(engine: JaxEngine, images: int) -> float:
+    """Mean over the pixels of their variance over as many generated images; each replica's batch norm sees its own share."""
+    replicas = engine._mesh.size
+    noise = OWN_NOISE(engine._spec.seed, jnp.int32(engine._steps_done), jnp.int32(0))
+    latents = noise.normal(images, engine._task.workload.latent_size)  # type: ignore[attr-defined]
+    state = {name: jnp.asarray(array) for name, array in engine.state().items()}
+    with engine._model.scope(state):
+        generator = engine._model.networks["generator"]
+        shares = [np.asarray(generator(share, training=True)) for share in jnp.split(latents, replicas)]
+    return float(np.concatenate(shares).var(axis=0).mean())
+
+
+def resumed(
+    workload: str, data: Data, options: dict[str, Any], before: int, after: int
+) -> tuple[Arrays, Arrays]:
+    """States of a run of `before` + `after` steps, and of one that another engine takes up between them."""
+    straight, second = (_engine(workload, data, "own", **options) for _ in range(2))
+    _trained(straight, before)
+    second.load(straight.state())
+    straight.run(after)
+    _trained(second, after)
+    return straight.state(), second.state()
+
+
+def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays]:
+    """States before and after a float16 step whose networks have loss scales of their own."""
+    engine = _engine(
+        "mlp_gan", images, "own", precision="mixed_float16", optimizer="sgd", **dict.fromkeys(RATES, 1.0)
+    )
+    engine.load({**engine.state(), **_loss_scales(engine, scales)})
+    before = engine.state()
+    _trained(engine, 1)
+    return before, engine.state()
+
+
+def overflowed(images: np.ndarray, seed: int) -> tuple[Numbers, list[Arrays]]:
+    """Numbers of two float16 steps on two replicas, and the states before, between and after; see `Overflowing`."""
+    engine = _engine("overflowing", images, "own", precision="mixed_float16", replicas=2, seed=seed)
+    engine.trace()
+    states, numbers = [engine.state()], []
+    for _ in range(2):
+        numbers.append(engine.run(1).values)
+        states.append(engine.state())
+    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}, states
+
+
+def _loss_scales(engine: JaxEngine, scales: dict[str, float]) -> Arrays:
+    names = [name for name in engine.state() if name.endswith("dynamic_scale")]
+    return {
+        name: np.float32(scales[network])
+        for name in names
+        for network in scales
+        if f"optimizer_{network}/" in name
+    }
+
+
+def slowed(images: np.ndarray) -> Numbers:
+    """Numbers of two steps, the second at half the rate."""
+    engine = _engine("mlp_gan", images, "own")
+    first = _trained(engine, 1)
+    engine.slow_down(0.5)
+    second = engine.run(1).values
+    return {metric: np.concatenate([values, second[metric]]) for metric, values in first.items()}
+
+
+def refused(images: np.ndarray, state: Arrays) -> str:
+    """Why a state is not taken up."""
+    try:
+        _engine("mlp_gan", images, "own").load(state)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def kernels(images: np.ndarray, options: dict[str, Any]) -> dict[str, int | None]:
+    """What a traced step is made of, and how often its compiled call exchanges numbers."""
+    engine = _engine("dcgan_mnist", images, "own", **options)
+    engine.trace()
+    text = engine._lowered.compile().as_text()
+    return {
+        **asdict(engine.kernels()),
+        "exchanges": text.count(" all-reduce("),
+        "hands_over": text.count("input_output_alias"),
+    }
+
+
+def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
+    """Latents of a batch of 8 in shares, and masks by (step, replica)."""
+    rows = 8 // replicas
+    normals = [OWN_NOISE(1, jnp.int32(5), jnp.int32(share)).normal(rows, 3) for share in range(replicas)]
+    masks = {
+        f"mask {step} {share}": OWN_NOISE(1, jnp.int32(step), jnp.int32(share)).dropout(
+            jnp.ones((100, 100)), rate
+        )
+        for step in (1, 2)
+        for share in (0, 1)
+    }
+    many = OWN_NOISE(1, jnp.int32(6), jnp.int32(0)).normal(1000, 100)
+    return {
+        name: np.asarray(value)
+        for name, value in {"normal": jnp.concatenate(normals), "many": many, **masks}.items()
+    }
+
+
+def layers_and_kernels(
+    kind: str, shape: tuple[int, int, int], stride: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
+    size, channels, filters = shape
+    random = np.random.default_rng(0)
+    own = {"plain": JaxKernels, "cpu": CpuKernels}[kind](None)
+    found = {}
+    for name, layer, kernel_of in (
+        ("convolution", keras.layers.Conv2D, own.convolution),
+        ("transposed", keras.layers.Conv2DTranspose, own.transposed_convolution),
+    ):
+        images = jnp.asarray(random.standard_normal((2, size, size, channels)), jnp.float32)
+        built = layer(filters, 5, stride, padding="same", use_bias=False)
+        built.build(images.shape)
+        kernel = jnp.asarray(built.kernel)
+
+        def keras_way(images: jax.Array, kernel: jax.Array, layer: Any = built) -> jax.Array:
+            outputs, _ = layer.stateless_call([kernel], [], images)
+            return outputs
+
+        def our_way(images: jax.Array, kernel: jax.Array, kernel_of: Any = kernel_of) -> jax.Array:
+            return kernel_of(images, kernel, (stride, stride), "same")
+
+        ways = []
+        for way in (keras_way, our_way):
+            outputs, back = jax.vjp(way, images, kernel)
+            by_images, by_kernel = back(jnp.cos(outputs))
+            second = jax.grad(_slope_of_inputs, argnums=2)(way, images, kernel)
+            ways.append([np.asarray(one) for one in (outputs, by_images, by_kernel, second)])
+        found[name] = list(zip(*ways, strict=True))
+    return found
+
+
+def _slope_of_inputs(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:
+    """As the R1 penalty has it: a gradient within a gradient."""
+    return jnp.square(jax.grad(lambda values: jnp.sin(way(values, kernel)).sum())(images)).sum()
+
+
+def loaded() -> list[str]:
+    """Frameworks in this process."""
+    return [name for name in ("tensorflow", "torch") if name in sys.modules]
+
+
+def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict[str, float]]:
+    """Names of histograms, and scores, of a probe under a loss scale."""
+    engine = _engine("mlp_gan", images, "own", precision="mixed_float16")
+    state = engine.state()
+    engine.load({**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}})
+    found = engine.probe()
+    return [item.name for item in found.histograms], found.scores

@@ -1,0 +1,80 @@
+"""Pictures in tiles, by the JAX engine. Only the process with JAX imports this."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gan_runtime.engines.jax import transposed_products as products
+from gan_runtime.engines.jax.ahead import split
+from gan_runtime.engines.jax.tiles import TileProgram
+from gan_runtime.engines.tiles import Painter
+from gan_runtime.home import Home
+from gan_runtime.jobs import iterate_work
+from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.task import Task
+from tests.support.engines import tile_places, toy_translator
+
+
+def painted_in_tiles(
+    sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]
+) -> tuple[list[np.ndarray], list[list[str]]]:
+    """The picture of each way (`Painter`'s arguments behind the source), and the stages that took time."""
+    source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
+    pictures, stages = [], []
+    for way, *division in ways:
+        painter = Painter(TileProgram, translator, way, source.shape, *division)
+        pictures.append(painter(source))
+        stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
+    return pictures, stages
+
+
+def painted_by_order(precision: str) -> list[np.ndarray]:
+    """See `tile_places.by_order`."""
+    return tile_places.by_order(TileProgram, precision)
+
+
+def transposed_as_product(
+    values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
+) -> np.ndarray:
+    """See `products.transposed`."""
+    return np.asarray(products.transposed(jnp.asarray(values), jnp.asarray(kernel), strides, padding))
+
+
+def convolution_as_product(
+    values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
+) -> tuple[np.ndarray, list[str]]:
+    """See `products.ProductKernels.convolution`; and the names of its operations."""
+
+    def made(values: jax.Array, kernel: jax.Array) -> jax.Array:
+        return products.ProductKernels(None).convolution(values, kernel, strides, padding)
+
+    traced = jax.make_jaxpr(made)(values, kernel)
+    return np.asarray(made(jnp.asarray(values), jnp.asarray(kernel))), [
+        equation.primitive.name for equation in traced.jaxpr.eqns
+    ]
+
+
+def split_product(weight: np.ndarray, bias: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, Any, bool]:
+    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of what is kept between them, and whether the first part sees no values."""
+
+    def function(weights: dict[str, jax.Array], values: jax.Array) -> jax.Array:
+        return values @ (2.0 * weights["weight"]).T + weights["bias"]
+
+    weights = {"weight": weight, "bias": bias}
+    parts = split(function, weights, values)
+    kept = parts.ahead(weights)
+    turned = any(np.array_equal(np.asarray(array), 2.0 * weight.T) for array in kept)
+    return np.asarray(parts.rest(*kept, values)), sorted(shape.shape for shape in parts.kept), turned
+
+
+def iterated(home: Path, options: dict[str, Any]) -> None:
+    """The work of the job `iterate`."""
+    job = JobDir(home / "jobs" / "iterate-0001")
+    job.results.mkdir(parents=True)
+    job.write_asked(Asked(kind="iterate", options=options, asker="a test"))
+    iterate_work.iterate(Task(Home(home), job, options))

@@ -1,0 +1,199 @@
+"""What the tests of the engines share: small images, engines kept alive, comparisons."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gan_runtime import catalog
+from gan_runtime.data.contract import DataSet, picture_set
+from gan_runtime.engines.contract import Arrays, BinCounts
+from gan_runtime.engines.image_order import RowOrder
+from gan_runtime.engines.step_plan import StepPlan
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads.contract import Workload
+
+if TYPE_CHECKING:
+    from gan_runtime.engines.tf.distribute import TfEngine
+
+BATCH = 8
+MakeEngine = Callable[..., "TfEngine"]
+Numbers = dict[str, np.ndarray]
+
+
+class Streamed:
+    """A data set that hands out its rows by their numbers only, and remembers which it was asked for."""
+
+    def __init__(self, whole: DataSet) -> None:
+        self._whole, self.asked, self.resident = whole, list[np.ndarray](), None
+        self.name, self.origin, self.note = whole.name, whole.origin, whole.note
+        self.fields, self.rows, self.held_out = whole.fields, whole.rows, whole.held_out
+
+    def read(self, indices: np.ndarray) -> dict[str, np.ndarray]:
+        """See `data.contract.DataSet`."""
+        self.asked.append(indices)
+        return self._whole.read(indices)
+
+    def read_held_out(self, count: int, first: int = 0) -> dict[str, np.ndarray]:
+        """See `data.contract.DataSet`."""
+        return self._whole.read_held_out(count, first)
+
+
+def random_images(count: int, size: int = 28) -> np.ndarray:
+    """uint8 (count, size, size, 1), 0 to 254, every image another."""
+    return np.random.default_rng(1).integers(0, 255, (count, size, size, 1), dtype=np.uint8)
+
+
+def side_of(workload: Workload) -> int:
+    """The side in pixels of the square images that one of the tests' workloads takes."""
+    from tests.support.engines import tiny_gan
+
+    make = getattr(workload, "make_networks", None)
+    is_tiny = getattr(make, "__module__", "") == tiny_gan.__name__
+    return tiny_gan.IMAGE_SHAPE[0] if is_tiny else 28
+
+
+def new_group() -> None:
+    """Before each strategy: strategies of one process otherwise share collective groups; a trainer has only one."""
+    import tensorflow as tf
+
+    tf.distribute.MirroredStrategy._collective_key_base += 100_000
+
+
+def tf_engine(
+    replicas: int,
+    workload: Workload | None = None,
+    images: np.ndarray | None = None,
+    data: DataSet | None = None,
+    **options: Any,
+) -> TfEngine:
+    """`tf_engine(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5 steps an epoch. Or on other `data`."""
+    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.workloads import mlp_gan
+
+    new_group()
+    chosen = workload or mlp_gan.WORKLOAD
+    given_options = {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32"}
+    spec = RunSpec.parse({**given_options, **named(chosen), **options})
+    given = random_images(40, side_of(chosen)) if images is None else images
+    return kept(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
+
+
+def named(workload: Workload) -> dict[str, str]:
+    """The option that names a workload of the catalog; the tests' own ones train under the entry of the default."""
+    for name, entry in catalog.WORKLOADS.items():
+        if importlib.import_module(entry.module).WORKLOAD is workload:
+            return {"workload": name}
+    return {}
+
+
+def seed_of(replica: int, step: int, batch: int, images: int) -> int:
+    """A seed with which this one of two replicas sees image 0 in this step, from 0, of the first epoch."""
+    plan = StepPlan(batches=1, batch_size_global=batch, rows=images, updates={})
+    return next(
+        seed for seed in range(1, 200) if 0 in np.split(RowOrder(seed, plan).rows(step, 1)[0, 0], 2)[replica]
+    )
+
+
+def kept(thing: Any) -> Any:
+    """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data iterator that is let go."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return thing
+
+
+def trained(engine: TfEngine, *calls: int) -> Numbers:
+    """Runs calls of so many steps; metric → float32 (steps,).
+
+    The first call traces the step, and nothing else: `engine.trace()` would also build probe and sampler.
+    """
+    numbers = [engine.run(steps).values for steps in calls]
+    return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
+
+
+def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
+    """A variable's value on each replica."""
+    return [value.numpy() for value in engine._strategy.experimental_local_results(variable.value)]
+
+
+def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
+    """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
+    from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
+
+    shared = isinstance(engine._strategy, SharedMemoryMirroredStrategy)
+    return {
+        name: values[:1] if shared and name.endswith(("_momentum", "_velocity")) else values
+        for name, values in copies_by_name(engine).items()
+    }
+
+
+def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
+    """Every variable's value on each replica."""
+    return {name: copies(engine, variable) for name, variable in engine._state._variables().items()}
+
+
+def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
+    """The same names, and no number further apart than `tolerance`."""
+    assert set(found) == set(expected)
+    apart = {name: float(np.abs(found[name].astype(np.float64) - expected[name]).max()) for name in expected}
+    assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
+
+
+def assert_close_in_share(found: Numbers, expected: Numbers, share: float) -> None:
+    """The same names, and no number further from the expected one than this share of it; none of these is 0."""
+    ones = {name: np.ones_like(values) for name, values in expected.items()}
+    assert_close({name: values / expected[name] for name, values in found.items()}, ones, share)
+
+
+def assert_equal(found: Arrays, expected: Arrays) -> None:
+    """The same names, and the same numbers to the last bit."""
+    assert set(found) == set(expected)
+    assert [name for name in expected if not np.array_equal(found[name], expected[name])] == []
+
+
+def assert_moves_alike(
+    before: Arrays, found: Arrays, expected: Arrays, share: float, unmoved: tuple[str, ...] = ()
+) -> None:
+    """Every weight has moved from `before` as expected, up to this share of the length of its own move. All have moved
+    but those named.
+
+    A tolerance for weights themselves says nothing where a step moves them by less.
+    """
+    weights = [name for name in before if "/" in name and not name.startswith("optimizer_")]
+    moves = {name: _length(expected[name], before[name]) for name in weights}
+    assert tuple(name for name, length in moves.items() if length == 0.0) == unmoved
+    off = {name: _length(found[name], expected[name]) / moves[name] for name in weights if moves[name]}
+    assert max(off.values()) <= share, sorted(off.items(), key=lambda item: -item[1])[:3]
+
+
+def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
+    """How far all weights of a network have moved, as one vector, float64."""
+    names = sorted(name for name in before if name.startswith(f"{network}/") and "moving_" not in name)
+    return np.concatenate([(after[name].astype(np.float64) - before[name]).ravel() for name in names])
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    """Of the angle between two vectors: 1 for the same direction."""
+    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+def assert_counts_alike(found: BinCounts, expected: BinCounts, share: float) -> None:
+    """Two histograms of nearly the same values: bin by bin, save for the `share` of them that rounding takes over an edge."""
+    span = expected.edges[-1] - expected.edges[0]
+    assert found.name == expected.name
+    assert np.abs(found.edges - expected.edges).max() <= 0.01 * span, found.name
+    assert found.counts.sum() == expected.counts.sum(), found.name
+    others = np.abs(found.counts - expected.counts).sum() / 2
+    assert others <= max(1, share * expected.counts.sum()), (
+        found.name,
+        others,
+        found.counts,
+        expected.counts,
+    )
+
+
+def _length(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.linalg.norm(one.astype(np.float64) - other))

@@ -1,0 +1,57 @@
+"""Process entry of an owner of a home without a web server: what the dashboard's process does for its runs.
+
+    python -m tests.support.owner HOME GRACE_SECONDS TRAINER_MODULE
+
+Prints "open" once it is the owner, and who else is where it cannot be. Ends on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gan_runtime.errors import GanRuntimeError
+from gan_runtime.home import Home
+from gan_runtime.patience import Patience
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.runtime.starters.local import LocalStarter
+from gan_runtime.store.store import Store, Writer
+from tests.support import inject
+from tests.support.inject import Watcher
+
+
+def _told_of_commits(watcher: Watcher) -> None:
+    """The watcher hears of each transaction of the store right before it is committed."""
+    real = Store.transaction
+
+    @contextmanager
+    def transaction(store: Store) -> Iterator[Writer]:
+        with real(store) as writer:
+            yield writer
+            watcher.before_commit()
+
+    Store.transaction = transaction  # type: ignore[method-assign, assignment]
+
+
+def main(home: Home, grace_seconds: float, module: str) -> int:
+    """Owns the home until it is told to end; returns the exit code, 1 when it never was the owner."""
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    try:
+        runtime = Runtime.open(home, grace_seconds, starter=LocalStarter(Patience(), module))
+    except GanRuntimeError as error:
+        print(error, flush=True)
+        return 1
+    print("open", flush=True)
+    ended.wait()
+    runtime.close()
+    return 0
+
+
+if __name__ == "__main__":
+    _told_of_commits(inject.arm("owner", Path(sys.argv[1])))
+    sys.exit(main(Home(Path(sys.argv[1])), float(sys.argv[2]), sys.argv[3]))

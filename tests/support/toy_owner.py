@@ -1,0 +1,58 @@
+"""The owner of a home in the test's own process, on a clock of the test's; its trainers are toys in processes of their own."""
+
+from __future__ import annotations
+
+from gan_runtime.home import Home
+from gan_runtime.patience import Patience
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.starters.local import LocalStarter
+from gan_runtime.runtime.supervisor import Supervisor
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from tests.support import toy_trainer
+
+GRACE_SECONDS = 60.0
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Owner:
+    """Acts when it is told to, one tick at a time."""
+
+    def __init__(self, home: Home) -> None:
+        self.clock, self.store = Clock(), Store()
+        ingestor = Ingestor(home, self.store)
+        ingestor.catch_up()
+        starter = LocalStarter(Patience(self.clock), toy_trainer.MODULE)
+        self._supervisor = Supervisor(home, self.store, ingestor, GRACE_SECONDS, self.clock, starter)
+
+    def at(self, seconds: float) -> None:
+        """A tick so long after the first; one more for what it has brought."""
+        self.clock.now = seconds
+        self._supervisor.tick()
+        self._supervisor.tick()
+
+    def after(self, seconds: float) -> None:
+        """A tick so long after the last one."""
+        self.at(self.clock.now + seconds)
+
+    def status(self, run: RunDir) -> str:
+        """As its pages show it."""
+        return queries.run(self.store, run.run_id).status
+
+    def note(self, run: RunDir) -> str:
+        """The reason of its state."""
+        return queries.run(self.store, run.run_id).note
+
+    def told(self, run: RunDir, kind: str) -> list[str]:
+        """Messages of one kind."""
+        events = queries.events(self.store, run.run_id)
+        return list(events[events["kind"] == kind]["message"])

@@ -1,0 +1,75 @@
+"""Pairs of pictures that were drawn here, from their files to a trained model and what it paints: real trainers and a real job."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gan_runtime.home import Home
+from gan_runtime.processes import environment
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.journal import Flow, Scalars
+from gan_runtime.records.rundir import RunDir, write_json
+from tests.support import drawn_pairs
+
+TILE = 16
+
+
+def trained(home: Home) -> RunDir:
+    """24 steps of a real trainer."""
+    run = RunDir(home.runs / "pairs-0001")
+    run.path.mkdir(parents=True)
+    options = {
+        "workload": "pix2pix",
+        "dataset": drawn_pairs.NAME,
+        "engine": "tensorflow",
+        "precision": "float32",
+    }
+    options |= {"tile": TILE, "batch_size_global": 4, "epochs": 12, "dropout": 0.0}
+    options |= {"learning_rate_generator": 0.002}  # so that a few steps suffice
+    write_json(run.spec_path, options)
+    command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
+    ended = subprocess.run(
+        command, env=environment(os.environ), capture_output=True, text=True, check=False, timeout=300
+    )
+    assert ended.returncode == 0, ended.stderr[-2_000:]
+    return run
+
+
+def iterated(home: Home, run: RunDir) -> list[Flow]:
+    """By the command, on one core and on two."""
+    command = [sys.executable, "-m", "gan_runtime", "flow", run.run_id, "--home", str(home.path), "--json"]
+    command += ["--way", "naive", "--way", "map_reduce", "--cores", "2"]
+    ended = subprocess.run(
+        command, env=environment(os.environ), capture_output=True, text=True, check=False, timeout=300
+    )
+    assert ended.returncode == 0, ended.stderr[-2_000:]
+    assert [way["way"] for way in json.loads(ended.stdout)["ways"]] == ["naive", "map_reduce"]
+    return [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+
+
+@pytest.mark.parametrize("layout", ["side_by_side", "folders"])
+def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
+    home: Home, tmp_path: Path, layout: str
+) -> None:
+    drawn_pairs.prepare(home, tmp_path / "drawn", layout)
+    run = trained(home)
+    calls = [record for record in journal.read_all(run.trainer_journal(0)) if isinstance(record, Scalars)]
+    difference = np.concatenate([call.values["l1_difference"] for call in calls])
+    assert len(difference) == 24
+    assert difference[-6:].mean() < 0.7 * difference[:6].mean()
+    if layout == "folders":
+        return  # what is painted does not depend on it
+    naive, grouped = iterated(home, run)
+    # Tiles of 16 that share 12 pixels, as where nobody says otherwise: 5 × 5 cover 32 × 32.
+    assert (naive.tiles, naive.overlap, naive.steps, naive.is_usual) == (25, 12, 1, True)
+    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    np.testing.assert_array_equal(films[0], films[1])
+    error = np.abs(films[0][1].astype(float) - flow_frames.read(run, naive.frames).truth[1]).mean()
+    assert error < difference[:6].mean()

@@ -1,0 +1,119 @@
+"""Runs of Pix2Pix on drawn pairs, in trainers of their own: killed and resumed; on JAX, and into a bundle."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime import bundles
+from gan_runtime.framework_settings import PASS_VARIABLE
+from gan_runtime.home import Home
+from gan_runtime.hosts import Host
+from gan_runtime.records import journal
+from gan_runtime.records.journal import HostFacts, Sample
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.training import checkpoints
+from gan_runtime.training.checkpoints import Checkpoint
+from tests.support import drawn_pairs
+from tests.support.step_losses import losses
+from tests.support.trainers import end_trainers
+
+Wait = Callable[..., Any]
+STEPS_PER_EPOCH = 2  # 8 pairs in batches of 4
+EPOCHS = 12  # the first one is over long before the last, so that a run can be killed between them
+TINY = {
+    "workload": "pix2pix",
+    "dataset": drawn_pairs.NAME,
+    "precision": "float32",
+    "tile": 16,
+    "batch_size_global": 4,
+}
+
+
+@pytest.fixture
+def runtime(home: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """The owner of a home with drawn pairs, on a stated host that has both engines."""
+    cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
+    monkeypatch.setattr(
+        "gan_runtime.hosts.probe", lambda: host.model_copy(update={"devices": {**host.devices, "cpu": cpu}})
+    )
+    drawn_pairs.prepare(home, tmp_path / "drawn")
+    opened = Runtime.open(home)
+    yield opened
+    end_trainers(home)
+    opened.close()
+
+
+def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> None:
+    wait_until(lambda: not queries.run(runtime.store, run.run_id).is_live, f"the run is {awaited}")
+    row = queries.run(runtime.store, run.run_id)
+    assert row.status == awaited, f"{row.note}\n{run.log_tail()}"
+
+
+def kept(run: RunDir) -> Checkpoint:
+    newest = checkpoints.load_newest(run.checkpoints)
+    assert newest is not None
+    return newest
+
+
+def test_a_killed_run_is_resumed_and_ends_with_the_weights_of_one_that_was_not_killed(
+    runtime: Runtime, wait_until: Wait
+) -> None:
+    """With dropout, tiles cut at drawn places, flips and Adam's moments, to the last bit."""
+    spec = RunSpec.parse({**TINY, "engine": "tensorflow", "flip": "horizontal", "epochs": EPOCHS})
+    killed, whole = runtime.submit(spec), runtime.submit(spec)
+    wait_until(lambda: checkpoints.newest_step(killed.checkpoints), "a checkpoint is kept")
+    identity = killed.process()
+    assert identity is not None
+    os.killpg(int(identity["pid"]), signal.SIGKILL)
+    ended(runtime, killed, "lost", wait_until)
+    assert "killed by signal 9" in queries.run(runtime.store, killed.run_id).note
+    assert 0 < kept(killed).step < EPOCHS * STEPS_PER_EPOCH
+    runtime.resume(killed.run_id)
+    for run in (whole, killed):
+        ended(runtime, run, "finished", wait_until)
+        assert kept(run).step == len(losses(runtime, run)) == EPOCHS * STEPS_PER_EPOCH
+    assert queries.run(runtime.store, killed.run_id).attempt == 2
+    np.testing.assert_array_equal(losses(runtime, killed), losses(runtime, whole))
+    first, second = kept(whole).arrays, kept(killed).arrays
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name], err_msg=name)
+
+
+def test_a_run_of_the_jax_engine_trains_pairs_to_its_end_and_its_bundle_brings_it_elsewhere(
+    runtime: Runtime, wait_until: Wait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # LLVM polishes nothing: a few small steps take longer to compile than to run.
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    monkeypatch.setenv(PASS_VARIABLE, "XLA_FLAGS")
+    run = runtime.submit(RunSpec.parse({**TINY, "engine": "jax", "dropout": 0.0, "epochs": 2}))
+    ended(runtime, run, "finished", wait_until)
+    written = journal.read_all(run.trainer_journal(0))
+    facts = next(record.facts for record in written if isinstance(record, HostFacts))
+    assert facts["strategy"] == "SPMD over 1 device(s)"
+    assert "--xla_backend_optimization_level=0" in facts["settings"]["XLA_FLAGS"]
+    assert kept(run).step == len(losses(runtime, run)) == 2 * STEPS_PER_EPOCH
+    pictures = [record.file for record in written if isinstance(record, Sample)]
+    assert len(pictures) == 2
+
+    bundles.pack([run], tmp_path / "run.zip")
+    other, store = Home(tmp_path / "other"), Store()
+    assert bundles.unpack(tmp_path / "run.zip", other) == [run.run_id]
+    Ingestor(other, store).catch_up()
+    there = queries.run(store, run.run_id)
+    assert (there.status, there.workload) == ("finished", "pix2pix")
+    assert all((other.run_dir(run.run_id).path / file).exists() for file in pictures)
+    difference = "SELECT value FROM scalars WHERE metric = 'l1_difference' ORDER BY step"
+    assert store.rows(difference) == runtime.store.rows(difference)
