@@ -47,7 +47,7 @@ def main() -> int:
         results.append(play(seed, kind_of(seed, only)))
         print(results[-1].line, flush=True)
         if given.keep:
-            _keep(results, given, time.monotonic() - begin)
+            keep(results, given, time.monotonic() - begin)
     failed = [result for result in results if result.problems]
     print(f"{len(results)} scenarios, {len(failed)} failed, {time.monotonic() - begin:.0f} s")
     for result in failed:
@@ -55,7 +55,8 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _keep(results: list[Result], given: argparse.Namespace, seconds: float) -> None:
+def keep(results: list[Result], given: argparse.Namespace, seconds: float) -> None:
+    """Writes down what was played so far, after the machine and the program."""
     facts = hosts.facts()
     machine: dict[str, Any] = {
         "command": " ".join(["python -m benchmarks.faults", *sys.argv[1:]]),

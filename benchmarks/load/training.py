@@ -58,16 +58,16 @@ def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> 
 def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> list[Figure]:
     speeds: dict[int, list[tuple[float, float, float]]] = {1: [], scale.sessions: []}  # before, beside, after
     crowds: dict[int, dict[str, Any]] = {}
-    before = _steps_per_s(run, scale.seconds / 2)
+    before = steps_per_s(run, scale.seconds / 2)
     for sessions in _order(scale):
         with stage.crowd(address, run.run_id, sessions) as windows:
             time.sleep(SETTLING_SECONDS)
             busy, begin = stage.busy_seconds(process), time.monotonic()
-            beside = _steps_per_s(run, scale.seconds / 2)
+            beside = steps_per_s(run, scale.seconds / 2)
             share = (stage.busy_seconds(process) - busy) / (time.monotonic() - begin)
             crowds[sessions] = {**windows.leave(), "dashboard_cores": round(share, 3)}
         time.sleep(SETTLING_SECONDS)
-        after = _steps_per_s(run, scale.seconds / 2)
+        after = steps_per_s(run, scale.seconds / 2)
         speeds[sessions].append((before, beside, after))
         before = after
     names = dict(zip(speeds, ("one_page_slows", "thirty_pages_slow"), strict=True))
@@ -87,7 +87,7 @@ def _figure(
     return Figure(name, statistics.median(slows), told)
 
 
-def _steps_per_s(run: RunDir, seconds: float) -> float:
+def steps_per_s(run: RunDir, seconds: float) -> float:
     """From now on, for so long or until there is a new line."""
     begin, deadline = _newest_call(run), time.monotonic() + seconds + STARTING_SECONDS
     time.sleep(seconds)

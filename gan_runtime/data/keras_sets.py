@@ -37,7 +37,7 @@ def prepare(name: str, progress: Progress) -> None:
         datasets.mkdir(parents=True, exist_ok=True)
         _forget_old(datasets)
         with tempfile.TemporaryDirectory(dir=datasets, prefix=ASIDE) as aside:
-            _download(name, Path(aside), progress)
+            download(name, Path(aside), progress)
             shutil.copytree(Path(aside) / "datasets", datasets, dirs_exist_ok=True, copy_function=_move)
     except OSError as error:
         raise DatasetError(
@@ -57,7 +57,8 @@ def _move(source: str, target: str) -> None:
     Path(source).replace(target)
 
 
-def _download(name: str, aside: Path, progress: Progress) -> None:
+def download(name: str, aside: Path, progress: Progress) -> None:
+    """Into the folder `aside`, by a process that can be ended."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(

@@ -1,61 +1,30 @@
-"""The sides of the rows start and answer as the rows ask them, on the smallest of runs."""
+"""What the rows start and compare, and of which runs. tests/full/benchmarks/test_sides.py trains."""
 
 from __future__ import annotations
 
 import argparse
-import math
 from itertools import pairwise
 
-import pytest
-
-from benchmarks import bench, engine_side, pages
+from benchmarks import bench, pages
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.rows import conditional, iterate, pix2pix, showers, streaming
 from benchmarks.run_options import (
     FRAMES,
-    MNIST,
     PICTURES,
     SHOWERS,
     SHOWERS_FULL,
-    STREAMED,
-    random_rows,
-    reading,
     spec_of,
 )
 from benchmarks.targets import TARGETS
-from benchmarks.turns import Turn, child_sides
+from benchmarks.turns import Turn
 from dashboard.frame import places
-from gan_runtime.home import Home
-from tests.support.engines.small_engines import kept
 
-NARROW = ["base_channels=4", "steps_per_loop=1"]
 SMALL = Effort(rounds=1, steps=1, batch=4, images=12)
 
 
 def options(*settings: str) -> argparse.Namespace:
     return argparse.Namespace(precision="float32", batch=SMALL.batch, set=list(settings))
-
-
-def test_a_whole_run_that_streams_answers_turn_by_turn() -> None:
-    narrow = [part for setting in NARROW for part in ("--set", setting)]
-    with child_sides({"streamed": [*streaming.commands(SMALL)["streamed"], *narrow]}) as sides:
-        turns = [sides["streamed"].turn(2) for _ in range(2)]
-    assert [turn.steps for turn in turns] == [2, 2]
-    assert all(turn.seconds > 0.0 for turn in turns)
-
-
-@pytest.mark.usefixtures("cores")
-@pytest.mark.parametrize("data", [MNIST, STREAMED, FRAMES])
-def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> None:
-    settings = {MNIST: ["workload=mlp_gan"], STREAMED: NARROW, FRAMES: ["tile=16", "steps_per_loop=1"]}[data]
-    spec = spec_of(options(*settings), epochs=1, data=data)
-    with random_rows(home, SMALL.images, data), reading(data):
-        engine = kept(engine_side.build(spec, home))
-        turn = engine_side.block(engine, spec, 3)
-        numbers = engine.run(1)
-    assert turn.steps == 3
-    assert all(math.isfinite(value[0]) for value in numbers.values.values())
 
 
 def test_the_conditional_row_trains_64_pixels_in_rgb_with_labels_on_both_sides() -> None:

@@ -18,8 +18,8 @@ from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
 from tests.pages.test_flow_page import iterated
 from tests.pages.test_hostile_names import ESCAPED, shown
-from tests.project.test_architecture import ROOT, python_files
 from tests.support.measured_showers import measured
+from tests.support.sources import ROOT, python_files
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

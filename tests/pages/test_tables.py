@@ -10,7 +10,7 @@ import pyarrow.ipc
 import pytest
 
 from dashboard import tables, words
-from tests.project.test_architecture import ROOT, python_files
+from tests.support.sources import ROOT, python_files
 
 ROWS = 400
 

@@ -15,7 +15,7 @@ from gan_runtime.askers import operator
 from gan_runtime.home import Home
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
-from tests.project.test_architecture import ROOT, python_files
+from tests.support.sources import ROOT, python_files
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

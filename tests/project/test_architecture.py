@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import functools
 import importlib.util
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -20,92 +17,29 @@ from gan_runtime.options import GROUPS, OF_WORKLOAD, Option
 from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
+from tests.support.sources import (
+    ROOT,
+    file_of,
+    imported,
+    loaded_with,
+    nodes,
+    packages,
+    pins,
+    python_files,
+    text,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
 OF_AN_ENGINE = {"tensorflow", "tensorflow-tpu", "libtpu", "jax", "jaxlib"}
-
-
-def python_files(*places: str) -> list[Path]:
-    """Every Python file of the project, or those under some of its files and folders; hidden folders are no part of it."""
-    return [path for path in _files() if not places or any(path.is_relative_to(place) for place in places)]
-
-
-@functools.cache
-def _files() -> tuple[Path, ...]:
-    """In order. Hidden folders are not entered: the libraries in .venv are twenty times as many files."""
-    found = []
-    for folder, folders, names in os.walk(ROOT):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(folder, name).relative_to(ROOT) for name in names if name.endswith(".py")]
-    return tuple(sorted(path for path in found if not path.name.startswith(".")))
-
-
-@functools.cache
-def imported(path: Path) -> Set[str]:
-    """Dotted names of the modules that a file imports anywhere, in functions too: {"keras", "gan_runtime.store.queries"}."""
-    return frozenset(_imports(path, ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))))
-
-
-@functools.cache
-def imported_on_loading(path: Path) -> Set[str]:
-    """As `imported`, but only what loading the file imports."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return frozenset(_imports(path, _outside_functions(tree)))
-
-
-def packages(modules: Set[str]) -> set[str]:
-    """The first part of each name: {"keras.layers"} gives {"keras"}."""
-    return {module.partition(".")[0] for module in modules}
-
-
-def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from _outside_functions(child)
-
-
-def _imports(path: Path, nodes: Iterator[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide who depends on whom; write the full name"
-            assert node.module is not None
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-@functools.cache
-def file_of(module: str) -> Path | None:
-    """The file of one of our own modules; None for libraries and for names inside a module."""
-    stem = Path(*module.split("."))
-    return next(
-        (path for path in (stem.with_suffix(".py"), stem / "__init__.py") if (ROOT / path).is_file()), None
-    )
-
-
-def loaded_with(paths: list[Path]) -> dict[str, str]:
-    """Every package that loading `paths` loads through our own modules, and the file that imports it."""
-    found: dict[str, str] = {}
-    waiting, seen = list(paths), set(paths)
-    while waiting:
-        path = waiting.pop()
-        for module in imported_on_loading(path):
-            found.setdefault(module.partition(".")[0], str(path))
-            own = file_of(module)
-            if own is not None and own not in seen:
-                seen.add(own)
-                waiting.append(own)
-    return found
 
 
 # ---- who may import what ----------------------------------------------------------------------------------------------
 
 
 def test_only_the_store_package_imports_duckdb() -> None:
-    importers = {path for path in python_files() if "duckdb" in packages(imported(path))}
+    importers = {
+        path for path in python_files() if "duckdb" in text(path) and "duckdb" in packages(imported(path))
+    }
     assert importers, "nothing imports duckdb: this rule looks in the wrong place"
     outsiders = {
         str(path)
@@ -234,16 +168,15 @@ def names_of_the_catalog() -> set[str]:
 
 def literals(path: Path) -> set[str]:
     """The words of all strings of a file, in small letters, but those of docstrings: "The loss_a of B" gives the, loss_a, of, b."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, scopes) and node.body and isinstance(node.body[0], ast.Expr)
     }
     texts = [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
     ]
     return {word for text in texts for word in re.findall(r"[a-z0-9_/@]+", text.lower())}
@@ -298,7 +231,7 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
 
 def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() -> None:
     names = set().union(
-        *(imported(ROOT / path) for path in ("app.py", "dashboard/frame/navigation.py", "pages/home.py"))
+        *(imported(Path(path)) for path in ("app.py", "dashboard/frame/navigation.py", "pages/home.py"))
     )
     ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
     assert "dashboard.home.view" in ours
@@ -310,15 +243,6 @@ def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() ->
 # ---- tables that must stay true -----------------------------------------------------------------------------------------
 
 
-def pins(file: str) -> dict[str, str]:
-    """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
-    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-    wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
-    found = [re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted]
-    assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
-    return {match[1]: match[2] for match in found if match}
-
-
 def test_tensorflow_on_a_tpu_host_gets_the_same_versions_of_all_else() -> None:
     usual, tpu = pins("requirements.txt"), pins("requirements-tpu-tensorflow.txt")
     assert {name: version for name, version in tpu.items() if name not in OF_AN_ENGINE} == {
@@ -327,12 +251,12 @@ def test_tensorflow_on_a_tpu_host_gets_the_same_versions_of_all_else() -> None:
 
 
 def test_jax_on_a_tpu_host_is_the_same_as_everywhere() -> None:
-    assert "-r requirements.txt" in (ROOT / "requirements-tpu.txt").read_text(encoding="utf-8").splitlines()
+    assert "-r requirements.txt" in text(Path("requirements-tpu.txt")).splitlines()
     assert pins("requirements-tpu.txt") == {"jax": pins("requirements.txt")["jax"]}
 
 
 def test_a_gpu_host_gets_the_same_tensorflow() -> None:
-    assert "-r requirements.txt" in (ROOT / "requirements-gpu.txt").read_text(encoding="utf-8").splitlines()
+    assert "-r requirements.txt" in text(Path("requirements-gpu.txt")).splitlines()
     assert pins("requirements-gpu.txt") == {"tensorflow": pins("requirements.txt")["tensorflow"]}
 
 
@@ -353,16 +277,16 @@ def test_every_option_explains_itself(option: Option) -> None:
 
 
 def test_the_training_document_explains_every_option_of_the_training() -> None:
-    text = (ROOT / "docs/training.md").read_text(encoding="utf-8")
+    page = text(Path("docs/training.md"))
     of_training = {
         option.name for option in EVERY_OPTION.values() if option.group not in {"Run", "Model and data"}
     }
     assert len(of_training) > 30
-    assert [name for name in sorted(of_training) if f"`{name}`" not in text] == []
+    assert [name for name in sorted(of_training) if f"`{name}`" not in page] == []
 
 
 def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -> None:
-    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    page = text(Path("docs/metrics.md"))
     both = [
         f"{kind}_{network}"
         for kind in ("learning_rate", "loss_scale", "gradient_norm", "update_ratio")
@@ -371,7 +295,7 @@ def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -
     scores = [
         f"{kind}_{side}" for kind in ("d_accuracy", "probe_score", "spread") for side in ("real", "fake")
     ]
-    assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in text] == []
+    assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in page] == []
 
 
 @pytest.mark.parametrize("name", catalog.WORKLOADS)

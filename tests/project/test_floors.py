@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.test_architecture import ROOT, file_of, imported, python_files
+from tests.support.sources import file_of, imported, python_files, text
 
 PACKAGE = Path("gan_runtime")
 # From the ground up. A room may import rooms of its own floor and of those below it; no two rooms import each other.
@@ -127,4 +127,4 @@ def test_a_circle_is_found() -> None:
 
 def test_the_table_of_floors_is_the_one_of_the_architecture_document() -> None:
     """docs/architecture.md refers to this table by its name."""
-    assert "tests/project/test_floors.py" in (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert "tests/project/test_floors.py" in text(Path("docs/architecture.md"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
-from gan_runtime.home import REPOSITORY
+from tests.support import sources
 
-PAGE = (REPOSITORY / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PAGE = sources.text(Path("docs/guarantees.md"))
 PROMISES = [" ".join(item.split()) for item in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]]
 TESTS = sorted(set(re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", PAGE)))
 
@@ -21,8 +22,7 @@ def test_every_promise_names_what_holds_it(promise: str) -> None:
 
 @pytest.mark.parametrize(("path", "name"), TESTS)
 def test_every_named_test_exists(path: str, name: str) -> None:
-    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert name in {node.name for node in sources.tree(Path(path)).body if isinstance(node, ast.FunctionDef)}
 
 
 def test_the_page_has_promises_and_tests() -> None:

@@ -18,7 +18,7 @@ import pytest
 from gan_runtime.askers import Asker, for_operators, operator
 from gan_runtime.errors import HomeError, RoleError
 from gan_runtime.runtime import commands
-from tests.project.test_architecture import ROOT, file_of, python_files
+from tests.support.sources import file_of, nodes, python_files, tree
 
 DOOR = Path("gan_runtime/runtime/commands.py")
 ACCESS = Path("dashboard/frame/access.py")  # the one place that says who is an operator
@@ -50,11 +50,6 @@ BEFORE_THE_DOOR = [
 ]
 
 
-def tree(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
-
-
 def offered() -> dict[str, str]:
     """Name of each function of the door → the module that defines it."""
     imports = (node for node in tree(DOOR).body if isinstance(node, ast.ImportFrom))
@@ -66,12 +61,12 @@ CHANGES = sorted(offered().keys() - QUESTIONS)
 
 def named(path: Path) -> Iterator[str]:
     """Dotted names of everything of ours that a file imports or takes from a module: "gan_runtime.jobs.desk.ask"."""
-    nodes, known = list(ast.walk(tree(path))), {}
-    for node in nodes:
+    known = {}
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
     yield from known.values()
-    for node in nodes:
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
             yield f"{known[node.value.id]}.{node.attr}"
 
@@ -92,7 +87,7 @@ def test_pages_and_commands_write_no_file_themselves() -> None:
     written = {
         f"{path}:{node.lineno} {node.func.attr}"
         for path in BEFORE_THE_DOOR
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in WRITING_METHODS

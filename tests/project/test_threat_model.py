@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 
 from tests.hostile.cases import counts
-from tests.project.test_architecture import ROOT, pins, python_files
+from tests.support.sources import ROOT, nodes, pins, python_files, text, tree
 
-TEXT = (ROOT / "docs/threat-model.md").read_text(encoding="utf-8")
+TEXT = text(Path("docs/threat-model.md"))
 LOCKED = sorted(path.name for path in (ROOT / "locks").iterdir())
 WITHOUT_HASHES = {"requirements-bench.txt"}  # from an index of its own
 
@@ -19,11 +20,7 @@ def test_every_test_that_the_threat_model_names_exists() -> None:
     named = re.findall(r"`(tests/[a-z_/]+\.py)::([a-z0-9_]+)`", TEXT)
     assert len(named) > 40
     defined = {
-        file: {
-            node.name
-            for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
-            if isinstance(node, ast.FunctionDef)
-        }
+        file: {node.name for node in tree(Path(file)).body if isinstance(node, ast.FunctionDef)}
         for file, _ in named
     }
     assert [f"{file}::{name}" for file, name in named if name not in defined[file]] == []
@@ -53,7 +50,7 @@ def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> Non
     users = [
         path
         for path in python_files("app.py", "pages", "dashboard")
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr == "cache_resource"
     ]
     assert users == []
@@ -73,7 +70,7 @@ def test_nothing_is_read_that_could_run() -> None:
     forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
     found = []
     for path in python_files("app.py", "pages", "dashboard", "gan_runtime"):
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = {alias.name.partition(".")[0] for alias in node.names} | {
                     (getattr(node, "module", None) or "").partition(".")[0]
@@ -94,7 +91,7 @@ def test_every_package_is_pinned_with_hashes() -> None:
     lists = {path.name for path in ROOT.glob("requirements*.txt")}
     assert set(LOCKED) == lists - WITHOUT_HASHES
     for name in LOCKED:
-        entries = re.split(r"\n(?=\S)", (ROOT / "locks" / name).read_text(encoding="utf-8").strip())
+        entries = re.split(r"\n(?=\S)", text(Path("locks", name)).strip())
         locked = {}
         for entry in (entry for entry in entries if not entry.startswith("#")):
             pinned = re.match(r"([A-Za-z0-9._-]+)(?:\[[a-z,-]+\])?==([^ ;\\]+)", entry)

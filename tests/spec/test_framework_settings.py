@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from gan_runtime import framework_settings, processes
-from gan_runtime.home import REPOSITORY
+from gan_runtime import framework_settings
 
 OTHER_WORK = {
     "KERAS_BACKEND": "torch",
@@ -25,15 +18,6 @@ OTHER_WORK = {
     "TF_VAR_region": "eu",  # Terraform's
     "PATH": "/usr/bin",
 }
-PIN = """
-import os, sys
-from pathlib import Path
-from gan_runtime import framework_settings
-framework_settings.pin(Path(sys.argv[1]))
-import keras
-print(keras.config.backend(), keras.config.floatx(), keras.config.epsilon(), keras.config.image_data_format())
-print((Path(os.environ["KERAS_HOME"]) / "datasets").resolve())
-"""
 
 
 def test_settings_of_frameworks_are_left_out_and_all_else_stays() -> None:
@@ -63,20 +47,3 @@ def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
 )
 def test_children_reach_this_host_without_its_proxy(given: dict[str, str], exempt: str | None) -> None:
     assert framework_settings.pinned(given).get("no_proxy") == exempt
-
-
-def test_a_trainer_has_keras_own_defaults_and_its_data_sets_and_names_what_is_ignored(tmp_path: Path) -> None:
-    home, scratch = tmp_path / "keras", tmp_path / "scratch"
-    home.mkdir()
-    scratch.mkdir()
-    settings = {"floatx": "float64", "epsilon": 1e-3, "backend": "jax", "image_data_format": "channels_first"}
-    (home / "keras.json").write_text(json.dumps(settings))
-    environment = {**processes.environment(os.environ), "KERAS_HOME": str(home), "KERAS_BACKEND": "torch"}
-    command = [sys.executable, "-c", PIN, str(scratch)]
-    child = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=120, check=True
-    )
-    ignored, defaults, datasets = child.stdout.splitlines()
-    assert "KERAS_BACKEND" in ignored
-    assert defaults == "tensorflow float32 1e-07 channels_last"
-    assert datasets == str(home / "datasets")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +17,9 @@ from gan_runtime.askers import operator
 from gan_runtime.errors import AcceleratorError, HomeError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
+from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from gan_runtime.runtime import commands, run_requests
+from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
@@ -96,16 +99,15 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
     files_end_at: Callable[[int], AbstractContextManager[None]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, made = run_requests._queue, []
+    real, made = journal.append, []
 
-    def fills_up(*given: object) -> RunDir:
-        if len(made) == 2:
-            with files_end_at(0):
-                return real(*given)  # type: ignore[arg-type]
-        made.append(real(*given))  # type: ignore[arg-type]
-        return made[-1]
+    def fills_up(path: Path, *records: Any) -> None:
+        """At the third run: each begins its journal when it is queued."""
+        with files_end_at(0) if len(made) == 2 else nullcontext():
+            real(path, *records)
+        made.append(path)
 
-    monkeypatch.setattr(run_requests, "_queue", fills_up)
+    monkeypatch.setattr(journal, "append", fills_up)
     with pytest.raises(HomeError, match="look after its disk"):
         commands.submit_study(
             home, StudyDesign.parse("batch_size", BASE, ["64", "128"], 2), host, asker=operator("a test")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 from gan_runtime import catalog
-from gan_runtime.home import REPOSITORY
+from gan_runtime.home import HOME_VARIABLE, REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "adding-a-workload.md").read_text(encoding="utf-8")
 CATALOG = "gan_runtime/catalog/__init__.py"
@@ -31,6 +34,34 @@ def write_into(project: Path, name: str = NAME) -> list[str]:
     line = f"    {BLOCKS[CATALOG].replace(NAME, name)}"
     file.write_text(_TABLE.sub(rf"\g<0>{line}", text, count=1), encoding="utf-8")
     return [*paths, CATALOG]
+
+
+def copy_project(root: Path, *places: str) -> Path:
+    """Some files and folders of the project, in a new folder, which is returned."""
+    root.mkdir()
+    for place in places:
+        if (REPOSITORY / place).is_dir():
+            shutil.copytree(REPOSITORY / place, root / place, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(REPOSITORY / place, root)
+    return root
+
+
+def ask(root: Path, *words: str) -> str:
+    """What the copied project says."""
+    environment = {**os.environ, "PYTHONPATH": str(root), HOME_VARIABLE: str(root / "home")}
+    environment.pop("GAN_DATA_DIR", None)
+    child = subprocess.run(
+        [sys.executable, *words],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert child.returncode == 0, child.stdout + child.stderr
+    return child.stdout
 
 
 def take_in() -> None:

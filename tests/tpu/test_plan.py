@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import metadata
 
 import pytest
 
@@ -185,7 +186,12 @@ def test_another_version_of_the_compiler_asks_anew(monkeypatch: pytest.MonkeyPat
 
 
 def test_where_the_compiler_is_missing_it_is_said_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_version", lambda name: "" if name in ("jax", "libtpu") else "1.0")
+    def version(name: str) -> str:
+        if name in ("jax", "libtpu"):
+            raise metadata.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(metadata, "version", version)
     assert planning.missing_library() == (
         "jax and libtpu are not installed here: the TPU's compiler exists for Linux on x86-64 only. On such a machine run `make setup`."
     )

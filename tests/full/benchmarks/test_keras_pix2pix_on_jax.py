@@ -19,7 +19,7 @@ def test_the_peer_has_the_losses_of_an_engine_whose_batch_norm_is_synchronised_a
     jax: JaxProcess,
 ) -> None:
     data = small_pairs(4)
-    theirs = jax("tests.benchmarks.jax_peers:pix2pix_peer", data, OPTIONS, STEPS)
+    theirs = jax("tests.full.benchmarks.jax_peers:pix2pix_peer", data, OPTIONS, STEPS)
     for scope, least, most in (("synchronised", 0.0, 1e-5), ("per_replica", 1e-3, 1.0)):
         ours, _ = jax("trained", "pix2pix", data, (STEPS,), {**OPTIONS, "batch_norm": scope})
         apart = np.max([np.abs(ours[loss] / theirs[loss] - 1.0) for loss in LOSSES])

@@ -1,4 +1,4 @@
-"""What tests/benchmarks ask of the process with JAX about peers. Only that process imports this."""
+"""What tests/full/benchmarks ask of the process with JAX about peers. Only that process imports this."""
 
 from __future__ import annotations
 

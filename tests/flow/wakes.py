@@ -1,0 +1,27 @@
+"""How the flow swings behind an obstacle."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from gan_runtime.flow import frames as flow_frames
+from gan_runtime.flow import measures
+from gan_runtime.flow.lattice import OBSTACLES, Lattice, Shape, Walls
+
+EVERY = 20  # steps between two looks at the probe
+
+
+@cache
+def swing(
+    obstacle: Shape, walls: Walls, reynolds: float, until: int, steps: int, kick: float = 0.5
+) -> np.ndarray:
+    """uy / U of the probe, from step `until` on."""
+    flow = Lattice(reynolds, OBSTACLES[obstacle](), walls=walls, kick=kick)
+    flow.advance(until)
+    seen = []
+    for _ in range(steps // EVERY):
+        flow.advance(EVERY)
+        seen.append(measures.probe(flow_frames.of(flow)[None])[0])
+    return np.array(seen)

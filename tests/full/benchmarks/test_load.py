@@ -1,0 +1,87 @@
+"""What the short version of `make load` prints with a real browser, and beside a real training."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from benchmarks.load import __main__ as load
+from benchmarks.load import training
+from benchmarks.load.figures import PAGES
+from benchmarks.load.scale import SMALL
+from gan_runtime.home import REPOSITORY, Home
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("load") / "home")
+
+
+def printed(question: str, home: Home) -> dict[str, dict[str, Any]]:
+    """The figures that the command prints, by name: this process may have a browser of another test open."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.load",
+        "--small",
+        "--only",
+        question,
+        "--home",
+        str(home.path),
+    ]
+    child = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    records = [json.loads(line) for line in child.stdout.splitlines()]
+    assert records, child.stderr
+    return {record["name"]: record for record in records}
+
+
+def test_the_questions_of_pages_are_timed(home: Home) -> None:
+    figure = printed("queries", home)["query_p95_ms"]
+    assert figure["value"] is not None
+    assert figure["median_ms"] <= figure["value"] <= figure["slowest_ms"] + 0.1
+    assert figure["queries"] > 3 * len(PAGES)
+
+
+def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
+    found = printed("views", home)
+    assert set(found) == {
+        "start_s",
+        "first_view_bare_s",
+        *(
+            f"{kind}_{page}_{unit}"
+            for page in PAGES
+            for kind, unit in (("first_view", "s"), ("payload", "mb"))
+        ),
+    }
+    assert all(figure["value"] is not None and figure["value"] > 0 for figure in found.values())
+    assert all(figure["views"] == SMALL.visits for name, figure in found.items() if "view" in name)
+
+
+def test_windows_refresh_while_memory_is_followed(home: Home) -> None:
+    found = printed("memory", home)
+    assert set(found) == {"memory_visited_mb", "memory_mb", "memory_growth_mb"}
+    assert 50 < found["memory_mb"]["value"] < 2_000
+
+
+def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
+    found = printed("pixels", home)
+    assert set(found) == {"pixel_p95_s", "pixel_p95_s_thirty"}
+    for figure in found.values():
+        assert figure["value"] is not None, figure["reason"]
+        assert figure["value"] > 0
+        assert figure["steps_seen"] >= 2
+
+
+def test_a_training_is_timed_with_and_without_windows_beside_it(home: Home) -> None:
+    load.make(home, SMALL)
+    found = {figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})}
+    assert set(found) == {"one_page_slows", "thirty_pages_slow"}
+    for figure in found.values():
+        assert figure.value is not None
+        assert -2 < figure.value < 1
+        assert figure.further["refreshes"] > 0
+        assert figure.further["dashboard_cores"] > 0

@@ -1,0 +1,81 @@
+"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, passes mypy and the tests of every workload, trains on
+both engines, is seen on Live and compiles for a TPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gan_runtime.tpu import plan as planning
+from tests.support import guide
+
+NAME = "zq9_gan"  # of the workload where its name is not to matter; as long as the page's, so that lines end where they do there
+OPTIONS = {"workload": "wgan_gp", "batch_size_global": 128, "epochs": 2, "accelerator": "cpu", "replicas": 2}
+LIVE = """
+import sys
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("dashboard/frame/navigation.py", default_timeout=120)
+app.switch_page(str(Path("pages/live.py").resolve()))
+app.query_params["run"] = sys.argv[1]
+app.run()  # its first screen
+app.run()
+assert not app.exception, app.exception
+print([chart.proto.spec for chart in app.get("vega_lite_chart")])
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The project with the page's two files, and its line in the catalog."""
+    root = guide.copy_project(tmp_path / "project", "gan_runtime", "dashboard", "pages")
+    guide.write_into(root)
+    return root
+
+
+def test_the_code_of_the_page_passes_mypy(tmp_path: Path) -> None:
+    root = guide.copy_project(tmp_path / "project", "gan_runtime", "pyproject.toml")
+    guide.ask(root, "-m", "mypy", "--follow-imports=silent", *guide.write_into(root, NAME))
+
+
+def test_the_workload_of_the_page_passes_the_tests_of_every_workload(tmp_path: Path) -> None:
+    root = guide.copy_project(tmp_path / "project", "gan_runtime", "tests", "pyproject.toml")
+    guide.write_into(root, NAME)
+    tests = ("tests/workloads/test_every_workload.py", "-k", NAME, "-n", "0")
+    said = guide.ask(root, "-m", "pytest", *tests)
+    assert "failed" not in said
+
+
+def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(copy: Path) -> None:
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    for engine in ("tensorflow", "jax"):
+        assert "finished" in guide.ask(copy, "-m", "gan_runtime", "train", *options, f"--set=engine={engine}")
+    runs = sorted(path.name for path in (copy / "home" / "runs").iterdir() if not path.name.startswith("."))
+    assert len(runs) == 2
+    for run in runs:
+        journal = (copy / "home" / "runs" / run / "journal-0.jsonl").read_text(encoding="utf-8")
+        spec = json.loads((copy / "home" / "runs" / run / "spec.json").read_text(encoding="utf-8"))
+        assert (spec["adam_beta_1"], spec["adam_beta_2"]) == (0.0, 0.9), "algorithm 1"
+        rows = [json.loads(line) for line in journal.splitlines()]
+        values = [row["values"] for row in rows if row["kind"] == "scalars"]
+        assert {"loss_generator", "loss_critic", "wasserstein"} <= set(values[0])
+        live = guide.ask(copy, "-c", LIVE, run)
+        assert "Distance" in live, "the panel that the page declares"
+
+
+@pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
+def test_the_workload_of_the_page_compiles_for_a_tpu(copy: Path) -> None:
+    options = ["--set=workload=wgan_gp", "--set=dataset=digits", "--set=batch_size_global=128"]
+    said = json.loads(
+        guide.ask(
+            copy, "-m", "gan_runtime", "tpu-check", "--topology=v3:2x2", "--no-sweep", "--json", *options
+        )
+    )
+    (answer,) = said["answers"]
+    assert (answer["refused"], answer["host_transfers"], said["trouble"]) == ("", [], "")
+    critic, generator = 784 * 64 + 64 + 64 + 1, 32 * 64 + 64 + 64 * 784 + 784
+    sent = 4 * (5 * critic + generator)  # float32 gradients of six phases
+    assert answer["exchange_bytes"] == pytest.approx(sent, rel=0.02)
+    assert any(one["layer"].startswith("critic ") for one in answer["dearest"])

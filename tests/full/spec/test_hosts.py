@@ -1,0 +1,15 @@
+"""What this host offers, as its probe finds it in a process with TensorFlow."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+
+from gan_runtime import hosts
+
+
+def test_this_host_has_a_processor_that_tensorflow_reaches() -> None:
+    found = hosts.probe()
+    assert found.tensorflow == importlib.metadata.version("tensorflow")
+    assert found.devices["cpu"].engines[0] == "tensorflow"
+    assert found.devices["cpu"].count == os.cpu_count()

@@ -1,0 +1,111 @@
+"""A compile check with the real TPU compiler, in the process of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.runtime import commands, tpu_requests
+from gan_runtime.tpu import plan as planning
+from gan_runtime.tpu.check import Progress
+from gan_runtime.tpu.plan import Program
+from gan_runtime.tpu.report import StepEstimate
+
+SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
+# Weights of dcgan with 8 channels for 28 × 28 pixels in three colors and 1,000 classes, without the statistics of batch norm.
+GENERATOR = 16 * 7 * 7 * 16 + 1_000 * 2 * 16 + 25 * 16 * 8 + 1_000 * 2 * 8 + 25 * 8 * 3
+DISCRIMINATOR = 25 * 3 * 8 + 8 + 25 * 8 * 16 + 16 + 7 * 7 * 16 + 1 + 1_000 * 16
+TRAINED_OF_SMALL_DCGAN = GENERATOR + DISCRIMINATOR
+# A step of the paper for eight devices takes one core a minute, and a slow one several.
+COMPILE_SECONDS = 480.0
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library()),
+]
+
+
+@pytest.fixture
+def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., Progress]:
+    """`checked("v3:2x2", batch_size_global=64)` compiles the run and waits for the end."""
+
+    def to_its_end(
+        topology: str, sweep: bool = False, program: Program = "step", fewer: int = 0, **options: object
+    ) -> Progress:
+        """`fewer`: on so many devices too."""
+        plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
+        if fewer:
+            plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
+        commands.check_on_tpu(home, plan, asker=operator("a test"))
+        wait_until(
+            lambda: not tpu_requests.progress(home, plan).running, "the end of the check", COMPILE_SECONDS
+        )
+        return tpu_requests.progress(home, plan)
+
+    return to_its_end
+
+
+def only(progress: Progress) -> StepEstimate:
+    (answer,) = _given(progress)
+    return answer
+
+
+def both(progress: Progress) -> tuple[StepEstimate, StepEstimate]:
+    """Of all devices and of fewer."""
+    whole, fewer = _given(progress)
+    return whole, fewer
+
+
+def _given(progress: Progress) -> tuple[StepEstimate, ...]:
+    assert progress.trouble == ""
+    assert {answer.refused for answer in progress.answers} == {""}
+    return progress.answers
+
+
+def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(checked: Callable[..., Progress]) -> None:
+    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other, or fifteen on each of four."""
+    options = {"workload": "pix2pix", "dataset": "karman", "pix2pix.tile": 16}
+    eight, four = both(checked("v3:2x2", fewer=4, program="frame", **options))
+    for found in (eight, four):
+        assert (found.host_transfers, found.exchanges) == ((), 0.0)
+        assert found.dearest[0].layer.startswith("generator ")
+    assert four.dearest[0].cycles / eight.dearest[0].cycles == pytest.approx(15 / 8), "a tile costs the same"
+    # What is done once, before the first tile, weighs a little on a round.
+    assert four.cycles / eight.cycles == pytest.approx(15 / 8, rel=0.05)
+
+
+@pytest.mark.parametrize("topology", ["v3:2x2", "v5e:2x4"])
+def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
+    checked: Callable[..., Progress], topology: str
+) -> None:
+    found = only(checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512))
+    assert found.host_transfers == ()
+    assert found.operations > 50
+    assert found.exchange_bytes == pytest.approx(4 * 2_518_337, rel=0.1)  # all trainable weights in float32
+    assert found.share_of_peak is not None
+    assert 0.02 < found.share_of_peak < 1.0
+    assert 0.0 < found.share_of_memory < 0.1
+    assert len(found.dearest) == 10
+    assert any("generator" in one.layer for one in found.dearest)
+
+
+def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
+    checked: Callable[..., Progress],
+) -> None:
+    options = {"workload": "dcgan", "dataset": "stacked_digits", "base_channels": 8, "latent_size": 16}
+    found = only(checked("v3:2x2", **options))
+    assert found.host_transfers == ()
+    assert found.exchange_bytes == pytest.approx(4 * TRAINED_OF_SMALL_DCGAN, rel=0.02)
+    assert any(one.layer.startswith("generator ") for one in found.dearest)
+
+
+def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
+    checked: Callable[..., Progress],
+) -> None:
+    whole, parts = only(checked("v3:2x2")), only(checked("v3:2x2", accumulation_steps=4))
+    assert whole.cycles < parts.cycles < 8 * whole.cycles
+    assert parts.flops is None

@@ -1,0 +1,87 @@
+"""From weight snapshots to loss surfaces in the store, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gan_runtime.data import loading
+from gan_runtime.errors import SurfaceError
+from gan_runtime.home import Home
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.task import Task
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.store import memory, queries
+from gan_runtime.surface import work
+from gan_runtime.surface.landscape import Landscape
+from gan_runtime.training import snapshots
+from gan_runtime.workloads import mlp_gan
+
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
+OPTIONS = {"workload": "mlp_gan", "dataset": "digits", "precision": "float32"}
+
+
+@pytest.fixture
+def run(new_run: Callable[..., RunDir]) -> RunDir:
+    return new_run("quick-0001", **OPTIONS)
+
+
+@pytest.fixture
+def landscape(run: RunDir, home: Home) -> Landscape:
+    """Of untrained networks."""
+    return Landscape(run.spec(), mlp_gan.WORKLOAD, loading.load("digits", home))
+
+
+def keep(run: RunDir, landscape: Landscape, moves: list[tuple[float, float]]) -> None:
+    """Snapshots whose kernels are those of the landscape, moved so far in two random directions."""
+    random = np.random.default_rng(0)
+    start = {
+        f"{name}/{variable.path}": variable.numpy()
+        for name, network in landscape.networks.items()
+        for variable in network.variables
+    }
+    first, second = (
+        {name: random.normal(0.0, 0.05, array.shape) for name, array in start.items()} for _ in "ab"
+    )
+    for epoch, (along, across) in enumerate(moves):
+        state = {name: array + along * first[name] + across * second[name] for name, array in start.items()}
+        snapshots.save(run.snapshots, state, epoch)
+
+
+def computed(home: Home, size: int) -> list[int]:
+    """Losses that were computed at the end, and of how many."""
+    job = JobDir(home.jobs / "compute-surface-0001")
+    job.path.mkdir(parents=True)
+    answer = work.compute(Task(home, job, {"run_id": "quick-0001", "size": size}))
+    assert answer == {"networks": ["generator", "discriminator"]}
+    told = job.progress()
+    return [told.done, told.total]
+
+
+def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_path(
+    home: Home, run: RunDir, landscape: Landscape
+) -> None:
+    keep(run, landscape, [(1.0, 0.0), (0.5, 0.5), (0.0, 0.0)])
+    assert computed(home, size=3) == [2 * (3 * 3 + 3)] * 2
+    generator, discriminator = queries.surfaces(memory.from_journals(home), "quick-0001")
+    assert (generator.network, discriminator.network) == ("generator", "discriminator")
+    assert (generator.loss.shape, generator.images) == ((3, 3), 256)
+    assert generator.path_epoch == [0, 1, 2]
+    assert (generator.path_x[-1], generator.path_y[-1]) == (0.0, 0.0)
+    assert generator.share_x + generator.share_y == pytest.approx(1.0), "three snapshots span a plane"
+    landscape.place(snapshots.load(run.snapshots)[2])
+    for found in (generator, discriminator):
+        assert found.path_loss[-1] == pytest.approx(landscape.loss(found.network), rel=1e-5)
+        assert np.isfinite(found.loss).all()
+        assert np.ptp(found.loss) > 0.0
+
+
+def test_weights_that_went_along_one_line_have_no_plane_and_nothing_is_stored(
+    home: Home, run: RunDir, landscape: Landscape
+) -> None:
+    keep(run, landscape, [(0.0, 0.0)] * 3)
+    with pytest.raises(SurfaceError, match="have not moved in two directions"):
+        computed(home, size=3)
+    assert not run.surface_journal.exists()
