@@ -13,36 +13,29 @@ import pytest
 
 from gan_runtime import launcher, worker
 from gan_runtime.cluster import Members, Place, tf_config, without_cluster
+from gan_runtime.engines.tf import cluster as tf_cluster
 from gan_runtime.home import REPOSITORY
 from gan_runtime.records import journal
 from gan_runtime.spec import RunSpec
+from tests.support.worker_places import answer
 
 FIND = """
-import os, sys
-from gan_runtime.errors import AcceleratorError
-from importlib import import_module
+import json, os, sys
+from gan_runtime.engines.jax.cluster import place
+from tests.support.worker_places import answer
 for case in sys.stdin.read().splitlines():
-    import json
-    variables, workers = json.loads(case)
-    os.environ.pop("TF_CONFIG", None)
-    os.environ.update(variables)
-    try:
-        place = import_module("gan_runtime.engines." + sys.argv[1] + ".cluster").place(workers)
-        cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster")
-        print(json.dumps([place.rank, place.workers, place.chiefs, cluster]))
-    except AcceleratorError as error:
-        print(json.dumps(str(error)))
-assert sys.argv[1] == "tf" or not {"tensorflow", "jax"} & set(sys.modules)  # flags for JAX are set later
+    print(json.dumps(answer(place, *json.loads(case))))
+assert not {"tensorflow", "jax"} & set(sys.modules)  # flags for JAX are set later
 """
+Case = tuple[dict[str, str], int]
 
 
-def places(engine: str, *cases: tuple[dict[str, str], int]) -> list[Any]:
-    """What the engine's `place` gives for each (environment, workers), in a process of its own: it reads and writes the environment."""
+def of_jax(cases: list[Case]) -> list[Any]:
+    """In a process of its own, which must not load a framework for it."""
     environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
-    text = "\n".join(json.dumps(case) for case in cases)
     child = subprocess.run(
-        [sys.executable, "-c", FIND, engine],
-        input=text,
+        [sys.executable, "-c", FIND],
+        input="\n".join(json.dumps(case) for case in cases),
         env=environment,
         capture_output=True,
         text=True,
@@ -50,6 +43,11 @@ def places(engine: str, *cases: tuple[dict[str, str], int]) -> list[Any]:
         check=True,
     )
     return [json.loads(line) for line in child.stdout.splitlines()]
+
+
+def of_tensorflow(cases: list[Case]) -> list[Any]:
+    """In this process, which has TensorFlow."""
+    return [answer(tf_cluster.place, *case) for case in cases]
 
 
 class InternalError(Exception):
@@ -102,6 +100,7 @@ def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
     )
 
 
+@pytest.mark.usefixtures("cores")  # has TensorFlow loaded
 @pytest.mark.parametrize("engine", ["tf", "jax"])
 def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: str) -> None:
     with_chief = {
@@ -117,14 +116,15 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
     named = (
         {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]} if engine == "tf" else None
     )
-    found = places(
-        engine,
-        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
-        ({"TF_CONFIG": json.dumps(with_chief)}, 3),
-        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 4),
-        ({"TF_CONFIG": tf_config(["a:1", "b:2"], 2)}, 2),
-        (slurm, 4),
-        ({**slurm, "SLURM_PROCID": "0"}, 2),
+    found = (of_tensorflow if engine == "tf" else of_jax)(
+        [
+            ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
+            ({"TF_CONFIG": json.dumps(with_chief)}, 3),
+            ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 4),
+            ({"TF_CONFIG": tf_config(["a:1", "b:2"], 2)}, 2),
+            (slurm, 4),
+            ({**slurm, "SLURM_PROCID": "0"}, 2),
+        ]
     )
     assert found[0] == [1, 2, 0, {"worker": ["a:1", "b:2"]}]
     assert found[1][:3] == [2, 3, 1]

@@ -1,4 +1,4 @@
-"""Two real workers on a folder that they do not share: one has a checkpoint, the other none."""
+"""Two workers on a folder that they do not share: one has a checkpoint, the other none. Real but for their engine, which is a toy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from gan_runtime.engines.contract import Arrays
 from gan_runtime.home import REPOSITORY, Home
 from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.training import checkpoints
+from tests.support import toy_trainer
 
 SPEC = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "workers": 2, "epochs": 1}
 STEP = 14
-END_SECONDS = 240.0  # of two processes that load TensorFlow on a host that others use
+END_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_both_end_with_a_sentence_instead_of_waiting_for_each_other(apart: list[
     addresses = free_addresses(2)
     workers = [
         subprocess.Popen(
-            [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"],
+            [sys.executable, "-m", toy_trainer.MODULE, str(run.path), "1", "cpu", str(rank)],
             env={**environment, "TF_CONFIG": tf_config(addresses, rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,4 +1,7 @@
-"""Stop always stops: every process of a run, with a last checkpoint or a word of the kill; and a resume goes on."""
+"""Stop always stops, with a last checkpoint or a word of the kill; whoever outlives a run is ended. Trainers in memory, or idle processes.
+
+With a launcher and workers: tests/full/supervision/test_stops.py.
+"""
 
 from __future__ import annotations
 
@@ -24,180 +27,186 @@ from gan_runtime.records.rundir import RunDir, write_json
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.supervisor import LEAVING_SECONDS
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import queries
-from gan_runtime.training import checkpoints
-from tests.support import toy_trainer
-from tests.support.toy_owner import GRACE_SECONDS, Owner
+from tests.support import idle_trainer
+from tests.support.fake_trainers import FakeTrainers
+from tests.support.toy_owner import GRACE_SECONDS, Owner, idle
 from tests.support.trainers import processes_of
 
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]
 SOMEBODY = operator("a browser")
-TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32", "workers": 2}
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": "float32"}
 
 
 @pytest.fixture
-def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
-    """A run of two workers and their launcher; whatever is left of it goes with the test."""
-    run = new_run("quick-0001", **TOY)
+def run(new_run: NewRun) -> RunDir:
+    return new_run("quick-0001", **TOY)
+
+
+@pytest.fixture
+def idle_run(home: Home, run: RunDir) -> Iterator[RunDir]:
+    """Whatever is left of it goes with the test."""
     yield run
     for left in home.run_dirs():
         for process in processes_of(left):
             process.kill()
 
 
-def awaited(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
-    wait_until(lambda: owner.after(0.0) or owner.status(run) == status, f"{run.run_id} is {status}")
-
-
 def set_aside(owner: Owner) -> list[str]:
     return [run_id for (run_id,) in owner.store.rows("SELECT run_id FROM ingest.set_aside")]
 
 
-def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on(
-    home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
+def test_a_frozen_trainer_is_killed_after_the_grace_of_a_stop_and_the_run_says_so(
+    home: Home, run: RunDir
 ) -> None:
-    owner = Owner(home)
-    waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
-    awaited(wait_until, owner, two, "running")
-    assert len(processes_of(two)) == 3
-    commands.stop(two, asker=SOMEBODY)  # a file, so any browser or terminal may ask
-    awaited(wait_until, owner, two, "stopped")
-    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
-    step = queries.progress(owner.store, two.run_id).step
-    newest = checkpoints.load_newest(two.checkpoints)
-    assert newest is not None
-    assert newest.step == step > 0
-    awaited(wait_until, owner, waiting, "finished")
-    commands.resume(two, asker=SOMEBODY)
-    wait_until(
-        lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step, "it goes on"
-    )
-    rows = owner.store.rows(
-        "SELECT count(*), count(DISTINCT step), max(step) FROM scalars WHERE metric = 'loss_generator' AND run_id = ?",
-        [two.run_id],
-    )
-    assert len(set(rows[0])) == 1, "every step once"
-
-
-def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so(
-    home: Home, two: RunDir, wait_until: Wait
-) -> None:
-    owner = Owner(home)
-    awaited(wait_until, owner, two, "running")
-    for worker in processes_of(two)[1:]:
-        worker.send_signal(signal.SIGSTOP)
-    commands.stop(two, asker=SOMEBODY)
+    trainers = FakeTrainers()
+    owner = Owner(home, trainers.starter)
+    owner.after(0.0)
+    trainers.of(run).trains(7)
+    trainers.of(run).freezes()
+    commands.stop(run, asker=SOMEBODY)
     owner.after(0.0)
     owner.after(GRACE_SECONDS - 1.0)
-    assert len(processes_of(two)) == 3
+    assert (owner.status(run), trainers.of(run).is_alive) == ("running", True)
     owner.after(2.0)
-    awaited(wait_until, owner, two, "stopped")
-    assert owner.note(two).startswith(
-        "the trainer ended without saving (it did not end within 60 s and was killed"
+    owner.after(0.0)
+    assert owner.status(run) == "stopped"
+    assert owner.note(run) == (
+        "the trainer ended without saving (it did not end within 60 s and was killed, killed by signal 9); "
+        "resume goes on from its last checkpoint"
     )
-    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
 
 
 def test_a_trainer_that_hangs_before_it_says_who_it_is_can_be_stopped(
-    home: Home, two: RunDir, wait_until: Wait
+    home: Home, idle_run: RunDir, wait_until: Wait
 ) -> None:
-    owner = Owner(home)
+    owner = Owner(home, idle)
     owner.after(0.0)
-    [hung] = wait_until(lambda: processes_of(two), "it has started")
+    [hung] = wait_until(lambda: processes_of(idle_run), "it has started")
     hung.send_signal(signal.SIGSTOP)
     wait_until(lambda: hung.status() == psutil.STATUS_STOPPED, "it hangs")
-    assert two.process() is None
-    commands.stop(two, asker=SOMEBODY)
+    assert idle_run.process() is None
+    commands.stop(idle_run, asker=SOMEBODY)
     owner.after(0.0)
     owner.after(GRACE_SECONDS + 1.0)
-    awaited(wait_until, owner, two, "stopped")
-    assert processes_of(two) == []
+    wait_until(lambda: owner.after(0.0) or owner.status(idle_run) == "stopped", "it is stopped")
+    assert processes_of(idle_run) == []
 
 
-def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
-    """A frozen worker of a run that has said its last word; launcher and other worker are killed."""
-    awaited(wait_until, owner, two, "running")
-    launcher, first, second = processes_of(two)
-    second.send_signal(signal.SIGSTOP)
-    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
-    launcher.kill()
-    first.kill()
-    journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
-    return second
-
-
-def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(
-    home: Home, two: RunDir, wait_until: Wait
+def test_a_trainer_that_introduced_itself_gets_the_signal_of_a_stop_with_its_whole_group(
+    home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
-    """The launcher, which would have seen to it, is killed at the same moment."""
-    owner = Owner(home)
-    second = left_behind(owner, two, wait_until)
-    awaited(wait_until, owner, two, "finished")
-    left = [process.pid for process in processes_of(two)]
-    assert left in ([second.pid], [])
-    owner.after(LEAVING_SECONDS + 1.0)
-    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
-    assert owner.status(two) == "finished"
+    run = new_run("quick-0001", **TOY, workers=2)
+    owner = Owner(home, idle)
+    try:
+        owner.after(0.0)
+        wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
+        launcher = processes_of(run)[0]
+        run.write_process(processes.identity(launcher.pid) | {"attempt": 1})
+        commands.stop(run, asker=SOMEBODY)
+        owner.after(0.0)
+        wait_until(lambda: processes_of(run) == [], "all of them end of SIGTERM")
+        owner.after(0.0)
+        assert owner.note(run).startswith("the trainer ended without saving (killed by signal 15)")
+    finally:
+        for process in processes_of(run):
+            process.kill()
 
 
-def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
-    """The one worker that is left of a run that has said its last word, frozen; nobody who knew of it lives."""
-    second = left_behind(owner, two, wait_until)
-    wait_until(lambda: processes_of(two) == [second], "it alone is left")
-    return second
+# ---- whoever outlives its run -------------------------------------------------------------------------------------------------
+
+
+def left_behind(owner: Owner, run: RunDir, trainers: FakeTrainers) -> None:
+    """It says its last word, and a process of it stays."""
+    owner.after(0.0)
+    trainers.of(run).trains(2)
+    trainers.of(run).freezes()
+    trainers.of(run).says("finished", "all epochs done")
+
+
+def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(home: Home, run: RunDir) -> None:
+    trainers = FakeTrainers()
+    owner = Owner(home, trainers.starter)
+    left_behind(owner, run, trainers)
+    owner.after(0.0)
+    owner.after(LEAVING_SECONDS - 1.0)
+    assert (owner.status(run), trainers.of(run).is_alive) == ("finished", True)
+    owner.after(2.0)
+    assert (owner.status(run), trainers.of(run).is_alive) == ("finished", False)
 
 
 def test_a_run_that_is_set_aside_while_it_trains_is_looked_after_and_stops_as_any_other(
-    home: Home, two: RunDir, wait_until: Wait
+    home: Home, run: RunDir
 ) -> None:
-    owner = Owner(home)
-    awaited(wait_until, owner, two, "running")
-    text = two.supervisor_journal.read_text(encoding="utf-8")
-    two.supervisor_journal.write_text(text.replace('"created"', '"greeted"', 1), encoding="utf-8")
-    wait_until(lambda: owner.after(0.0) or set_aside(owner) == [two.run_id], "the store has set it aside")
+    trainers = FakeTrainers()
+    owner = Owner(home, trainers.starter)
+    owner.after(0.0)
+    trainers.of(run).trains(2)
+    owner.after(0.0)
+    text = run.supervisor_journal.read_text(encoding="utf-8")
+    run.supervisor_journal.write_text(text.replace('"created"', '"greeted"', 1), encoding="utf-8")
+    owner.after(0.0)
+    assert set_aside(owner) == [run.run_id]
     owner.after(LEAVING_SECONDS + 1.0)
     owner.after(LEAVING_SECONDS + 1.0)
-    assert len(processes_of(two)) == 3, "its trainer goes on"
-    for worker in processes_of(two)[1:]:
-        worker.send_signal(signal.SIGSTOP)
-    commands.stop(two, asker=SOMEBODY)
+    assert trainers.of(run).is_alive, "it goes on"
+    trainers.of(run).freezes()
+    commands.stop(run, asker=SOMEBODY)
     owner.after(0.0)
     owner.after(GRACE_SECONDS + 1.0)
-    wait_until(lambda: owner.after(1.0) or processes_of(two) == [], "nobody is left", 20)
-    wait_until(lambda: owner.after(0.0) or latest_status(two).status == "stopped", "its journal says so", 20)
+    assert not trainers.of(run).is_alive
+    owner.after(0.0)
+    assert latest_status(run).status == "stopped", "its journal says so"
 
 
 def test_what_outlived_its_run_and_the_owner_that_knew_of_it_is_ended_by_the_next_one(
-    home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
+    home: Home, run: RunDir, new_run: NewRun
 ) -> None:
-    left = outlived(Owner(home), two, wait_until)
-    two.process_file.unlink()
-    waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
-    owner = Owner(home)
+    trainers = FakeTrainers()
+    left_behind(Owner(home, trainers.starter), run, trainers)
+    waiting = new_run("quick-0002", seconds=1, **TOY)
+    owner = Owner(home, trainers.starter)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS - 1.0)
-    assert processes_of(two) == [left], "it has as long to go by itself as with the first owner"
+    assert trainers.of(run).is_alive, "it has as long to go by itself as with the first owner"
     assert owner.status(waiting) == "queued", "the device is not free as long as it lives"
     owner.at(LEAVING_SECONDS + 1.0)
-    assert processes_of(two) == []
-    awaited(wait_until, owner, waiting, "finished")
+    assert not trainers.of(run).is_alive
+    owner.after(0.0)
+    assert owner.status(waiting) == "starting"
 
 
-def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(
-    home: Home, two: RunDir, wait_until: Wait
-) -> None:
-    left = outlived(Owner(home), two, wait_until)
-    journal.append(two.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=1.0))
-    owner = Owner(home)
+def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(home: Home, run: RunDir) -> None:
+    trainers = FakeTrainers()
+    left_behind(Owner(home, trainers.starter), run, trainers)
+    left = trainers.of(run)
+    journal.append(run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=1.0))
+    owner = Owner(home, trainers.starter)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS + 1.0)
-    assert left not in processes_of(two)
-    wait_until(lambda: owner.after(0.0) or len(processes_of(two)) == 3, "the next attempt has started")
-    later = Owner(home)
+    assert not left.is_alive
+    owner.after(0.0)
+    assert trainers.of(run).attempt.number == 2
+    later = Owner(home, trainers.starter)
     later.at(0.0)
     later.at(LEAVING_SECONDS + 1.0)
-    assert len(processes_of(two)) == 3, "nobody ends that one"
+    assert trainers.of(run).is_alive, "nobody ends that one"
+
+
+def test_what_the_table_of_processes_has_of_an_ended_run_is_ended_by_the_next_owner(
+    home: Home, idle_run: RunDir, wait_until: Wait
+) -> None:
+    """Started by an owner that is gone, frozen, and never introduced."""
+    Owner(home, idle).after(0.0)
+    [left] = wait_until(lambda: processes_of(idle_run), "it is there")
+    left.send_signal(signal.SIGSTOP)
+    journal.append(idle_run.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    owner = Owner(home, idle)
+    owner.at(0.0)
+    owner.at(LEAVING_SECONDS - 1.0)
+    assert processes_of(idle_run) == [left]
+    owner.at(LEAVING_SECONDS + 1.0)
+    assert processes_of(idle_run) == []
 
 
 def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_left_alone(
@@ -207,8 +216,8 @@ def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_left_alone(
     ended, other = new_run("quick-0002"), Home(home.path.with_name(f"{home.path.name}-2")).prepare()
     journal.append(ended.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
     elsewhere = RunDir(Path(shutil.copytree(ended.path, other.runs / ended.run_id)))
-    write_json(elsewhere.spec_path, RunSpec.parse({**TOY, "workers": 1}).model_dump())
-    trainer = [sys.executable, "-m", toy_trainer.MODULE, str(elsewhere.path), "1", "cpu"]
+    write_json(elsewhere.spec_path, RunSpec.parse(TOY).model_dump())
+    trainer = [sys.executable, "-m", idle_trainer.MODULE, str(elsewhere.path), "1", "cpu"]
     reads = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     commands_of = (trainer, reads, [*reads, str(ended.path)], [*reads, str(ended.path), "1", "cpu"])
     environment = processes.environment(os.environ)
@@ -216,10 +225,9 @@ def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_left_alone(
     ended.write_process({"pid": strangers[1].pid, "started": 1.0, "born": "boot:1", "attempt": 1})
     try:
         wait_until(lambda: processes_of(elsewhere), "it trains")
-        owner = Owner(home)
+        owner = Owner(home, idle)
         owner.at(0.0)
         owner.at(LEAVING_SECONDS + 1.0)
-        wait_until(lambda: elsewhere.process() is not None, "the trainer of the other home goes on")
         assert [stranger.poll() for stranger in strangers] == [None] * len(strangers)
     finally:
         for stranger in strangers:

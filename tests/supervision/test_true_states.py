@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import psutil
 import pytest
 
 from gan_runtime import processes
@@ -21,7 +19,8 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands, revival, stillness
 from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS
 from gan_runtime.store import queries
-from tests.support.toy_owner import Owner
+from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
+from tests.support.toy_owner import GRACE_SECONDS, Owner, idle
 from tests.support.trainers import processes_of
 
 NewRun = Callable[..., RunDir]
@@ -98,32 +97,29 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
 
 @pytest.mark.parametrize(("asked", "end"), [("restart", "lost"), ("stop", "stopped")])
 def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
-    home: Home, new_run: NewRun, wait_until: Wait, asked: str, end: str
+    home: Home, new_run: NewRun, asked: str, end: str
 ) -> None:
-    """A real process that is stopped in its tracks; restarted, it goes on by itself from its checkpoint."""
-    run = new_run("quick-0001", **TOY, still_action=asked)
-    owner = Owner(home)
-    try:
-        owner.at(0.0)
-        wait_until(
-            lambda: owner.after(0.0) or queries.progress(owner.store, run.run_id).epoch > 1, "it trains"
-        )
-        [frozen] = processes_of(run)
-        frozen.send_signal(signal.SIGSTOP)
-        wait_until(lambda: frozen.status() == psutil.STATUS_STOPPED, "it is frozen")
+    """Restarted, it goes on by itself from its checkpoint."""
+    run, trainers = new_run("quick-0001", **TOY, still_action=asked), FakeTrainers()
+    owner = Owner(home, trainers.starter)
+    owner.at(0.0)
+    trainers.of(run).trains(7)
+    trainers.of(run).freezes()
+    owner.after(0.0)
+    owner.after(stillness.LEAST_SECONDS - 1)
+    assert owner.told(run, stillness.TOPIC) == []
+    owner.after(2.0)  # alarm, and what follows
+    assert len(owner.told(run, stillness.TOPIC)) == 1
+    owner.after(GRACE_SECONDS + 1.0)  # of a stop
+    owner.after(0.0)
+    assert (owner.status(run), trainers.living()) == (end, [])
+    if asked == "restart":
+        assert revival.STOOD_STILL in owner.note(run)
+        owner.after(revival.PAUSES_SECONDS[0] + 1)
+        assert (trainers.of(run).attempt.number, trainers.of(run).step) == (2, STEPS_PER_EPOCH)
+        trainers.of(run).trains(8)
         owner.after(0.0)
-        owner.after(stillness.LEAST_SECONDS + 1)  # alarm, and what follows
-        owner.after(61.0)  # the grace of a stop
-        wait_until(lambda: owner.after(0.0) or owner.status(run) == end, "it is ended")
-        assert processes_of(run) == []
-        if asked == "restart":
-            assert revival.STOOD_STILL in queries.run(owner.store, run.run_id).note
-            owner.after(revival.PAUSES_SECONDS[0] + 1)
-            wait_until(lambda: owner.after(0.0) or owner.status(run) == "running", "it trains again")
-            assert queries.run(owner.store, run.run_id).attempt == 2
-    finally:
-        for process in processes_of(run):
-            process.kill()
+        assert owner.status(run) == "running"
 
 
 # ---- lost runs ----------------------------------------------------------------------------------------------------------------
@@ -137,12 +133,13 @@ def lose(run: RunDir) -> None:
 
 
 def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_asks_for_it(
-    home: Home, new_run: NewRun, wait_until: Wait
+    home: Home, new_run: NewRun
 ) -> None:
     asks, asks_not = new_run("quick-0001", resume_lost="yes"), new_run("quick-0002")
     for run in (asks, asks_not):
         lose(run)
-    owner = Owner(home)
+    trainers = FakeTrainers()
+    owner = Owner(home, trainers.starter)
     for times, pause_s in enumerate(revival.PAUSES_SECONDS):
         owner.after(0.0)
         owner.after(pause_s - 1.0)
@@ -150,9 +147,9 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
         assert revival.resumed(asks) == times
         owner.after(2.0)
         assert latest_status(asks).attempt == times + 2
-        for process in processes_of(asks):
-            process.kill()
-        wait_until(lambda: owner.after(0.0) or latest_status(asks).status == "lost", "its loss is noticed")
+        trainers.of(asks).dies()
+        owner.after(0.0)
+        assert latest_status(asks).status == "lost"
     owner.after(10_000.0)
     owner.after(10_000.0)
     assert latest_status(asks).attempt == 4
@@ -217,12 +214,11 @@ def test_workers_whose_launcher_was_killed_before_it_could_name_them_are_ended(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY, workers=2)
-    owner = Owner(home)
+    owner = Owner(home, idle)
     try:
         owner.at(0.0)
         wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
         processes_of(run)[0].kill()
-        run.process_file.unlink(missing_ok=True)  # as if it had not come to that
         wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")
         wait_until(lambda: processes_of(run) == [], "no worker is left", 10)
     finally:

@@ -1,16 +1,19 @@
-"""The owner of a home in the test's own process, on a clock of the test's; its trainers are toys in processes of their own."""
+"""The owner of a home in the test's own process, on a clock of the test's; its trainers are toys or fakes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from gan_runtime.home import Home
 from gan_runtime.patience import Patience
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.starters import Starter
 from gan_runtime.runtime.starters.local import LocalStarter
 from gan_runtime.runtime.supervisor import Supervisor
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests.support import toy_trainer
+from tests.support import idle_trainer, toy_trainer
 
 GRACE_SECONDS = 60.0
 
@@ -24,21 +27,36 @@ class Clock:
         return self.now
 
 
+def toys(patience: Patience) -> Starter:
+    """Trainers that are real but for their engine."""
+    return LocalStarter(patience, toy_trainer.MODULE)
+
+
+def idle(patience: Patience) -> Starter:
+    """Processes that do nothing."""
+    return LocalStarter(patience, idle_trainer.MODULE)
+
+
 class Owner:
     """Acts when it is told to, one tick at a time."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, starter: Callable[[Patience], Starter] = toys) -> None:
+        """`starter`: `toys`, `idle`, or that of FakeTrainers."""
         self.clock, self.store = Clock(), Store()
-        ingestor = Ingestor(home, self.store)
-        ingestor.catch_up()
-        starter = LocalStarter(Patience(self.clock), toy_trainer.MODULE)
-        self._supervisor = Supervisor(home, self.store, ingestor, GRACE_SECONDS, self.clock, starter)
+        self.ingestor = Ingestor(home, self.store)
+        self.ingestor.catch_up()
+        begun = starter(Patience(self.clock))
+        self._supervisor = Supervisor(home, self.store, self.ingestor, GRACE_SECONDS, self.clock, begun)
+
+    def tick(self, trouble: Exception | None = None) -> None:
+        """One, at the moment that the clock shows."""
+        self._supervisor.tick(trouble)
 
     def at(self, seconds: float) -> None:
         """A tick so long after the first; one more for what it has brought."""
         self.clock.now = seconds
-        self._supervisor.tick()
-        self._supervisor.tick()
+        self.tick()
+        self.tick()
 
     def after(self, seconds: float) -> None:
         """A tick so long after the last one."""

@@ -13,9 +13,9 @@ from gan_runtime.patience import Patience
 from gan_runtime.processes import TRAINER
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.starters.local import LocalStarter
-from tests.support import toy_trainer
+from tests.support import idle_trainer, toy_trainer
 
-KINDS = (TRAINER, toy_trainer.MODULE)
+KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)
 
 
 def toys() -> LocalStarter:

@@ -1,0 +1,104 @@
+"""Owners that are killed at a start, and who then has its lock: real owners, launchers and workers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from gan_runtime import processes
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.records import journal
+from gan_runtime.records.run_state import latest_status
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import again
+from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS
+from gan_runtime.store import queries
+from tests.support.toy_owner import Owner
+from tests.support.trainers import end_trainers, processes_of
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": "float32"}
+
+
+def owner_dies(home: Home, when: str) -> str:
+    """A real owner, killed by a signal; returns what it printed."""
+    command = [sys.executable, "-m", "tests.support.dying_owner", str(home.path), when]
+    died = subprocess.run(
+        command, env=processes.environment(os.environ), stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    )
+    assert died.returncode == -9
+    return died.stdout
+
+
+def states(run: RunDir) -> list[tuple[int, str]]:
+    return [(change.attempt, change.status) for _, change in journal.statuses(run.supervisor_journal)]
+
+
+def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_and_starts_in_its_turn(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    run, later = new_run("quick-0001", seconds=1, **TOY), new_run("quick-0002", seconds=2, **TOY)
+    owner_dies(home, "before")
+    assert states(run) == [(1, "queued"), (1, "starting")]
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
+        told = queries.events(owner.store, run.run_id)
+        assert again.REASON in list(told["message"])
+        wait_until(lambda: owner.after(0.0) or owner.status(run) == "finished", "it trains to its end")
+        assert states(later)[:1] == [(1, "queued")], "its place is before that of a later run"
+        wait_until(lambda: owner.after(0.0) or owner.status(later) == "finished", "the later one follows")
+        assert latest_status(later).attempt == 1
+    finally:
+        end_trainers(home)
+
+
+def test_no_trainer_begins_beside_one_that_is_just_being_spawned_and_is_nobody_yet(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    run = new_run("quick-0001", **TOY)
+    spawned = psutil.Process(int(owner_dies(home, "forked")))
+    owner = Owner(home)
+    try:
+        assert processes_of(run) == [], "the table of processes does not tell of it"
+        for seconds in (0.0, INTRODUCTION_SECONDS - 1.0):
+            owner.at(seconds)
+            assert states(run) == [(1, "queued"), (1, "starting")]
+        spawned.kill()
+        wait_until(lambda: not processes.is_there(spawned.pid), "it is gone")
+        owner.after(0.0)
+        assert states(run)[2:] == [(2, "queued"), (2, "starting")]
+    finally:
+        spawned.kill()
+        end_trainers(home)
+
+
+def test_no_trainer_begins_beside_one_that_lives_and_has_written_nothing(
+    home: Home, new_run: NewRun, wait_until: Wait
+) -> None:
+    """A worker whose launcher was killed has the lock of the start too; the table of processes may be that of another container."""
+    run = new_run("quick-0001", **TOY, workers=2)
+    owner = Owner(home)
+    try:
+        owner.at(0.0)
+        wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
+        launcher = processes_of(run)[0]
+        launcher.kill()
+        launcher.wait()
+        assert processes_of(run) != [], "its workers are left"
+        with run.start_lock.open("rb") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    finally:
+        end_trainers(home)
+    wait_until(lambda: processes_of(run) == [], "none is left")
+    with run.start_lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,0 +1,132 @@
+"""Stops with a launcher and two workers, all of them real: signals reach the group, and whoever is left is found in the table of processes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from gan_runtime.askers import operator
+from gan_runtime.cluster import Place
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.supervisor import LEAVING_SECONDS
+from gan_runtime.store import queries
+from gan_runtime.training import checkpoints
+from tests.support.toy_engine import PACE_VARIABLE, ToyEngine
+from tests.support.toy_owner import GRACE_SECONDS, Owner
+from tests.support.trainers import processes_of
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+SOMEBODY = operator("a browser")
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32", "workers": 2}
+
+
+@pytest.fixture
+def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
+    """A run of two workers and their launcher; whatever is left of it goes with the test."""
+    run = new_run("quick-0001", **TOY)
+    yield run
+    for left in home.run_dirs():
+        for process in processes_of(left):
+            process.kill()
+
+
+def awaited(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
+    wait_until(lambda: owner.after(0.0) or owner.status(run) == status, f"{run.run_id} is {status}")
+
+
+def losses(owner: Owner, run: RunDir) -> np.ndarray:
+    """float32 (steps,), and a check that each step is there exactly once."""
+    rows = owner.store.rows(
+        "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY step",
+        [run.run_id],
+    )
+    assert [step for step, _ in rows] == list(range(1, len(rows) + 1))
+    return np.array([value for _, value in rows], np.float32)
+
+
+def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on_without_a_seam(
+    home: Home, two: RunDir, new_run: NewRun, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = Owner(home)
+    waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
+    awaited(wait_until, owner, two, "running")
+    assert len(processes_of(two)) == 3
+    commands.stop(two, asker=SOMEBODY)  # a file, so any browser or terminal may ask
+    awaited(wait_until, owner, two, "stopped")
+    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
+    step = queries.progress(owner.store, two.run_id).step
+    newest = checkpoints.load_newest(two.checkpoints)
+    assert newest is not None
+    assert newest.step == step > 0
+    awaited(wait_until, owner, waiting, "finished")
+    commands.resume(two, asker=SOMEBODY)
+    wait_until(
+        lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step, "it goes on"
+    )
+    monkeypatch.setenv(PACE_VARIABLE, "0")
+    told = losses(owner, two)
+    assert np.array_equal(told, ToyEngine(Place()).run(len(told)).values["loss_generator"])
+
+
+def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    owner = Owner(home)
+    awaited(wait_until, owner, two, "running")
+    for worker in processes_of(two)[1:]:
+        worker.send_signal(signal.SIGSTOP)
+    commands.stop(two, asker=SOMEBODY)
+    owner.after(0.0)
+    owner.after(GRACE_SECONDS - 1.0)
+    assert len(processes_of(two)) == 3
+    owner.after(2.0)
+    awaited(wait_until, owner, two, "stopped")
+    assert owner.note(two).startswith(
+        "the trainer ended without saving (it did not end within 60 s and was killed"
+    )
+    wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
+
+
+def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
+    """A frozen worker of a run that has said its last word; launcher and other worker are killed."""
+    awaited(wait_until, owner, two, "running")
+    launcher, first, second = processes_of(two)
+    second.send_signal(signal.SIGSTOP)
+    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
+    launcher.kill()
+    first.kill()
+    journal.append(two.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done"))
+    return second
+
+
+def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
+    """The one worker that is left of a run that has said its last word, frozen; nobody who knew of it lives."""
+    second = left_behind(owner, two, wait_until)
+    wait_until(lambda: processes_of(two) == [second], "it alone is left")
+    return second
+
+
+def test_a_frozen_worker_of_a_killed_launcher_is_ended_by_the_next_owner(
+    home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
+) -> None:
+    left = outlived(Owner(home), two, wait_until)
+    two.process_file.unlink()
+    waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
+    owner = Owner(home)
+    owner.at(0.0)
+    owner.at(LEAVING_SECONDS - 1.0)
+    assert processes_of(two) == [left], "it has as long to go by itself as with the first owner"
+    assert owner.status(waiting) == "queued", "the device is not free as long as it lives"
+    owner.at(LEAVING_SECONDS + 1.0)
+    assert processes_of(two) == []
+    awaited(wait_until, owner, waiting, "finished")

@@ -1,0 +1,117 @@
+"""States do not depend on clocks of files and records, and what a power loss leaves in process.json ends nobody else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gan_runtime import processes
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir, write_json
+from gan_runtime.runtime import commands
+from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS, SILENCE_SECONDS
+from tests.support.toy_owner import Owner
+
+NewRun = Callable[..., RunDir]
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trainer wrote at noon; the owner's clock was then set back, so all that it writes seems older."""
+    run = new_run("quick-0001", seconds=3_000)
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(at=NOON + timedelta(minutes=55), status="running", reason="training"),
+    )
+    write_json(run.process_file, {"pid": os.getpid(), "started": 1.0, "attempt": 1})
+    owner = Owner(home)
+    monkeypatch.setattr("gan_runtime.records.entry.now", lambda: NOON)
+    for _ in range(3):
+        owner.tick()
+    states = [(change.at, change.status) for _, change in journal.statuses(run.supervisor_journal)]
+    assert states == [(NOON + timedelta(minutes=50), "queued"), (NOON, "lost")]
+    assert (owner.status(run), commands.latest_status(run).status) == ("lost", "lost")
+
+
+def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    later = journal.now() + timedelta(hours=1)  # as written by a clock that goes an hour ahead
+    journal.append(
+        run.supervisor_journal, 1, StatusChange(at=later, status="starting", reason="starting a trainer")
+    )
+    owner = Owner(home)
+    owner.tick()
+    owner.clock.now = INTRODUCTION_SECONDS - 1
+    owner.tick()
+    assert owner.status(run) == "starting"
+    owner.clock.now = INTRODUCTION_SECONDS + 1
+    owner.tick()
+    assert owner.status(run) == "lost"
+
+
+def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_own_watch(
+    home: Home, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    write_json(run.process_file, {"pid": 1, "started": 1.0, "attempt": 1, "cluster_host": "node-1"})
+    os.utime(run.trainer_journal(), (1.0, 1.0))  # the clock of the file server says 1970
+    os.utime(run.supervisor_journal, (1.0, 1.0))
+    owner = Owner(home)
+    for owner.clock.now in (0.0, SILENCE_SECONDS - 1):
+        owner.tick()
+    assert owner.status(run) == "running"
+    journal.append(run.trainer_journal(), 1, journal.Phase(phase="probe", seconds=1.0))
+    for owner.clock.now in (SILENCE_SECONDS + 1, 2 * SILENCE_SECONDS):
+        owner.tick()
+    assert owner.status(run) == "running"
+    owner.clock.now = 2 * SILENCE_SECONDS + 2
+    owner.tick()
+    assert owner.status(run) == "lost"
+
+
+# ---- what a power loss or a hand leaves in process.json ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", '{"pid": 1', "[]", "[1, 2]", "null", "7", "{}", '{"pid": 1, "started": 1.0}', "\0" * 80]
+    + [
+        f'{{"pid": {pid}, "started": 1.0, "attempt": 1}}'
+        for pid in ('"x"', "-1", "0", "1e400", str(2**40), "true", "null")
+    ]
+    + [
+        f'{{"pid": 1, "started": 1.0, "attempt": 1, "workers": {workers}}}'
+        for workers in ('"x"', "[1]", '[{"pid": -1}]', "{}")
+    ],
+)
+def test_a_process_file_that_says_nothing_is_as_good_as_none(
+    home: Home, new_run: NewRun, content: str
+) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    run.process_file.write_text(content, encoding="utf-8")
+    assert run.process() is None
+    owner = Owner(home)
+    owner.tick()
+    owner.clock.now = INTRODUCTION_SECONDS + 1
+    run.request_stop("a test")
+    owner.tick()
+    assert owner.status(run) == "stopped"
+
+
+def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile() -> None:
+    own = processes.identity(os.getpid())
+    assert processes.alive(own["pid"], own["started"] - 3_600.0, own["born"]) is not None
+    assert processes.alive(own["pid"], own["started"], "another-boot:1") is None
+    assert (
+        processes.alive(own["pid"], own["started"]) is not None
+    )  # a file from before `born` was written down

@@ -1,0 +1,189 @@
+"""Trainers in memory: a host as the supervisor sees it, without processes. A test says what each of them does.
+
+trainers = FakeTrainers()
+owner = Owner(home, trainers.starter)
+owner.after(0.0)
+trainers.of(run).trains(to_step=5)
+trainers.of(run).dies()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from gan_runtime.device_locks import host_devices
+from gan_runtime.device_locks.claims import Claim
+from gan_runtime.device_locks.holder import Holder
+from gan_runtime.patience import Patience
+from gan_runtime.records import journal
+from gan_runtime.records.journal import Record, Scalars, Status, StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime.starters import Attempt
+from gan_runtime.training import checkpoints
+
+STEPS_PER_EPOCH = 5
+KILLED = "killed by signal 9"
+
+
+class FakeTrainer:
+    """One attempt of a run. Asked to stop, it saves and ends, unless it is frozen."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.is_alive, self.is_frozen, self.cause = True, False, ""
+        self.step = checkpoints.newest_step(attempt.run.checkpoints) or 0
+        self._is_running = False
+
+    def writes(self, *records: Record) -> None:
+        """Into its journal."""
+        journal.append(self.attempt.run.trainer_journal(), self.attempt.number, *records)
+
+    def begins(self) -> None:
+        """Compiles, and makes no step yet."""
+        self.writes(
+            journal.AttemptStart(resume_step=self.step),
+            StatusChange(status="compiling", reason="building the networks"),
+        )
+
+    def trains(self, to_step: int) -> None:
+        """Makes its steps up to this one; their loss is their number. Saves at the end of each epoch."""
+        if not self._is_running:
+            self.begins()
+            self.writes(StatusChange(status="running", reason="training"))
+            self._is_running = True
+        for step in range(self.step + 1, to_step + 1):
+            epoch = (step - 1) // STEPS_PER_EPOCH + 1
+            losses = {"loss_generator": [float(step)]}
+            self.writes(Scalars(epoch=epoch, first_step=step, wall_s=[float(step)], values=losses))
+            self.step = step
+            if step % STEPS_PER_EPOCH == 0:
+                self.saves()
+
+    def saves(self) -> None:
+        """A checkpoint of where it is."""
+        checkpoints.save(
+            self.attempt.run.checkpoints, {"step": np.asarray(self.step)}, self.step, 0.0, kept=2
+        )
+
+    def freezes(self) -> None:
+        """Lives, and hears nothing."""
+        self.is_frozen = True
+
+    def dies(self, cause: str = KILLED) -> None:
+        """Without a word in its journal."""
+        self.is_alive, self.cause = False, cause
+
+    def says(self, status: Status, reason: str = "a test") -> None:
+        """Its last word; its processes are left."""
+        self.writes(StatusChange(status=status, reason=reason))
+
+    def finishes(self) -> None:
+        """As after its last epoch."""
+        self.says("finished", "all epochs done")
+        self.dies("")
+
+    def stops(self) -> None:
+        """Saves and ends, as on request."""
+        self.saves()
+        self.says("stopped", "stopped on request")
+        self.dies("")
+
+
+class FakeTrainers:
+    """All that were ever started on a host, in the order of their starts. Its owners come and go."""
+
+    def __init__(self) -> None:
+        self.started: list[FakeTrainer] = []
+        self.elsewhere: Holder | None = None  # a training of another home has the device
+
+    def starter(self, patience: Patience) -> FakeStarter:
+        """That of one owner."""
+        return FakeStarter(self, patience)
+
+    def of(self, run: RunDir) -> FakeTrainer:
+        """The newest one of a run."""
+        return [trainer for trainer in self.started if trainer.attempt.run == run][-1]
+
+    def find(self, attempt: Attempt) -> FakeTrainer | None:
+        """That of this attempt; None where it never began."""
+        found = [trainer for trainer in self.started if trainer.attempt == attempt]
+        return found[0] if found else None
+
+    def living(self) -> list[FakeTrainer]:
+        """Those that have a process."""
+        return [trainer for trainer in self.started if trainer.is_alive]
+
+    def run_ids(self) -> list[str]:
+        """Of all starts."""
+        return [trainer.attempt.run.run_id for trainer in self.started]
+
+
+class FakeStarter:
+    """See `runtime.starters.Starter`."""
+
+    def __init__(self, trainers: FakeTrainers, patience: Patience) -> None:
+        self._trainers, self._patience = trainers, patience
+
+    def claim(self, attempt: Attempt) -> Claim:
+        """See Starter. A device has one trainer."""
+        holders = [
+            Holder(home=str(trainer.attempt.run.path.parent.parent), run_id=trainer.attempt.run.run_id)
+            for trainer in self._trainers.living()
+            if trainer.attempt.accelerator == attempt.accelerator
+        ]
+        if self._trainers.elsewhere is not None:
+            holders.append(self._trainers.elsewhere)
+        if holders:
+            return Claim(blockers=[(host_devices.CPU, holder) for holder in holders])
+        return Claim(devices=[host_devices.CPU])
+
+    def start(self, attempt: Attempt, _claim: Claim) -> None:
+        """See Starter."""
+        self._trainers.started.append(FakeTrainer(attempt))
+
+    def is_alone(self, _attempt: Attempt) -> bool:
+        """See Starter."""
+        return True
+
+    def alive(self, attempt: Attempt) -> bool:
+        """See Starter."""
+        trainer = self._trainers.find(attempt)
+        return trainer is not None and trainer.is_alive
+
+    def never_began(self, attempt: Attempt) -> bool:
+        """See Starter."""
+        return self._trainers.find(attempt) is None
+
+    def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
+        """See Starter."""
+        if self._patience.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+            self.end(attempt)
+            return True
+        trainer = self._trainers.find(attempt)
+        if trainer is not None and trainer.is_alive and not trainer.is_frozen:
+            trainer.stops()
+        return False
+
+    def end(self, attempt: Attempt) -> None:
+        """See Starter."""
+        trainer = self._trainers.find(attempt)
+        if trainer is not None and trainer.is_alive:
+            trainer.dies()
+
+    def bury(self, attempt: Attempt) -> str:
+        """See Starter."""
+        trainer = self._trainers.find(attempt)
+        return trainer.cause if trainer is not None else ""
+
+    def present(self, runs: Path) -> list[Attempt]:
+        """See Starter."""
+        return [
+            trainer.attempt for trainer in self._trainers.living() if trainer.attempt.run.path.parent == runs
+        ]
+
+    def held(self, _live: Iterable[str]) -> set[str]:
+        """See Starter."""
+        return {trainer.attempt.accelerator for trainer in self._trainers.living()}

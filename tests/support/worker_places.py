@@ -1,0 +1,22 @@
+"""What an engine says of the place of a process that has given variables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from unittest.mock import patch
+
+from gan_runtime.cluster import Place, without_cluster
+from gan_runtime.errors import AcceleratorError
+
+
+def answer(place: Callable[[int], Place], variables: dict[str, str], workers: int) -> list[object] | str:
+    """Rank, workers, chiefs, and the cluster that TF_CONFIG names afterward; or why there is no place. The environment stays as it was."""
+    with patch.dict(os.environ, {**without_cluster(dict(os.environ)), **variables}, clear=True):
+        try:
+            found = place(workers)
+        except AcceleratorError as error:
+            return str(error)
+        cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster")
+        return [found.rank, found.workers, found.chiefs, cluster]
