@@ -4,7 +4,7 @@
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
 # make faults   harm short runs on real processes and see that nothing is lost; SEED=1 SCENARIOS=200
 # make load     30 windows on one run, 1,000 stored runs, 10 million numbers: how fast pages, ingest and a training beside them are
-# make mutants  change the training core in small ways and see whether its tests notice; SEED=1 MUTANTS=60 ONLY=survivors
+# make mutants  change the training core in small ways and see whether its tests notice; SEED=1 MUTANTS=60
 # make audit    look up known holes in the pinned packages (pip-audit; needs a network)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
@@ -83,7 +83,7 @@ load: setup-dev
 
 mutants: setup-dev
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/requirements-mutants.txt
-	@$(PYTHON) -m benchmarks.mutants --seed $(or $(SEED),1) --count $(or $(MUTANTS),60) $(if $(ONLY),--only $(ONLY))
+	@$(PYTHON) -m benchmarks.mutants $(or $(SEED),1) $(or $(MUTANTS),60)
 
 screenshots: setup-dev
 	@scripts/browser.sh $(PYTHON)

@@ -1,5 +1,7 @@
-"""Mutation tests of the training core: one small change at a time, and whether a test notices.
+"""Mutation tests of the training core with cosmic-ray: one small change at a time, and whether a test notices.
 
-make mutants                      changes drawn with SEED=1, MUTANTS=60 of them, and every named one; then docs/mutants.md
-make mutants ONLY=survivors       those that no test noticed the last time once more; ONLY=named, ONLY=drawn: a part
+make mutants                      60 changes drawn with SEED=1 (MUTANTS=60); then docs/mutants.md. A run that was ended goes on.
+
+`cosmic-ray.toml` says what is changed, how, and which tests are about it; `draw` leaves a sample of the changes, `trial` is
+the command that cosmic-ray runs for each, `page` the outcome.
 """

@@ -1,128 +1,114 @@
-"""docs/mutants.md, made from benchmarks/results/mutants.jsonl: no figure in it is typed by hand."""
+"""benchmarks/results/mutants.jsonl, from a session of cosmic-ray, and docs/mutants.md from it; no figure is typed by hand.
+
+python -m benchmarks.mutants.page    writes the page once more, when cosmic-ray.toml says what a survivor means
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutants import equivalents
-from benchmarks.mutants.changes import Change
-from benchmarks.mutants.trial import CRASHED, KILLED, SURVIVED
+from benchmarks.mutants.trial import FULL, NOTICED, PACKAGE, table
 from gan_runtime.home import REPOSITORY
 
 Record = dict[str, Any]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "mutants.jsonl"
 PAGE = REPOSITORY / "docs" / "mutants.md"
-TARGET = 0.85
-AT_FIRST = "survived at first"
+SURVIVED, HUNG = "survived", "no end"
+COUNTS = ("Tried", "Noticed by `make test-all`", "of these by `make test`")
 INTRODUCTION = """# Mutation tests
 
 Made by `make mutants` from `benchmarks/results/mutants.jsonl`; change nothing here by hand.
 
-A mutant is the training core with one small change: another operator, a number one larger or smaller, a condition negated, two
-neighbours of a tuple swapped. Operators are those of cosmic-ray, and the swap. Places are drawn at random, with a seed, from all
-places in the files of `benchmarks/mutants/subjects.py`; annotations are left alone, and so are operators that the values refuse.
-A mutant is killed when one of the unit tests that are about its file fails, or when they do not end.
+A mutant is the training core with one small change: another operator, a number one larger or smaller, a condition negated. The
+changes are cosmic-ray's; the places are drawn at random, with a seed, from the files that `benchmarks/mutants/cosmic-ray.toml`
+lists. A mutant is noticed when a test about its file fails, or when the tests do not end (which counts for `make test-all` only).
+The tests about a file are those that the same table names, not the whole suite, so each share is a lower bound.
 """
 
 
-def write(records: list[Record], page: Path = PAGE) -> None:
-    """Writes the page anew."""
-    page.write_text(text(records), encoding="utf-8")
+def outcomes(session: Path) -> list[Record]:
+    """What the session says of each change that was drawn and tried, in the order of the files."""
+    from cosmic_ray.work_db import use_db  # wants cosmic-ray, which only `make mutants` installs
+    from cosmic_ray.work_item import WorkerOutcome
+
+    with use_db(session) as work:
+        tried = [pair for pair in work.completed_work_items if pair[1].worker_outcome == WorkerOutcome.NORMAL]
+    records = [outcome(item.mutations[0], result) for item, result in tried]
+    return sorted(records, key=lambda record: (record["path"], record["line"], record["after"]))
+
+
+def outcome(change: Any, result: Any) -> Record:
+    """Of one change. `by`: the first test that failed, or SURVIVED, or HUNG."""
+    lines = result.diff.splitlines()[3:]  # after the names of the files
+    before, after = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+    test = result.output.rpartition(NOTICED)[2].strip()
+    by = SURVIVED if result.test_outcome == SURVIVED else test if test.startswith("tests/") else HUNG
+    place = {"path": str(change.module_path), "line": change.start_pos[0], "before": before, "after": after}
+    return {"kind": "mutant", **place, "operator": change.operator_name, "by": by}
+
+
+def keep(mutants: list[Record], run: Record) -> None:
+    """Stores outcomes in the place of those of the last run, of which the counts stay, and writes the page."""
+    runs = [record for record in stored() if record["kind"] == "run" and record["commit"] != run["commit"]]
+    records = [*mutants, *runs, {"kind": "run", **run, "counts": counts(mutants)}]
+    RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    PAGE.write_text(text(records), encoding="utf-8")
+
+
+def stored() -> list[Record]:
+    """What was kept the last time."""
+    return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+
+
+def counts(mutants: list[Record]) -> list[int]:
+    """See COUNTS; `make test-all` runs the tests of `make test` too."""
+    noticed = [mutant["by"] for mutant in mutants if mutant["by"] != SURVIVED]
+    return [len(mutants), len(noticed), sum(by != HUNG and not by.startswith(FULL) for by in noticed)]
 
 
 def text(records: list[Record]) -> str:
     """The whole page."""
-    drawn, named = (
-        [one for one in records if one["kind"] == "mutant" and bool(one["name"]) == is_named]
-        for is_named in (0, 1)
+    mutants = [record for record in records if record["kind"] == "mutant"]
+    paths = sorted({mutant["path"] for mutant in mutants})
+    files = (
+        (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path])) for path in paths
     )
-    parts = [
-        INTRODUCTION,
-        "## Drawn\n",
-        _score(drawn),
-        _circumstances(records),
-        _by_file(drawn),
-        _not_killed(drawn),
-    ]
-    return "\n".join([*parts, "## Named\n", _named(named)])
-
-
-def _score(drawn: list[Record]) -> str:
-    counts = Counter(_verdict(record) for record in drawn)
-    killed, equivalent, tried = (
-        counts[KILLED] + counts[CRASHED],
-        counts["equivalent"],
-        sum(counts.values()) - counts["gone"],
-    )
-    real = tried - equivalent
-    return (
-        f"**{killed} of {real} killed ({killed / max(1, real):.0%}; target {TARGET:.0%}).** {tried} were tried, of which "
-        f"{equivalent} are equivalent (no test could notice; reasons below), so {killed / max(1, tried):.0%} of all; "
-        f"{_later(drawn)} of the killed survived at first, until a test was written; "
-        f"{counts[CRASHED]} of the killed without a test that failed: no end, or the end of the process.\n"
-    )
-
-
-def _later(drawn: list[Record]) -> int:
-    return sum(record["words"] == AT_FIRST and record["outcome"] == KILLED for record in drawn)
-
-
-def _circumstances(records: list[Record]) -> str:
-    lines = []
-    for record in records:
-        if record["kind"] == "machine":
-            changed = ", with changes that are not committed" if record["changed"] else ""
-            lines.append(
-                f"- {record['date']}: `{record['command']}`, seed {record['seed']}: {record['mutants']} of {record['of']} mutants tried, files with quick tests first, in "
-                f"{record['seconds'] / 60:.0f} min on {record['cpu_model']}, {record['cores']} cores, load {record['load_before']:g} "
-                f"at the start; commit {record['commit']}{changed}"
-            )
-    return "\n".join(lines) + "\n"
-
-
-def _by_file(drawn: list[Record]) -> str:
-    files = sorted({record["path"] for record in drawn})
-    rows = ["| File | Tried | Killed | Equivalent | Survived |", "|---|---|---|---|---|"]
-    for path in files:
-        counts = Counter(_verdict(record) for record in drawn if record["path"] == path)
-        cells = (
-            sum(counts.values()),
-            counts[KILLED] + counts[CRASHED],
-            counts["equivalent"],
-            counts[SURVIVED],
+    survivors = (_survivor(mutant) for mutant in mutants if mutant["by"] == SURVIVED)
+    return "\n".join(
+        (
+            INTRODUCTION,
+            _table(("Run", *COUNTS, "Machine"), (_run(run) for run in records if run["kind"] == "run")),
+            "## By file, in the last run\n",
+            _table(("File", *COUNTS), files),
+            "## What no test noticed\n",
+            _table(("Where", "Change", "What it means"), survivors),
         )
-        rows.append(f"| {path.removeprefix('gan_runtime/')} | " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(rows) + "\n"
+    )
 
 
-def _not_killed(drawn: list[Record]) -> str:
-    left = [record for record in drawn if _verdict(record) not in (KILLED, CRASHED)]
-    if not left:
-        return "None survived.\n"
-    rows = ["| Where | Change | What it means |", "|---|---|---|"]
-    for record in left:
-        meaning = equivalents.reason(_change(record)) or record["words"] or _verdict(record)
-        where = f"{record['path'].removeprefix('gan_runtime/')}:{record['line']}"
-        rows.append(f"| {where} | {_code(record['before'])} → {_code(record['after'])} | {meaning} |")
-    return "\n".join(rows) + "\n"
+def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join("| " + " | ".join(map(str, cells)) + " |\n" for cells in lines)
 
 
-def _named(named: list[Record]) -> str:
-    rows = ["Tried every time.\n", "| Change | Outcome | Noticed by |", "|---|---|---|"]
-    rows += [f"| {record['name']} | {record['outcome']} | {_test(record['killed_by'])} |" for record in named]
-    return "\n".join(rows) + "\n"
+def _run(run: Record) -> tuple[str, ...]:
+    tried, *noticed = run["counts"]
+    shares = [f"{number} ({number / max(1, tried):.0%})" for number in noticed]
+    what = f"{run['date']}, commit {run['commit']}: {run['command']}"
+    return (what, f"{tried} of {run['drawn']}", *shares, f"{run['machine']}, {run['minutes']} min")
 
 
-def _verdict(record: Record) -> str:
-    is_equivalent = record["outcome"] == SURVIVED and equivalents.reason(_change(record))
-    return "equivalent" if is_equivalent else str(record["outcome"])
+def _survivor(mutant: Record) -> tuple[str, ...]:
+    file, after = _file(mutant["path"]), mutant["after"]
+    means = table("meanings").get(f"{file}: {after.strip()}", "")
+    return f"{file}:{mutant['line']}", f"{_code(mutant['before'])} → {_code(after)}", means
 
 
-def _change(record: Record) -> Change:
-    return Change(record["path"], record["line"], record["before"], record["after"], record["operator"])
+def _file(path: str) -> str:
+    return path.removeprefix(PACKAGE)
 
 
 def _code(lines: str) -> str:
@@ -130,12 +116,5 @@ def _code(lines: str) -> str:
     return f"`{words}`"
 
 
-def _test(node: str) -> str:
-    return node.rpartition("::")[2] or node
-
-
-def stored(path: Path = RESULTS) -> list[Record]:
-    """What was kept the last time; empty before that."""
-    return (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    )
+if __name__ == "__main__":
+    PAGE.write_text(text(stored()), encoding="utf-8")

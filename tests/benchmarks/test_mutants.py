@@ -1,128 +1,118 @@
-"""Mutation tests: how a change is made, what is left alone, how outcomes are counted; and that named changes still have a place."""
+"""Mutation tests: which changes are drawn, which tests are run for them, and how the page counts."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from benchmarks.mutants import changes, equivalents, page, subjects
-from benchmarks.mutants.changes import Change
-from benchmarks.mutants.named import NAMED, Named
-from benchmarks.mutants.trial import Outcome
+from benchmarks.mutants import draw, page, trial
 from gan_runtime.home import REPOSITORY
 
-SOURCE = """def f(x: tuple[int, str]):
-    first, second = x
-    return {"a": first, "b": second}, [*x, "é", 2]
-    return first
-"""
 
-
-def test_neighbours_change_places_and_annotations_are_left_alone() -> None:
-    swapped = [changes._swapped(SOURCE, *edit.swap) for edit in changes._swaps(SOURCE) if edit.swap]
-    lines = [text.split("\n")[2].strip() for text in swapped if text.split("\n")[2] != SOURCE.split("\n")[2]]
-    assert sorted(lines) == [
-        'return [*x, "é", 2], {"a": first, "b": second}',
-        'return {"a": first, "b": second}, [*x, 2, "é"]',
-        'return {"a": second, "b": first}, [*x, "é", 2]',
-    ]
-    annotations = [changes._span(node, SOURCE) for node in changes._annotations(changes.ast.parse(SOURCE))]
-    assert annotations == [((1, 9), (1, 24))]
-    assert [changes._is_within(place, annotations) for place in ((1, 8), (1, 9), (1, 23), (1, 24))] == [
-        False,
-        True,
-        True,
-        False,
-    ]
-
-
-def test_a_change_is_made_where_its_lines_stand_nearest_and_nowhere_else() -> None:
-    source = "a = 1\nb = 2\na = 1\n"
-    assert Change("f.py", 3, "a = 1", "a = 2", "").made(source) == "a = 1\nb = 2\na = 2\n"
-    assert Change("f.py", 1, "a = 1", "a = 2", "").made(source) == "a = 2\nb = 2\na = 1\n"
-    assert Change("f.py", 1, "a = 1\nb = 2", "c", "").made(source) == "c\na = 1\n"
-    assert Change("f.py", 1, "a = 3", "a = 2", "").made(source) is None
-    found = changes.difference("f.py", source, "a = 1\nb = 3\nc = 4\na = 1\n", "kind")
-    assert found == Change("f.py", 2, "b = 2", "b = 3\nc = 4", "kind")
-    assert found.made(source) == "a = 1\nb = 3\nc = 4\na = 1\n"
-
-
-@pytest.mark.parametrize("named", NAMED, ids=lambda one: one.name)
-def test_every_named_change_still_has_its_place_and_its_test(named: Named) -> None:
-    source = (REPOSITORY / "gan_runtime" / named.path).read_text(encoding="utf-8")
-    assert source.count(named.before) == 1
-    changed = named.change(source).made(source)
-    assert changed is not None
-    assert changed.replace(named.after, named.before) == source
-    assert [test for test in named.tests if not stands(f"tests/{test}")] == []
-
-
-def test_every_file_that_is_changed_has_tests_that_exist() -> None:
-    assert [path for path in subjects.TESTS if not (REPOSITORY / "gan_runtime" / path).exists()] == []
-    assert {
-        test
-        for path in subjects.TESTS
-        for test in subjects.tests_of(f"gan_runtime/{path}")
-        if not stands(test)
-    } == set()
-
-
-def stands(node: str) -> bool:
-    path, _, function = node.partition("::")
-    return f"def {function.partition('[')[0]}" in (REPOSITORY / path).read_text(encoding="utf-8")
-
-
-def record(outcome: str, **values: Any) -> dict[str, Any]:
-    place = {
-        "path": "gan_runtime/workloads/pair.py",
-        "line": 3,
-        "before": "a | b",
-        "after": "b | a",
-        "operator": "SwapNeighbours",
-    }
-    return {
-        "kind": "mutant",
-        **place,
-        "outcome": outcome,
-        "killed_by": "",
-        "seconds": 1.0,
-        "name": "",
-        "words": "",
-        **values,
-    }
-
-
-def test_the_page_counts_what_was_noticed_and_says_what_was_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equivalents, "REASONS", {("workloads/pair.py", "a + 0"): "adds nothing"})
-    records = [
-        *[record("killed")] * 4,
-        record("killed", words=page.AT_FIRST),
-        record("no end"),
-        record("survived", words="nobody looks"),
-        record("survived", after="    a + 0"),
-        record("killed", name="signs are swapped", killed_by="workloads/test_networks.py::test_signs"),
-    ]
-    text = page.text(records)
-    assert "**6 of 7 killed (86%; target 85%).** 8 were tried, of which 1 are equivalent" in text
-    assert (
-        "so 75% of all; 1 of the killed survived at first, until a test was written; 1 of the killed without a test that"
-        in text
+def work_item(path: str, line: int, operator: str) -> Any:
+    change = SimpleNamespace(
+        module_path=Path(path), start_pos=(line, 4), operator_name=operator, occurrence=0
     )
-    assert "| workloads/pair.py | 8 | 6 | 1 | 1 |" in text
-    assert "| workloads/pair.py:3 | `a \\| b` → `b \\| a` | nobody looks |" in text
-    assert "| workloads/pair.py:3 | `a \\| b` → `a + 0` | adds nothing |" in text
-    assert "| signs are swapped | killed | test_signs |" in text
+    return SimpleNamespace(mutations=(change,))
+
+
+def drawn(items: list[Any], seed: int) -> list[tuple[str, int, str]]:
+    ways = [place[0].mutations[0] for place in draw.places(items, seed)]
+    return [(str(way.module_path), way.start_pos[0], way.operator_name) for way in ways]
+
+
+def test_a_seed_draws_one_change_of_each_place_in_its_own_order_whatever_else_changed() -> None:
+    items = [work_item("a.py", line, operator) for line in range(9) for operator in ("Add", "Not", "Number")]
+    first = drawn(items, seed=1)
+    assert sorted(line for _, line, _ in first) == list(range(9))
+    assert len({operator for _, _, operator in first}) > 1
+    assert drawn(items[::-1], seed=1) == first
+    assert drawn(items, seed=2) != first
+    others = [work_item("b.py", line, "Add") for line in range(9)]
+    assert [change for change in drawn(others + items, seed=1) if change[0] == "a.py"] == first
+
+
+def test_what_python_refuses_or_reads_the_same_is_no_change() -> None:
+    assert draw.is_another_program("a = b * 2", "a = b / 2")
+    assert not draw.is_another_program("a = b * 2", "a = b *  2")
+    assert not draw.is_another_program("def f(a, *, b): ...", "def f(a, +, b): ...")
+
+
+def test_each_file_that_is_changed_exists_and_has_tests_that_exist() -> None:
+    config = tomllib.loads(trial.CONFIG.read_text(encoding="utf-8"))
+    modules = config["cosmic-ray"]["module-path"]
+    assert [path for path in modules if not (REPOSITORY / path).exists()] == []
+    assert sorted(modules) == sorted(trial.PACKAGE + path for path in config["tests"])
+    named = {test for tests in config["tests"].values() for test in tests}
+    existing = set(trial.tests_about([], REPOSITORY))
+    assert [test for test in named if not {trial.QUICK + test, trial.FULL + test} & existing] == []
+
+
+def test_quick_tests_are_run_before_slow_ones_and_the_first_failure_is_kept(tmp_path: Path) -> None:
+    for name in ("tests/workloads/test_layers.py", "tests/full/workloads/test_networks.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    files = trial.tests_about(["gan_runtime/workloads/layers.py"], tmp_path)
+    assert files == ["tests/workloads/test_layers.py", "tests/full/workloads/test_networks.py"]
+    failure = trial.FirstFailure(files)
+    items: list[Any] = [SimpleNamespace(nodeid=f"{file}::test_a") for file in files[::-1]]
+    failure.pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == [f"{file}::test_a" for file in files]
+    for number, failed in enumerate((False, True, True)):
+        failure.pytest_runtest_logreport(SimpleNamespace(failed=failed, nodeid=f"test {number}"))
+    assert failure.test == "test 1"
+
+
+DIFF = """--- mutation diff ---
+--- a/gan_runtime/workloads/pair.py
++++ b/gan_runtime/workloads/pair.py
+@@ -1,3 +1,3 @@
+ first
+-    a | b
++    a & b
+ last"""
+
+
+def outcome(test_outcome: str, output: str) -> dict[str, Any]:
+    change = SimpleNamespace(
+        module_path=Path("gan_runtime/workloads/pair.py"), start_pos=(2, 4), operator_name="core/X"
+    )
+    return page.outcome(change, SimpleNamespace(diff=DIFF, test_outcome=test_outcome, output=output))
+
+
+def test_the_page_counts_which_suite_noticed_and_says_what_none_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    mutants = [
+        outcome("killed", "F\nnoticed by tests/workloads/test_pair.py::test_a\n"),
+        outcome("killed", "F\nnoticed by tests/full/workloads/test_pair.py::test_b\n"),
+        outcome("killed", "timeout"),
+        outcome("survived", "2 passed\nnoticed by \n"),
+    ]
+    assert [mutant["by"].rpartition(":")[2] for mutant in mutants] == [
+        "test_a",
+        "test_b",
+        "no end",
+        "survived",
+    ]
+    assert page.counts(mutants) == [4, 3, 1]
+    meaning = {"workloads/pair.py: a & b": "nobody looks"}
+    monkeypatch.setattr(page, "table", {"meanings": meaning}.__getitem__)
+    run = {
+        "kind": "run",
+        "date": "noon",
+        "commit": "abc",
+        "command": "make",
+        "minutes": 3,
+        "machine": "cores",
+    }
+    text = page.text([*mutants, {**run, "drawn": 5, "counts": page.counts(mutants)}])
+    assert "| noon, commit abc: make | 4 of 5 | 3 (75%) | 1 (25%) | cores, 3 min |" in text
+    assert "| workloads/pair.py | 4 | 3 | 1 |" in text
+    assert "| workloads/pair.py:2 | `a \\| b` → `a & b` | nobody looks |" in text
 
 
 def test_the_page_in_the_repository_is_made_from_the_stored_outcomes() -> None:
-    assert page.PAGE.read_text(encoding="utf-8") == page.text(page.stored(Path(page.RESULTS)))
-
-
-def test_an_outcome_is_kept_with_all_that_makes_the_change_again() -> None:
-    change = Change("f.py", 3, "a = 1", "a = 2", "NumberReplacer")
-    kept = Outcome(change, "killed", "test_f.py::test_a", 1.5).record()
-    assert kept["kind"] == "mutant"
-    assert Change(kept["path"], kept["line"], kept["before"], kept["after"], kept["operator"]) == change
-    assert (kept["outcome"], kept["killed_by"], kept["name"]) == ("killed", "test_f.py::test_a", "")
+    assert page.PAGE.read_text(encoding="utf-8") == page.text(page.stored())
