@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.store.store import Store
 from tests.support.small_pictures import write_grid
 
 SCRIPT = REPOSITORY / "dashboard" / "frame" / "navigation.py"
@@ -76,6 +78,22 @@ def charts_are_checked() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plots, "specification", checked)
         yield
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """results.duckdb of a home without runs: making its tables takes longer than drawing most pages."""
+    path = tmp_path_factory.mktemp("empty") / "results.duckdb"
+    Store(path).close()
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, empty_database: Path) -> Home:
+    """A home that was opened before."""
+    home = Home(tmp_path / "home").prepare()
+    shutil.copy(empty_database, home.database)
+    return home
 
 
 @pytest.fixture
