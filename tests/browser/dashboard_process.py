@@ -23,13 +23,22 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 class Dashboard:
-    """`streamlit run app.py` on a free port of this machine, for one home; `words` and `environment` are Streamlit's further options."""
+    """`streamlit run app.py` on a free port of this machine, for one home; `words` and `environment` are Streamlit's further options.
+
+    `program`: another module that takes Streamlit's words.
+    """
 
     def __init__(
-        self, home: Path, log: Path, *words: str, port: int | None = None, **environment: str
+        self,
+        home: Path,
+        log: Path,
+        *words: str,
+        port: int | None = None,
+        program: str = "streamlit",
+        **environment: str,
     ) -> None:
         self.home, self._log, self.connections = home, log, log.with_suffix(".connections")
-        self._words, self._environment = words, environment
+        self._program, self._words, self._environment = program, words, environment
         self.port = port or local_server.free_port()
         self.process = self._start()
 
@@ -64,7 +73,7 @@ class Dashboard:
         command = [
             sys.executable,
             "-m",
-            "streamlit",
+            self._program,
             "run",
             str(REPOSITORY / "app.py"),
             "--server.port",

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from dashboard import first_screen
-from gan_runtime.records import journal
-from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.rundir import RunDir
+from gan_runtime.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.stored_runs import queued, stored
 
-STEPS = 200
 
-
-def stored(run: RunDir, loss: float) -> None:
-    """A finished run whose losses stay the same, so that its curve is a level line."""
-    values = {name: [loss] * STEPS for name in ("loss_generator", "loss_discriminator")}
-    wall_s = [float(step) for step in range(1, STEPS + 1)]
-    journal.append(
-        run.trainer_journal(),
-        1,
-        StatusChange(status="running", reason="training"),
-        journal.Plan(images=32 * STEPS, steps_per_epoch=STEPS, epochs=1),
-        journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values),
-        StatusChange(status="finished", reason="all 1 epochs done"),
-    )
+@pytest.fixture(scope="module")
+def of_two_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    """A dashboard on a home with two runs."""
+    folder = tmp_path_factory.mktemp("two")
+    for loss in (0.5, 1.5):
+        stored(queued(Home(folder / "home")), loss)
+    started = Dashboard(folder / "home", folder / "dashboard.log")
+    yield started
+    started.stop()
 
 
 def test_a_click_on_a_curve_names_its_run_and_the_link_opens_it(
-    new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard
+    browser: Browser, of_two_runs: Dashboard
 ) -> None:
-    for number, loss in ((1, 0.5), (2, 1.5)):
-        stored(new_run(f"quick-000{number}", seconds=number), loss)
-    page = open_page(browser, f"{dashboard.address}/compare?runs=quick-0001,quick-0002")
+    page = open_page(browser, f"{of_two_runs.address}/compare?runs=quick-0001,quick-0002")
     chart = page.get_by_test_id("stVegaLiteChart").first
     expect(chart.locator("canvas")).to_be_visible()
     click_highest_curve(page, chart)
@@ -43,6 +36,7 @@ def test_a_click_on_a_curve_names_its_run_and_the_link_opens_it(
     expect(link).to_be_visible()
     link.click()
     expect(page).to_have_url(re.compile(r"/live\?run=quick-0002$"))
+    page.close()
 
 
 def click_highest_curve(page: Page, chart: Locator) -> None:
@@ -59,13 +53,11 @@ def click_highest_curve(page: Page, chart: Locator) -> None:
 
 
 def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
-    new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard
+    browser: Browser, of_two_runs: Dashboard
 ) -> None:
-    for number in (1, 2):
-        stored(new_run(f"quick-000{number}", seconds=number), float(number))
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url.removeprefix(dashboard.address)))
+    page.on("request", lambda request: asked.append(request.url.removeprefix(of_two_runs.address)))
     page.add_init_script(
         f"""window.undrawn = [];
         new MutationObserver(() => {{
@@ -74,7 +66,7 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
                 if (!chart.querySelector('canvas, svg')) window.undrawn.push(chart.offsetHeight);
         }}).observe(document, {{subtree: true, childList: true}})"""
     )
-    page.goto(f"{dashboard.address}/compare?runs=quick-0001,quick-0002")
+    page.goto(f"{of_two_runs.address}/compare?runs=quick-0001,quick-0002")
     losses = page.get_by_test_id("stVegaLiteChart").first
     expect(losses.locator("canvas")).to_be_visible()
     top = losses.bounding_box()

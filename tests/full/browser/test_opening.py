@@ -1,4 +1,4 @@
-"""Two real dashboards on one home: the second looks, and takes over when the first was killed."""
+"""How a dashboard begins: beside another one on the same home, and on a file that is no database."""
 
 from __future__ import annotations
 
@@ -37,3 +37,17 @@ def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
         page.close()
     finally:
         second.stop()
+
+
+def test_a_file_that_is_no_database_is_told_in_one_sentence(browser: Browser, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "results.duckdb").write_text("this is no database " * 1000, encoding="utf-8")
+    dashboard = Dashboard(home, tmp_path / "dashboard.log")
+    try:
+        page = open_page(browser, dashboard.address)
+        expect(page.get_by_text("results.duckdb is not a usable DuckDB database")).to_be_visible()
+        expect(page.get_by_text("Traceback")).to_have_count(0)
+        page.close()
+    finally:
+        dashboard.stop()

@@ -17,8 +17,8 @@ from gan_runtime.operator_password import hash_of
 from gan_runtime.records.rundir import RunDir
 from tests.browser import careless_proxy, forged
 from tests.browser.dashboard_process import Dashboard, open_page, settled
-from tests.browser.test_compare_clicks import stored
-from tests.browser.test_every_page import CHECKBOX_X
+from tests.browser.runs_page import tick
+from tests.browser.stored_runs import stored
 from tests.support import local_server
 
 pytestmark = pytest.mark.timeout(600)  # 41 s of processor time, in a browser, a server and a provider
@@ -168,9 +168,7 @@ def enter(page: Page, password: str) -> None:
 
 def rename_first(page: Page, name: str) -> None:
     """The first run of the table on Runs."""
-    box = page.get_by_test_id("stDataFrame").bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + CHECKBOX_X, box["y"] + 35 + 17)
+    tick(page, 1)
     page.get_by_role("button", name="Rename").click()
     page.get_by_role("textbox", name="New name").fill(name)
     page.get_by_role("dialog").get_by_role("button", name="Rename").click()

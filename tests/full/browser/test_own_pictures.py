@@ -20,7 +20,8 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec, nesting
 from tests.browser.dashboard_process import Dashboard, open_page, opened, settled
-from tests.browser.test_main_job import chart, fill
+from tests.browser.launch_page import fill
+from tests.browser.live_page import chart
 from tests.support.own_pictures import zipped
 
 EACH, BATCH, EPOCHS = 40, 8, 6  # pictures of each of two classes

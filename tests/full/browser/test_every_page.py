@@ -12,11 +12,10 @@ from gan_runtime.records.rundir import RunDir
 from tests.browser import connections, flow_page, network_log
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.physics_page import looked_through, with_measured_epochs
-from tests.browser.test_compare_clicks import stored
+from tests.browser.runs_page import tick
+from tests.browser.stored_runs import stored
 from tests.pages.hostile import TEXTS
 from tests.support.measured_showers import measured
-
-CHECKBOX_X = 22
 
 
 def asked_of_others(page: Page, address: str) -> list[str]:
@@ -78,10 +77,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     # A tick stays with its run: here the second row, which a search makes the first.
     page.goto(f"{dashboard.address}/runs")
     settled(page)
-    table = page.get_by_test_id("stDataFrame")
-    box = table.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + CHECKBOX_X, box["y"] + 35 * 2 + 17)
+    tick(page, 2)
     expect(page.get_by_role("button", name="Delete")).to_be_visible()
     second = f"quick-{len(TEXTS) - 1:04d}"
     search = page.get_by_role("textbox", name="Search")

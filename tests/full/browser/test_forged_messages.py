@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -13,25 +13,26 @@ from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from websockets.exceptions import ConnectionClosed
 
 from dashboard.frame import access, message_guard
+from gan_runtime.home import Home
 from gan_runtime.operator_password import hash_of
-from gan_runtime.records.rundir import RunDir
 from tests.browser import forged
 from tests.browser.dashboard_process import Dashboard
-from tests.browser.test_compare_clicks import stored
+from tests.browser.stored_runs import queued, stored
 
 PASSWORD = "correct horse battery staple"
 ANYBODY = {"heartbeat_ack", "session_status_changed"}  # what a drawn page is followed by
 
 
-@pytest.fixture
-def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard]:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     """A dashboard behind a proxy's name, with a run and an operator password."""
-    stored(new_run("quick-0001"), 1.0)
-    file = tmp_path / "secrets.toml"
+    folder = tmp_path_factory.mktemp("shared")
+    stored(queued(Home(folder / "home")), 1.0)
+    file = folder / "secrets.toml"
     file.write_text(f'[operators]\npassword = "{hash_of(PASSWORD)}"')
     started = Dashboard(
-        tmp_path / "home",
-        tmp_path / "dashboard.log",
+        folder / "home",
+        folder / "dashboard.log",
         *("--secrets.files", str(file)),
         STREAMLIT_SERVER_ALLOWED_HOSTS="lab.example 127.0.0.1",
     )

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.dashboard_process import Dashboard, open_page, settled
-from tests.browser.test_main_job import chart, fill
+from tests.browser.launch_page import fill
+from tests.browser.live_page import chart
 
 SLOW_MS = 240_000  # a simulation, a trainer that starts, and a job that compiles, beside others
 

@@ -1,0 +1,33 @@
+"""Runs that no network has trained, for pages in a browser."""
+
+from __future__ import annotations
+
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+from tests.support.hosts import stated_host
+
+STEPS = 200
+
+
+def queued(home: Home) -> RunDir:
+    """The next run of the home, as the Launch page leaves it."""
+    return commands.submit(home, RunSpec(), stated_host(), "quick", asker=operator("a test"))
+
+
+def stored(run: RunDir, loss: float) -> None:
+    """A finished run whose losses stay the same, so that its curve is a level line."""
+    values = {name: [loss] * STEPS for name in ("loss_generator", "loss_discriminator")}
+    wall_s = [float(step) for step in range(1, STEPS + 1)]
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(status="running", reason="training"),
+        journal.Plan(images=32 * STEPS, steps_per_epoch=STEPS, epochs=1),
+        journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values),
+        StatusChange(status="finished", reason="all 1 epochs done"),
+    )
