@@ -1,51 +1,5 @@
-"""Engines of the tests: several of them live in one process, where a trainer has only one.
+"""See `engine_fixtures`."""
 
-TensorFlow is loaded when a test wants it: those of the JAX engine do not.
-"""
+from tests.support.engines.engine_fixtures import as_on_gpus, exchange, make, new_group, with_the_guides
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-
-import pytest
-
-from tests.support import guide
-from tests.support.engines import small_engines
-from tests.support.engines.small_engines import MakeEngine
-
-
-@pytest.fixture
-def new_group() -> Callable[[], None]:
-    """See `small_engines.new_group`."""
-    return small_engines.new_group
-
-
-@pytest.fixture
-def as_on_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated cores exchange by collectives, and each replica updates its own copy."""
-    import tensorflow as tf
-
-    from gan_runtime.engines.tf import devices as tf_devices
-
-    monkeypatch.setattr(tf_devices, "SharedMemoryMirroredStrategy", tf.distribute.MirroredStrategy)
-
-
-@pytest.fixture(params=["in one memory", "as on GPUs"])
-def exchange(request: pytest.FixtureRequest) -> None:
-    """Both ways to exchange and update."""
-    if request.param == "as on GPUs":
-        request.getfixturevalue("as_on_gpus")
-
-
-@pytest.fixture
-def make() -> MakeEngine:
-    """See `small_engines.tf_engine`."""
-    return small_engines.tf_engine
-
-
-@pytest.fixture(scope="module")
-def with_the_guides(cores: int) -> Iterator[None]:  # noqa: ARG001
-    """The workload of docs/adding-a-workload.md is in the catalog of this process, as it is in the one with JAX."""
-    guide.take_in()
-    yield
-    guide.take_out()
+__all__ = ["as_on_gpus", "exchange", "make", "new_group", "with_the_guides"]

@@ -61,7 +61,7 @@ def test_large_rows_lie_in_whole_lanes_and_come_back_as_they_were(
 
 
 def test_each_of_several_processes_reads_the_rows_of_its_own_devices_alone(jax: JaxProcess) -> None:
-    """Of every batch its share, in order: what tests/training/test_jax_runs.py trains with in two processes."""
+    """Of every batch its share, in order: what tests/full/training/test_jax_runs.py trains with in two processes."""
     shares, wholes = zip(*(jax("read_by", process, 2, 1, 3) for process in (0, 1)), strict=True)
     assert [share.shape for share in shares] == [(3, 2, 4), (3, 2, 4)]
     assert np.array_equal(np.concatenate(shares, axis=2), wholes[0])

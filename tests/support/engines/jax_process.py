@@ -11,9 +11,11 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import traceback
+from pathlib import Path
 from typing import Any
+
+from tests.support.engines import kept_programs
 
 CORES = 8
 
@@ -23,14 +25,16 @@ class JaxProcess:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._compiled = tempfile.TemporaryDirectory(prefix="jax-programs-")
 
     def __call__(self, function: str, *arguments: Any) -> Any:
         """Raises AssertionError with the other side's traceback."""
         if self._process is None:
             command = [sys.executable, "-m", "tests.support.engines.jax_process"]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self._compiled.name)
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=_environment(kept_programs.folder()),
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -45,16 +49,18 @@ class JaxProcess:
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
-        self._compiled.cleanup()
 
 
-def _environment(compiled: str) -> dict[str, str]:
+def _environment(compiled: Path) -> dict[str, str]:
     """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of it. LLVM polishes nothing: small networks
-    take longer to compile than to run. Runs of users are tested as they are compiled for users (tests/training/test_jax_runs.py).
+    take longer to compile than to run. Runs of users are tested as they are compiled for users (tests/full/training/test_jax_runs.py).
     """
     own = f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
     flags = f"{os.environ.get('XLA_FLAGS', '')} {own}".strip()
-    keep = {"JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5"}
+    keep = {
+        "JAX_COMPILATION_CACHE_DIR": str(compiled),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": kept_programs.LEAST_SECONDS,
+    }
     return {**os.environ, **keep, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
 
 
@@ -62,10 +68,17 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     from tests.support import guide
-    from tests.support.engines import jax_parts, jax_showers, jax_side, jax_three_ways, jax_tiles
+    from tests.support.engines import (
+        jax_golden,
+        jax_parts,
+        jax_showers,
+        jax_side,
+        jax_three_ways,
+        jax_tiles,
+    )
 
     guide.take_in()
-    modules = (jax_side, jax_parts, jax_showers, jax_three_ways, jax_tiles)
+    modules = (jax_side, jax_golden, jax_parts, jax_showers, jax_three_ways, jax_tiles)
     functions = {name: value for module in modules for name, value in vars(module).items()}
     while True:
         function, arguments = pickle.load(sys.stdin.buffer)

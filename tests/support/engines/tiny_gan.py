@@ -64,10 +64,10 @@ def spectral_networks() -> dict[str, keras.Model]:
     discriminator = keras.Sequential(
         [
             keras.Input(IMAGE_SHAPE),
-            SpectralNorm(Convolution(8, 5, 2, padding="same", use_bias=False), name="conv"),
+            SpectralNorm(Convolution(8, 5, 2, padding="same", use_bias=False, name="kernel"), name="conv"),
             layers.LeakyReLU(0.2, name="leaky"),
             layers.Flatten(name="flatten"),
-            SpectralNorm(layers.Dense(4, use_bias=False), name="dense"),
+            SpectralNorm(layers.Dense(4, use_bias=False, name="kernel"), name="dense"),
             Fading(name="fading"),
             layers.Dense(1, dtype="float32", name="logit"),
         ],

@@ -1,4 +1,4 @@
-"""3DGAN on both engines: what is measured on a shower, and one step, of the authors' networks and of two replicas."""
+"""3DGAN on both engines: one step, of the authors' networks and of two replicas."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from gan_runtime.calorimeter.angle import measured_angle
-from gan_runtime.calorimeter.fields import cells_of
-from gan_runtime.engines.tf import step as tf_step
-from gan_runtime.workloads import shower_3dgan, shower_heads
-from tests.engines.test_jax_parity import SameNoise
+from gan_runtime.workloads import shower_3dgan
+from tests.support.engines import tf_same_noise
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import (
     MakeEngine,
@@ -25,52 +21,9 @@ from tests.support.engines.small_showers import simulated_showers, small_showers
 from tests.support.engines.three_ways import PAIR, rates, taken_up
 
 pytestmark = pytest.mark.usefixtures("cores")
-GRID = (6, 7, 5)
 # A bias before batch norm moves by a difference of large sums: it is off by more than other weights, but by no share of a batch.
 BIASES = 0.1
 DIMMED = 0.01  # untrained, and by the batch norm of one shower, the authors' generator deposits a hundred times what it should
-
-
-@pytest.fixture(scope="module")
-def images() -> np.ndarray:
-    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single cell, one almost gone."""
-    values = small_showers(8, GRID).resident["showers"].astype(np.float32)
-    values[1] = 0.0
-    values[1, 2, 3, 4] = 5.0
-    values[3] *= 1e-30
-    return values
-
-
-def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """See `jax_parts`."""
-    given = tf.constant(images)
-    with tf.GradientTape() as tape:
-        tape.watch(given)
-        cells = shower_heads.energies(given)
-        angles, deposits = shower_heads.measured_angle(cells), shower_heads.deposit(cells)
-        total = tf.reduce_sum(angles) + tf.reduce_sum(deposits)
-    return angles.numpy(), deposits.numpy(), tape.gradient(total, given).numpy()
-
-
-def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndarray) -> None:
-    angles, deposits, _ = slopes_of_heads(images)
-    cells = cells_of(images)
-    assert angles[[0, 3]].tolist() == [100.0, 100.0]
-    others = [1, 2, 4, 5, 6, 7]
-    assert angles[others] == pytest.approx(measured_angle(cells)[others], abs=1e-4)
-    assert angles[1] == pytest.approx(np.pi / 2)
-    assert deposits == pytest.approx(50.0 * cells.sum(axis=(1, 2, 3, 4)), rel=1e-5)
-
-
-def test_empty_showers_and_layers_give_no_nan_on_the_way_back_on_either_engine(
-    images: np.ndarray, jax: JaxProcess
-) -> None:
-    own, others = slopes_of_heads(images), jax("slopes_of_heads", images)
-    assert all(np.isfinite(values).all() for values in (*own, *others))
-    assert np.abs(own[2]).max() > 1.0
-    assert (own[2][0] == 0.0).all()
-    for mine, theirs in zip(own, others, strict=True):
-        assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-3)
 
 
 def options_of(rate: float, **more: Any) -> dict[str, Any]:
@@ -86,7 +39,7 @@ def test_both_engines_make_a_step_of_the_authors_networks(
     TensorFlow's batch norm sums 100,000 numbers of a channel one after another, which puts a variance off by 2 to 4 in 10,000
     (against float64; JAX: 1 in a million), and the generator has five of them, one behind another.
     """
-    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    tf_same_noise.hand_to_engines(monkeypatch)
     data = simulated_showers(2)
     options = options_of(1e-12, size="full", batch_size_global=1)
     engine = make(1, shower_3dgan.WORKLOAD, data=data, **options)
@@ -107,7 +60,7 @@ def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_e
 
     A fresh engine takes up a checkpoint and computes the following steps to the last bit, on both engines.
     """
-    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8, ema_decay=0.9)
     engine, fresh = (make(1, shower_3dgan.WORKLOAD, data=data, **options) for _ in range(2))
     begin = engine.state()
@@ -131,7 +84,7 @@ def test_both_engines_add_up_the_parts_of_a_batch_and_two_parts_are_as_two_repli
 ) -> None:
     """Batch norm is of each part, as of each replica, so that both compute the same in their first step. Of the whole batch it puts D's
     losses off by a tenth and more, so that a bound of 1 in 10,000 tells them apart."""
-    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8)
     parts = {**options, "accumulation_steps": 2}
     engine = make(1, shower_3dgan.WORKLOAD, data=data, **parts)

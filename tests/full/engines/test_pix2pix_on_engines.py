@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tf import step as tf_step
 from gan_runtime.workloads import pix2pix
-from tests.engines.test_jax_parity import SameNoise
+from tests.support.engines import tf_same_noise
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import (
     MakeEngine,
@@ -33,7 +32,7 @@ def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     """The next step, taken up again from the state before it, is the same to the last bit."""
-    monkeypatch.setattr(tf_step, "StepNoise", SameNoise)
+    tf_same_noise.hand_to_engines(monkeypatch)
     data = small_flows(8, later=1)
     engine = make(1, pix2pix.WORKLOAD, data=data, **OPTIONS)
     begin = engine.state()

@@ -1,0 +1,58 @@
+"""What is measured on a shower within a step, on both engines: angle, deposit, and the way back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gan_runtime.calorimeter.angle import measured_angle
+from gan_runtime.calorimeter.fields import cells_of
+from gan_runtime.workloads import shower_heads
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.small_showers import small_showers
+
+pytestmark = pytest.mark.usefixtures("cores")
+GRID = (6, 7, 5)
+
+
+@pytest.fixture(scope="module")
+def images() -> np.ndarray:
+    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single cell, one almost gone."""
+    values = small_showers(8, GRID).resident["showers"].astype(np.float32)
+    values[1] = 0.0
+    values[1, 2, 3, 4] = 5.0
+    values[3] *= 1e-30
+    return values
+
+
+def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """See `jax_showers`."""
+    given = tf.constant(images)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        cells = shower_heads.energies(given)
+        angles, deposits = shower_heads.measured_angle(cells), shower_heads.deposit(cells)
+        total = tf.reduce_sum(angles) + tf.reduce_sum(deposits)
+    return angles.numpy(), deposits.numpy(), tape.gradient(total, given).numpy()
+
+
+def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndarray) -> None:
+    angles, deposits, _ = slopes_of_heads(images)
+    cells = cells_of(images)
+    assert angles[[0, 3]].tolist() == [100.0, 100.0]
+    others = [1, 2, 4, 5, 6, 7]
+    assert angles[others] == pytest.approx(measured_angle(cells)[others], abs=1e-4)
+    assert angles[1] == pytest.approx(np.pi / 2)
+    assert deposits == pytest.approx(50.0 * cells.sum(axis=(1, 2, 3, 4)), rel=1e-5)
+
+
+def test_empty_showers_and_layers_give_no_nan_on_the_way_back_on_either_engine(
+    images: np.ndarray, jax: JaxProcess
+) -> None:
+    own, others = slopes_of_heads(images), jax("slopes_of_heads", images)
+    assert all(np.isfinite(values).all() for values in (*own, *others))
+    assert np.abs(own[2]).max() > 1.0
+    assert (own[2][0] == 0.0).all()
+    for mine, theirs in zip(own, others, strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-3)

@@ -1,0 +1,31 @@
+"""The JAX engine against the TensorFlow engine, case by case; and what is stored of TensorFlow's is what it computes today."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.engines import golden
+from tests.support.engines.golden.__main__ import trained
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.parity import CASES, SMALL
+from tests.support.engines.side_by_side import assert_engines_agree
+from tests.support.engines.small_engines import assert_close, assert_moves_alike
+
+pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")  # before TensorFlow starts its devices
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
+    case: str, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
+) -> None:
+    assert_engines_agree(CASES[case], jax, monkeypatch)
+
+
+@pytest.mark.parametrize("case", list(SMALL))
+def test_what_is_stored_is_what_tensorflow_computes(case: str) -> None:
+    stored, found = golden.read()[case], trained(SMALL[case])
+    assert_close(found.begin, stored.begin, 0.0)
+    assert_close(found.numbers, stored.numbers, 1e-4)
+    assert_close(found.scores, stored.scores, 1e-4)
+    begin = golden.with_begin(found.weights, found.begin)
+    assert_moves_alike(begin, found.weights, stored.weights, 1e-3)

@@ -1,0 +1,34 @@
+"""Where JAX keeps compiled programs of the tests, from one session to the next and for all workers of one.
+
+JAX looks a program up by its whole text and by the options of its compiler, so a changed engine is compiled anew. The folder has
+the processor and the versions in its name: a program of another processor may use instructions that this one lacks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+from gan_runtime import processor
+
+LEAST_SECONDS = "0.05"  # what is compiled sooner is not kept: reading it would take as long
+MOST_BYTES = 500_000_000  # about ten times what all tests compile
+PACKAGES = ("jax", "jaxlib", "keras")
+
+
+def folder() -> Path:
+    """The folder of this processor and these versions; a new one where there is none or where it has grown too large."""
+    every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gan-training-tests"
+    own = every / f"jax-{_digest()}"
+    own.mkdir(parents=True, exist_ok=True)
+    if sum(file.stat().st_size for file in own.iterdir()) > MOST_BYTES:
+        shutil.rmtree(own, ignore_errors=True)
+    return own
+
+
+def _digest() -> str:
+    facts = (processor.model(), *processor.flags(), *(version(package) for package in PACKAGES))
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
