@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from typer.testing import CliRunner
@@ -25,25 +24,19 @@ from gan_runtime.runtime.revival import PAUSES_SECONDS
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.support.fake_trainers import FakeTrainers
 from tests.support.toy_owner import Owner
-from tests.support.trainers import end_trainers, processes_of
 
 NewRun = Callable[..., RunDir]
-Wait = Callable[..., Any]
 SOMEBODY = operator("a browser")
 TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}
 LONG = {**TOY, "epochs": 2_000}
 
 
 @pytest.fixture
-def pair(home: Home, new_run: NewRun) -> Iterator[tuple[RunDir, RunDir]]:
-    """Two waiting runs, the later one first in the queue; whoever trains in their home is ended with the test."""
-    yield new_run("quick-0001", seconds=2, **LONG), new_run("quick-0002", seconds=1, **TOY)
-    end_trainers(home)
-
-
-def ticked(owner: Owner, condition: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: owner.after(0.0) or condition()
+def pair(new_run: NewRun) -> tuple[RunDir, RunDir]:
+    """Two waiting runs, the later one first in the queue."""
+    return new_run("quick-0001", seconds=2, **LONG), new_run("quick-0002", seconds=1, **TOY)
 
 
 def ended(run: RunDir, status: str) -> None:
@@ -53,19 +46,24 @@ def ended(run: RunDir, status: str) -> None:
 
 
 def test_a_run_starts_when_another_one_has_ended_also_after_a_restart_and_holds_up_nobody(
-    home: Home, pair: tuple[RunDir, RunDir], wait_until: Wait
+    home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
+    trainers = FakeTrainers()
     commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
-    owner = Owner(home)
-    wait_until(ticked(owner, lambda: owner.status(before) == "running"), "the one behind it goes first")
+    owner = Owner(home, trainers.starter)
+    owner.after(0.0)
+    assert trainers.run_ids() == [before.run_id], "the one behind it goes first"
+    trainers.of(before).trains(2)
     assert owner.note(behind) == "starts when run quick-0001 ends, however it does"
-    again = Owner(home)  # as after a restart
+    again = Owner(home, trainers.starter)  # as after a restart
     again.after(1.0)
     assert again.status(behind) == "queued"
-    processes_of(before)[0].kill()
-    wait_until(ticked(again, lambda: again.status(before) == "lost"), "the first one is lost")
-    wait_until(ticked(again, lambda: again.status(behind) == "finished"), "the other one starts then")
+    trainers.of(before).dies()
+    again.after(1.0)
+    assert again.status(before) == "lost"
+    again.after(1.0)
+    assert trainers.run_ids() == [before.run_id, behind.run_id]
 
 
 @pytest.mark.parametrize(
@@ -89,24 +87,20 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
     condition: journal.Condition,
     end: str,
     starts: bool,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(
-        "gan_runtime.runtime.supervisor.Supervisor._start",
-        lambda _, live, __: started.append(live.run.run_id),
-    )
+    trainers = FakeTrainers()
     before, behind = pair
     commands.start_after([behind], After(before.run_id, condition), asker=SOMEBODY)
     ended(before, "finished" if end == "deleted" else end)
     if end == "deleted":
         commands.delete(before, asker=SOMEBODY)
-    owner = Owner(home)
+    owner = Owner(home, trainers.starter)
     owner.after(0.0)
     owner.after(1.0)
-    assert (behind.run_id in started) == starts
+    assert (behind.run_id in trainers.run_ids()) == starts
     if starts:
-        assert owner.note(behind) == "waiting for the accelerator"
+        reasons = [change.reason for _, change in journal.statuses(behind.supervisor_journal)]
+        assert reasons[-2:] == ["waiting for the accelerator", "starting a trainer on cpu"]
     else:
         mended = "restore it" if end == "deleted" else "resume it"
         assert owner.note(behind) == (
@@ -114,31 +108,27 @@ def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_ask
         )
         commands.start_after([behind], None, asker=SOMEBODY)
         owner.after(1.0)
-        owner.after(1.0)
-        assert started[-1] == behind.run_id
+        assert trainers.run_ids() == [behind.run_id]
 
 
-def test_a_lost_run_that_goes_on_by_itself_has_not_ended(
-    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gan_runtime.runtime.supervisor.Supervisor._start", lambda *_: None)
+def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: NewRun) -> None:
+    trainers = FakeTrainers()
     before, behind = new_run("quick-0001", resume_lost="yes", **LONG), new_run("quick-0002", **TOY)
     commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
     ended(before, "lost")
-    owner = Owner(home)
+    owner = Owner(home, trainers.starter)
     owner.after(1.0)
     assert owner.note(behind) == "starts when run quick-0001 ends, however it does"
-    for attempt in range(2, len(PAUSES_SECONDS) + 2):
-        owner.after(PAUSES_SECONDS[attempt - 2] + 1.0)
-        assert (owner.status(before), owner.note(behind)[:6]) == ("queued", "starts")
-        journal.append(
-            before.supervisor_journal, attempt, StatusChange(status="lost", reason="its trainer is gone")
-        )
+    for pause_s in PAUSES_SECONDS:
+        owner.after(pause_s + 1.0)
+        owner.after(0.0)
+        assert (owner.status(before), owner.note(behind)[:6]) == ("starting", "starts")
+        trainers.of(before).dies()
         owner.after(0.0)
     owner.after(1.0)
     owner.after(1.0)
     assert owner.status(before) == "lost"
-    assert owner.note(behind) == "waiting for the accelerator", "nobody will resume it by itself any more"
+    assert owner.status(behind) == "starting", "nobody will resume it by itself any more"
 
 
 def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
@@ -231,36 +221,31 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
 
 
 def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
-    home: Home, pair: tuple[RunDir, RunDir], monkeypatch: pytest.MonkeyPatch
+    home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(
-        "gan_runtime.runtime.supervisor.Supervisor._start",
-        lambda _, live, __: started.append(live.run.run_id),
-    )
+    trainers = FakeTrainers()
     before, behind = pair
     commands.start_after([behind], After(before.run_id), asker=SOMEBODY)
     whole = before.supervisor_journal.read_bytes()
     before.supervisor_journal.write_bytes(b"spoiled" + whole)
-    owner = Owner(home)
+    owner = Owner(home, trainers.starter)
     owner.after(1.0)
     owner.after(1.0)
-    assert (started, owner.status(behind)) == ([], "queued")
+    assert (trainers.run_ids(), owner.status(behind)) == ([], "queued")
     assert owner.note(behind) == (
         "starts when run quick-0001 ends, but that one cannot be read: mend it, or let this one start without it"
     )
     before.supervisor_journal.write_bytes(whole)
     before.announce()
     owner.after(1.0)
-    assert (started[-1], owner.note(behind)) == (
-        before.run_id,
+    assert (trainers.run_ids(), owner.note(behind)) == (
+        [before.run_id],
         "starts when run quick-0001 ends, however it does",
     )
-    ended(before, "stopped")
-    before.announce()
+    trainers.of(before).stops()
     owner.after(1.0)
     owner.after(1.0)
-    assert started[-1] == behind.run_id
+    assert trainers.run_ids()[-1] == behind.run_id
 
 
 def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(

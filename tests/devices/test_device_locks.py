@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -35,8 +34,7 @@ from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from tests.devices.waiting_runs import SHORT, TOY, queued, ticked
-from tests.support import toy_trainer
-from tests.support.toy_owner import Owner
+from tests.support.toy_owner import Owner, idle
 from tests.support.trainers import processes_of
 
 Wait = Callable[..., Any]
@@ -46,9 +44,10 @@ GPUS = [HostDevice(f"gpu-{name}", "gpu", f"GPU {name}", f"GPU-{name}") for name 
 def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_whom(
     homes: tuple[Home, Home], wait_until: Wait
 ) -> None:
-    first, second = (Owner(home) for home in homes)
+    first, second = (Owner(home, idle) for home in homes)
     long, waits = queued(homes[0], "quick-0001", **TOY), queued(homes[1], "quick-0001", **SHORT)
-    wait_until(ticked(first, lambda: first.status(long) == "running"), "the first one trains")
+    first.after(0.0)
+    assert first.status(long) == "starting"
     second.after(0.0)
     second.after(1.0)
     assert second.status(waits) == "queued"
@@ -61,37 +60,8 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
     assert look.is_of(homes[0].path)
     assert look.holder is not None
     assert (look.holder.run_id, look.holder.pid) == ("quick-0001", processes_of(long)[0].pid)
-    for process in processes_of(long):
-        process.kill()
-    wait_until(ticked(second, lambda: second.status(waits) == "finished"), "the other one trains then")
-
-
-def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
-    homes: tuple[Home, Home], wait_until: Wait
-) -> None:
-    """Owner, launcher and one of the workers are killed; the other worker stands still, and has the device."""
-    run = queued(homes[0], "quick-0001", workers=2, **TOY)
-    command = [
-        sys.executable,
-        "-m",
-        "tests.support.owner",
-        str(homes[0].path),
-        "60",
-        toy_trainer.MODULE,
-    ]
-    with subprocess.Popen(command, env=processes.environment(os.environ)) as owner:
-        wait_until(lambda: run.process() and len(processes_of(run)) == 3, "launcher and workers train")
-        owner.kill()
-    assert lock.is_taken("cpu")
-    launcher, first, second = processes_of(run)
-    second.send_signal(signal.SIGSTOP)
-    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
-    launcher.kill()
-    first.kill()
-    wait_until(lambda: len(processes_of(run)) == 1, "one is left")
-    assert lock.take("cpu") is None
-    second.kill()
-    wait_until(lambda: not lock.is_taken("cpu"), "the device is free")
+    processes_of(long)[0].kill()
+    wait_until(ticked(second, lambda: second.status(waits) == "starting"), "the other one trains then")
 
 
 def test_a_program_that_a_trainer_begins_does_not_keep_its_device(tmp_path: Path, wait_until: Wait) -> None:

@@ -15,7 +15,7 @@ from gan_runtime.device_locks.driver import Driver
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.home import Home
 from tests.devices.waiting_runs import TOY, queued, ticked
-from tests.support.toy_owner import Clock, Owner
+from tests.support.toy_owner import Clock, Owner, idle
 from tests.support.trainers import processes_of
 
 Wait = Callable[..., Any]
@@ -33,7 +33,7 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(driver, "DRIVER", Driver())
-    owners = [Owner(home) for home in homes]
+    owners = [Owner(home, idle) for home in homes]
     runs = [
         queued(homes[0], "quick-0001", "gpu", **TOY),
         queued(homes[0], "quick-0002", "gpu", replicas=2, **TOY),
@@ -41,7 +41,7 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
         queued(homes[1], "quick-0001", "gpu", **TOY),
     ]
     for owner, run in ((owners[0], runs[0]), (owners[1], runs[3])):
-        wait_until(ticked(owner, lambda owner=owner, run=run: owner.status(run) == "running"), "it trains")
+        wait_until(ticked(owner, lambda owner=owner, run=run: owner.status(run) == "starting"), "it trains")
     seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
     assert seen == {"GPU-aaaa", "GPU-bbbb"}
     processes_of(runs[0])[0].kill()
@@ -49,7 +49,7 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     owners[0].after(1.0)
     assert [owners[0].status(run) for run in runs[1:3]] == ["queued", "queued"], "nobody overtakes"
     processes_of(runs[3])[0].kill()
-    wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "running"), "two GPUs are free")
+    wait_until(ticked(owners[0], lambda: owners[0].status(runs[1]) == "starting"), "two GPUs are free")
     both = processes_of(runs[1])[0].environ()["CUDA_VISIBLE_DEVICES"]
     assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
 
@@ -85,7 +85,7 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
     monkeypatch.setattr(driver, "LOOK_SECONDS", 600.0)
     monkeypatch.setattr(driver, "SILENT_SECONDS", 0.0)
     monkeypatch.setattr(driver, "DRIVER", Driver())
-    owner, run = Owner(homes[0]), queued(homes[0], "quick-0001", "gpu", **TOY)
+    owner, run = Owner(homes[0], idle), queued(homes[0], "quick-0001", "gpu", **TOY)
     try:
         begin = time.monotonic()
         owner.after(0.0)
@@ -95,7 +95,7 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
         assert looks.looks() == [looks.Look(host_devices.CPU, None)]
     finally:
         wakes.touch()
-    wait_until(ticked(owner, lambda: owner.status(run) == "running"), "it trains")
+    wait_until(ticked(owner, lambda: owner.status(run) == "starting"), "it trains")
     assert processes_of(run)[0].environ()["CUDA_VISIBLE_DEVICES"] == "GPU-aaaa"
 
 

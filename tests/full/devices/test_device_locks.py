@@ -1,0 +1,58 @@
+"""Who has a device when some of the processes of its training were killed: a real owner, launcher and workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from gan_runtime import processes
+from gan_runtime.device_locks import lock
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+from tests.support import toy_trainer
+from tests.support.trainers import end_trainers, processes_of
+
+Wait = Callable[..., Any]
+NewRun = Callable[..., RunDir]
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precision": "float32"}
+
+
+@pytest.fixture
+def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
+    """A run of two workers; whatever is left of it goes with the test."""
+    yield new_run("quick-0001", workers=2, **TOY)
+    end_trainers(home)
+
+
+def test_a_device_is_taken_until_the_last_process_of_its_training_is_gone(
+    home: Home, two: RunDir, wait_until: Wait
+) -> None:
+    """Owner, launcher and one of the workers are killed; the other worker stands still, and has the device."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.owner",
+        str(home.path),
+        "60",
+        toy_trainer.MODULE,
+    ]
+    with subprocess.Popen(command, env=processes.environment(os.environ)) as owner:
+        wait_until(lambda: two.process() and len(processes_of(two)) == 3, "launcher and workers train")
+        owner.kill()
+    assert lock.is_taken("cpu")
+    launcher, first, second = processes_of(two)
+    second.send_signal(signal.SIGSTOP)
+    wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
+    launcher.kill()
+    first.kill()
+    wait_until(lambda: len(processes_of(two)) == 1, "one is left")
+    assert lock.take("cpu") is None
+    second.kill()
+    wait_until(lambda: not lock.is_taken("cpu"), "the device is free")

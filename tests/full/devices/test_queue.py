@@ -1,0 +1,134 @@
+"""People and owners in processes of their own who act at the same moment: each gets what was asked, and no device has two trainings."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime import processes
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from gan_runtime.store import memory, queries
+from tests.support import toy_trainer
+from tests.support.trainers import end_trainers
+
+NewRun = Callable[..., RunDir]
+Wait = Callable[..., Any]
+TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}
+PRESS = """
+import sys
+from pathlib import Path
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.runtime import commands
+from gan_runtime.spec import RunSpec
+from tests.support.hosts import stated_host
+
+spec, stated = RunSpec.parse({"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": "float32"}), stated_host()
+print("ready", flush=True)
+sys.stdin.readline()
+print(commands.submit(Home(Path(sys.argv[1])), spec, stated, "quick", asker=operator("a person")).run_id, flush=True)
+"""
+MOVE = """
+import sys
+from pathlib import Path
+from gan_runtime.askers import operator
+from gan_runtime.home import Home
+from gan_runtime.runtime import commands
+
+runs = Home(Path(sys.argv[1])).run_dirs()
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(12):
+    way = ("up", "down", "next")[(turn + int(sys.argv[2])) % 3]
+    commands.move_in_queue([[run] for run in runs], runs[turn % len(runs)], way, asker=operator("a person"))
+"""
+
+
+@pytest.fixture
+def waiting(new_run: NewRun) -> list[RunDir]:
+    """Four runs, none of which begins while nobody owns the home."""
+    return [new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in range(1, 5)]
+
+
+def order(home: Home) -> list[str]:
+    """Numbers of the waiting runs."""
+    return [row.run_id[-1] for row in queries.queue(memory.from_journals(home))]
+
+
+def person(code: str, *words: str) -> subprocess.Popen[str]:
+    """A process that is ready to act, and does so once it is told."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        env=processes.environment(os.environ),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process
+
+
+def at_once(people: list[subprocess.Popen[str]]) -> list[str]:
+    """All of them act at the same moment; what each says."""
+    for one in people:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    for one in people:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    said = [one.communicate()[0].strip() for one in people]
+    assert [one.returncode for one in people] == [0] * len(people)
+    return said
+
+
+def trained(run: RunDir) -> tuple[datetime, datetime]:
+    """From when to when its trainer wrote."""
+    at = [record.at for record in journal.read_all(run.trainer_journal())]
+    return min(at), max(at)
+
+
+def has_finished(run: RunDir) -> bool:
+    return commands.latest_status(run).status == "finished"
+
+
+def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
+    tmp_path: Path, wait_until: Wait
+) -> None:
+    homes = [Home(tmp_path / name).prepare() for name in ("one", "two")]
+    owner = [sys.executable, "-m", "tests.support.owner"]
+    with ExitStack() as stack:
+        for home in homes:
+            process = subprocess.Popen(
+                [*owner, str(home.path), "60", toy_trainer.MODULE], env=processes.environment(os.environ)
+            )
+            stack.callback(end_trainers, home)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        people = [person(PRESS, str(home.path)) for home in homes for _ in range(2)]
+        assert sorted(at_once(people)) == ["quick-0001", "quick-0001", "quick-0002", "quick-0002"]
+        runs = [run for home in homes for run in home.run_dirs()]
+        wait_until(lambda: all(map(has_finished, runs)), "all of them have trained")
+    turns = sorted(map(trained, runs))
+    assert len(turns) == 4
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(turns))
+
+
+def test_people_who_move_at_once_lose_no_run_and_no_place(home: Home, waiting: list[RunDir]) -> None:
+    at_once([person(MOVE, str(home.path), str(number)) for number in range(4)])
+    assert sorted(order(home)) == ["1", "2", "3", "4"]
+    states = [commands.latest_status(run) for run in waiting]
+    assert [state.status for state in states] == ["queued"] * 4
+    assert sorted(state.queue_rank or 0.0 for state in states) == [1.0, 2.0, 3.0, 4.0]
