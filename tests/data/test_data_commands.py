@@ -99,30 +99,19 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "named"),
     [
-        (
-            ["prepare", "pictures", "--as", "photos"],
-            "pictures needs a folder or a .zip: say which with --from.",
-        ),
-        (
-            ["prepare", "picture"],
-            "'picture' is no preparation: there are pictures, showers, showers_tiny, showers_hdf5, calochallenge, picture_pairs, karman, karman_small, mnist, fashion_mnist.",
-        ),
-        (["remove", "digits"], "digits is a data set of this program: it cannot be removed."),
-        (["remove", "photo"], "no data set 'photo' is prepared in {home}/data."),
-        (
-            ["show", "digit"],
-            "no data set is called 'digit', there are digits, stacked_digits, mnist, fashion_mnist, showers, showers_tiny, karman, "
-            "karman_small: "
-            "did you mean digits?",
-        ),
+        (["prepare", "pictures", "--as", "photos"], "--from"),
+        (["prepare", "picture"], "'picture'"),
+        (["remove", "digits"], "digits"),
+        (["remove", "photo"], "'photo'"),
+        (["show", "digit"], "did you mean digits?"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(run: Run, home: Home, words: list[str], sentence: str) -> None:
+def test_what_cannot_be_done_is_exit_code_2_with_one_sentence(run: Run, words: list[str], named: str) -> None:
     refused = run(*words)
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == sentence.format(home=home.path) + "\n"
+    assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert named in refused.stderr
 
 
 def test_a_wrong_word_is_answered_with_where_to_read_on(run: Run) -> None:
@@ -139,10 +128,5 @@ def test_a_broken_zip_and_one_that_leads_out_get_one_sentence_each(
         path.write_bytes(path.read_bytes()[:30])
     refused = run("prepare", "pictures", "--from", str(path), "--as", "photos")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
-    assert refused.stderr.startswith(
-        (
-            "broken.zip is a zip file, but damaged or cut short",
-            "evil.zip holds '../evil.png', which leads out",
-        )
-    )
+    assert refused.stderr.startswith(name)
     assert not home.data.exists()

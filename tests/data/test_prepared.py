@@ -248,6 +248,8 @@ def test_a_removed_set_is_gone(home: Home) -> None:
     assert not list(home.data.iterdir())
     assert sentence(prepared.remove, home, "showers") == f"no data set 'showers' is prepared in {home.data}."
     assert "is prepared in" in sentence(prepared.remove, home, "..")
+    own = "digits is a data set of this program: it cannot be removed."
+    assert sentence(prepared.remove, home, "digits") == own
 
 
 def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Home) -> None:

@@ -82,25 +82,17 @@ def test_a_refused_step_is_exit_code_1_with_the_compilers_words(home: Home, plan
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "named"),
     [
-        (
-            ["--topology", "v9"],
-            "topology is 'v9', but allowed is v2:2x2, v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4, tpu7x:2x2x1",
-        ),
-        (
-            ["--set", "batch_size_global=100"],
-            "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8: use 96 or 104.",
-        ),
-        (["--set", "precision=mixed_float16"], "a TPU has no float16 arithmetic"),
+        (["--topology", "v9"], "topology is 'v9'"),
+        (["--set", "batch_size_global=100"], "batch_size_global"),
+        (["--set", "precision=mixed_float16"], "float16"),
     ],
 )
-def test_a_wrong_question_is_exit_code_2_with_one_sentence(
-    home: Home, words: list[str], sentence: str
-) -> None:
+def test_a_wrong_question_is_exit_code_2_with_one_sentence(home: Home, words: list[str], named: str) -> None:
     result = call(home, *words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert sentence in result.stderr
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert named in result.stderr
 
 
 def test_where_the_compiler_is_missing_it_is_exit_code_2(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
