@@ -32,9 +32,9 @@ class PairPeer:
     def __init__(self, precision: str, options: Pix2pixOptions) -> None:
         keras.config.set_dtype_policy(precision)
         self._options = options
-        self._pair = networks(options, CHANNELS, HardwareDropout)
-        self._optimizers = [keras.optimizers.Adam(2e-4, beta_1=0.5) for _ in self._pair]
-        for optimizer, network in zip(self._optimizers, self._pair, strict=True):
+        self.pair = networks(options, CHANNELS, HardwareDropout)
+        self.optimizers = [keras.optimizers.Adam(2e-4, beta_1=0.5) for _ in self.pair]
+        for optimizer, network in zip(self.optimizers, self.pair, strict=True):
             optimizer.build(network.trainable_variables)
 
     def compiled(self, topology: str, batch_size_global: int) -> Any:
@@ -51,7 +51,7 @@ class PairPeer:
 
         state = [
             [of(network.trainable_variables), of(network.non_trainable_variables), of(optimizer.variables)]
-            for network, optimizer in zip(self._pair, self._optimizers, strict=True)
+            for network, optimizer in zip(self.pair, self.optimizers, strict=True)
         ]
         side = self._options.tile
         images = [
@@ -73,7 +73,7 @@ class PairPeer:
         updated = []
         for place, (weights, _, slots) in enumerate(state):
             by_weight = way_back(jax.nn.one_hot(place, len(state)))[place]
-            weights, slots = self._optimizers[place].stateless_apply(slots, by_weight, weights)
+            weights, slots = self.optimizers[place].stateless_apply(slots, by_weight, weights)
             updated.append([weights, moved[place], slots])
         return updated, losses
 
@@ -81,7 +81,7 @@ class PairPeer:
         self, weights: list[Weights], stored: list[Weights], source: Any, target: Any
     ) -> tuple[list[Any], list[Weights]]:
         """Of G and D, and what batch norm and dropout store."""
-        generator, discriminator = self._pair
+        generator, discriminator = self.pair
         made, of_g = generator.stateless_call(weights[GENERATOR], stored[GENERATOR], source, training=True)
         of_d = stored[DISCRIMINATOR]
         fake, of_d = discriminator.stateless_call(weights[DISCRIMINATOR], of_d, [source, made], training=True)

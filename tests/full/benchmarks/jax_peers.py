@@ -13,7 +13,10 @@ from benchmarks import keras_pix2pix_on_jax
 from benchmarks.keras_pix2pix_on_jax import PairPeer, State
 from gan_runtime.data.contract import DataSet
 from gan_runtime.frame_fields import SOURCE, TARGET
-from tests.support.engines.jax_side import Numbers, _engine
+from gan_runtime.spec import RunSpec
+from gan_runtime.workloads import pix2pix
+from tests.support.engines import jax_side
+from tests.support.engines.jax_side import Numbers
 
 
 class Kept(keras.layers.Layer):  # type: ignore[misc]
@@ -31,12 +34,14 @@ class Kept(keras.layers.Layer):  # type: ignore[misc]
 def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
     """Losses of so many steps of the peer, each of all rows, from the first weights of the engine with these options
     and on as many devices."""
-    engine = _engine("pix2pix", data, "own", **options)
+    spec = RunSpec.parse({"workload": "pix2pix", **options})
+    _, state = jax_side.trained("pix2pix", data, (), options)
     keras_pix2pix_on_jax.HardwareDropout = Kept  # type: ignore[misc,assignment]
-    peer = PairPeer("float32", engine._spec.of_workload)  # type: ignore[arg-type]
-    for network, of_ours in zip(peer._pair, engine._model.networks.values(), strict=True):
-        network.set_weights(of_ours.get_weights())
-    mesh = Mesh(np.array(jax.devices()[: engine._mesh.size]), ("batch",))
+    peer = PairPeer("float32", spec.of_workload)  # type: ignore[arg-type]
+    ours = pix2pix.WORKLOAD.networks(spec.of_workload, data.fields)
+    for network, (name, of_ours) in zip(peer.pair, ours.items(), strict=True):
+        network.set_weights([state[f"{name}/{variable.path}"] for variable in of_ours.weights])
+    mesh = Mesh(np.array(jax.devices()[: spec.replicas]), ("batch",))
     everywhere, shared = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("batch",)))
     state = jax.device_put(_state(peer), everywhere)
     images = [jax.device_put(data.resident[name], shared) for name in (SOURCE, TARGET)]
@@ -54,5 +59,5 @@ def _state(peer: PairPeer) -> State:
             [variable.value for variable in variables]
             for variables in (network.trainable_variables, network.non_trainable_variables, slots.variables)
         ]
-        for network, slots in zip(peer._pair, peer._optimizers, strict=True)
+        for network, slots in zip(peer.pair, peer.optimizers, strict=True)
     ]
