@@ -1,17 +1,10 @@
-"""How far the TPU's kernels are from the plain ones, in a process of its own, since TensorFlow's tests share none with JAX.
-
-python -m tests.tpu.kernel_differences        prints {case: {what: largest difference, as a share of the largest value}} as JSON
-"""
+"""How far the TPU's kernels are from the plain ones. Only the process with JAX imports this."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-
-os.environ.update(JAX_PLATFORMS="cpu", KERAS_BACKEND="jax")
 
 import jax
 import jax.numpy as jnp
@@ -115,8 +108,8 @@ def _normed(kernels: JaxKernels, values: jax.Array, gamma: jax.Array) -> jax.Arr
     return outputs + mean + variance
 
 
-def main() -> None:
-    """Every case, once as a convolution and once transposed; then volumes."""
+def of_all() -> dict[str, dict[str, float]]:
+    """{case: {what: largest difference, as a share of the largest value}}: each case once as a convolution and once transposed, and volumes."""
     tpu, plain = TpuKernels(None), JaxKernels(None)
     found = of_volumes()
     for name, (size, channels, filters, stride, taps) in CONVOLUTIONS.items():
@@ -128,8 +121,4 @@ def main() -> None:
         for kind, inputs in (("convolution", images), ("transposed_convolution", small)):
             ours, others = (partial(_called, getattr(of, kind), stride) for of in (tpu, plain))
             found[f"{name}, {kind}"] = differences(ours, others, [inputs, kernel])
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()
+    return found

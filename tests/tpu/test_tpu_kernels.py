@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 
-from gan_runtime.home import REPOSITORY
 from gan_runtime.tpu import plan as planning
+from tests.support.engines.jax_process import JaxProcess
 
 LARGEST = 2e-6  # of the largest value, in float32
 KINDS = ("convolution", "transposed_convolution")
 
 
 @pytest.fixture(scope="module")
-def differences() -> dict[str, dict[str, float]]:
-    """Largest differences by case, from a process with JAX."""
-    command = [sys.executable, "-m", "tests.tpu.kernel_differences"]
-    child = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
-    assert child.returncode == 0, child.stderr
-    return dict(json.loads(child.stdout.splitlines()[-1]))
+def differences(jax: JaxProcess) -> dict[str, dict[str, float]]:
+    """Largest differences by case, from the process with JAX."""
+    return dict(jax("tests.tpu.kernel_differences:of_all"))
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
