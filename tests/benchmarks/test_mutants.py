@@ -53,11 +53,12 @@ def test_each_file_that_is_changed_exists_and_has_tests_that_exist() -> None:
 
 
 def test_quick_tests_are_run_before_slow_ones_and_the_first_failure_is_kept(tmp_path: Path) -> None:
-    for name in ("tests/workloads/test_layers.py", "tests/workloads/test_networks.py"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).touch()
+    slow, quick = (suite + "workloads/test_layers.py" for suite in (trial.FULL, trial.QUICK))
+    for file in (slow, quick):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
     files = trial.tests_about(["gan_runtime/workloads/layers.py"], tmp_path)
-    assert files == ["tests/workloads/test_layers.py", "tests/workloads/test_networks.py"]
+    assert files == [quick, slow]
     failure = trial.FirstFailure(files)
     items: list[Any] = [SimpleNamespace(nodeid=f"{file}::test_a") for file in files[::-1]]
     failure.pytest_collection_modifyitems(items)
