@@ -18,7 +18,7 @@ from tests.browser.stored_runs import STEPS, queued, stored
 from tests.support.small_pictures import write_grid
 
 ENDLESS = "10000"  # epochs: it ends when it is stopped
-REFUSAL = "Global batch (batch_size_global) is 32, but 3 replicas need a multiple of 3: use 30 or 33."
+REFUSAL = "Global batch (batch_size_global) is 32, but 3 replicas need"
 
 
 def earlier_run(home: Home) -> RunDir:

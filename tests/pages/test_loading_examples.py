@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard.flow import words as flow_words
+from dashboard.frame import session
 from examples import smaller_karman
 from gan_runtime import bundles
 from gan_runtime.home import Home
@@ -60,22 +63,32 @@ def content(run: RunDir) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
 
 
-def test_they_are_offered_until_they_are_all_there(
-    show: Show, new_run: Callable[..., RunDir], home: Home
+@pytest.fixture
+def two_bundles(new_run: Callable[..., RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """In the place of the examples, whose loading takes seconds; the runs that they bring."""
+    files = [tmp_path / f"{name}.zip" for name in ("paper", "karman")]
+    for file in files:
+        run = new_run(f"{file.stem}-0001")
+        journal.append(run.trainer_journal(), 1, journal.StatusChange(status="finished", reason="all done"))
+        bundles.pack([run], file, "example-")
+        shutil.rmtree(run.path)
+    monkeypatch.setattr(bundles, "examples", lambda: files)
+    return {"example-paper-0001", "example-karman-0001"}
+
+
+def test_they_are_offered_until_they_are_all_there_and_one_press_loads_them(
+    show: Show, new_run: Callable[..., RunDir], home: Home, two_bundles: set[str]
 ) -> None:
-    new_run("quick-0001")
-    app = show("home")
-    app.button(key="examples.home").click().run()
-    assert "examples.home" not in [button.key for button in app.button]
-    assert len(home.run_dirs()) >= 12
-    runs = show("runs")
-    assert "examples.runs" not in [button.key for button in runs.button]
-
-
-def test_one_press_loads_them(show: Show, home: Home) -> None:
     app = show("home")
     assert home.run_dirs() == []
+    assert "examples.home" in [button.key for button in app.button], "of an empty home"
+    new_run("quick-0001")
+    session.opened().refresh()
+    app = show("home")
     app.button(key="examples.home").click().run()
     assert not app.exception
-    assert len(home.run_dirs()) >= 12
+    assert "examples.home" not in [button.key for button in app.button]
+    assert {run.run_id for run in home.run_dirs()} == {"quick-0001", *two_bundles}
     assert "finished" in texts(app)
+    runs = show("runs")
+    assert "examples.runs" not in [button.key for button in runs.button]

@@ -46,7 +46,7 @@ def test_a_file_that_is_no_database_is_told_in_one_sentence(browser: Browser, tm
     dashboard = Dashboard(home, tmp_path / "dashboard.log")
     try:
         page = open_page(browser, dashboard.address)
-        expect(page.get_by_text("results.duckdb is not a usable DuckDB database")).to_be_visible()
+        expect(page.get_by_text("made anew from the journals of all runs")).to_be_visible()
         expect(page.get_by_text("Traceback")).to_have_count(0)
         page.close()
     finally:

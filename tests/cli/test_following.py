@@ -1,0 +1,179 @@
+"""`train`, `resume` and `study` follow runs to their end: Ctrl-C, other owners, failures. Trainers are toys in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from gan_runtime.cli import training
+from gan_runtime.home import Home
+from gan_runtime.records import journal
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import owner
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import queries
+from tests.support import trainers
+from tests.support.command_line import answer
+from tests.support.toy_engine import IMAGES, PACE_VARIABLE
+
+pytestmark = pytest.mark.usefixtures("known_host", "toy_trainers")
+BATCH = 8
+STEPS_PER_EPOCH = IMAGES // BATCH
+TOY = ("--set", "workload=mlp_gan", "--set", "precision=float32", "--set", f"batch_size_global={BATCH}")
+ENDLESS = (*TOY, "--set", "epochs=10000")
+
+
+@pytest.fixture
+def toy_trainers(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whoever owns a home in this process starts toys; none of them outlives the test."""
+    monkeypatch.setattr(Runtime, "open", partial(Runtime.open, starter=trainers.toys()))
+    yield
+    trainers.end_trainers(Home(place))
+
+
+def printed(result: Result) -> list[dict[str, Any]]:
+    """Each progress line of a command that ended well."""
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@contextmanager
+def signalled(
+    number: signal.Signals, is_time: Callable[[], bool], wait_until: Callable[..., Any]
+) -> Iterator[None]:
+    """This process gets a signal, as a terminal sends one, once it is time."""
+
+    def send() -> None:
+        wait_until(is_time, "it is time for the signal")
+        os.kill(os.getpid(), number)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    yield
+    sending.join()
+
+
+def epochs_done(run: RunDir, attempt: int = 1) -> int:
+    """Epochs that an attempt of a run has written into its journal."""
+    if not run.trainer_journal().exists():
+        return 0
+    chunk = journal.read(run.trainer_journal())
+    return sum(
+        isinstance(record, journal.EpochDone) and record.attempt == attempt for record in chunk.records
+    )
+
+
+def test_ctrl_c_saves_the_run_and_resume_goes_on(
+    place: Path, command: Callable[..., Result], wait_until: Callable[..., Any]
+) -> None:
+    run = RunDir(Home(place).runs / "run-0001")
+    with signalled(signal.SIGINT, lambda: epochs_done(run) >= 1, wait_until):
+        stopped = printed(command("train", *ENDLESS, "--json"))[-1]
+    assert stopped["status"] == "stopped"
+    assert re.fullmatch(r"stopped on request after step \d+ of 50000; saved, can be resumed", stopped["note"])
+    assert list(run.checkpoints.glob("*.safetensors"))
+
+    with signalled(signal.SIGTERM, lambda: epochs_done(run, 2) >= 1, wait_until):
+        *_, last = resumed = printed(command("resume", "run-0001", "--json"))
+    assert resumed[0]["attempt"] == 2
+    assert (last["status"], last["step"] > stopped["step"]) == ("stopped", True)
+
+
+def test_the_owner_of_the_home_trains_what_another_process_asks_for(
+    place: Path, command: Callable[..., Result]
+) -> None:
+    runtime = Runtime.open(Home(place))
+    try:
+        end = printed(command("train", *TOY, "--set", "epochs=1", "--json"))[-1]
+        assert (end["status"], end["step"]) == ("finished", STEPS_PER_EPOCH)
+        runtime.refresh()
+        assert queries.run(runtime.store, "run-0001").status == "finished"
+    finally:
+        runtime.close()
+
+
+def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
+    place: Path,
+    command: Callable[..., Result],
+    wait_until: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "ORPHANED_SECONDS", 0.5)
+    home = Home(place).prepare()
+    lock = owner.acquire(home)
+
+    def go() -> None:
+        wait_until(home.run_dirs, "the queued run")
+        lock.release()
+
+    goes = threading.Thread(target=go)
+    goes.start()
+    result = command("train", *TOY, "--set", "epochs=1")
+    goes.join()
+    assert (result.exit_code, result.stdout) == (0, "run run-0001 is finished: its one epoch is done\n")
+
+
+def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
+    command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PACE_VARIABLE, "no number")  # so that the trainer ends with an error
+    result = command("train", *TOY)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1].startswith("run run-0001 is failed: ")
+    assert "could not convert string to float: 'no number'" in result.stderr
+
+
+def test_a_detached_run_waits_and_train_says_so(place: Path, command: Callable[..., Result]) -> None:
+    result = command("train", "--preset", "quick", "--detach")
+    assert result.exit_code == 0
+    assert "the run waits until a dashboard or another `train` is started" in result.stdout
+    (run,) = answer(command("runs", "--json"))
+    assert (run["run_id"], run["status"]) == ("quick-0001", "queued")
+    assert not (place / "results.duckdb").exists()
+    assert answer(command("stop", "quick-0001", "--json"))["stop_requested"]
+    assert Home(place).run_dir("quick-0001").stop_file.exists()
+
+
+def test_a_study_trains_its_runs_one_after_another_and_its_bundle_goes_to_another_home(
+    command: Callable[..., Result], tmp_path: Path
+) -> None:
+    tiny = (*TOY, "--set", "epochs=1", "--title", "tiny", "--json")
+    lines = printed(command("study", "batch_size", "--values", "4,8", *tiny))
+    ends = [(line["run_id"], line["name"]) for line in lines if line["status"] == "finished"]
+    assert ends == [("batch-size-0002", "batch 4"), ("batch-size-0003", "batch 8")]
+    sql = "SELECT title, question, runs, finished FROM studies"
+    assert answer(command("sql", sql, "--json")) == [
+        {"title": "tiny", "question": "batch_size", "runs": 2, "finished": 2}
+    ]
+
+    bundle, other = str(tmp_path / "tiny.zip"), tmp_path / "other"
+    packed = answer(
+        command("bundle", "batch-size-0002", "batch-size-0003", "--to", bundle, "--no-films", "--json")
+    )
+    assert packed["bytes"] < 200_000
+    assert answer(command("import", bundle, "--json", home=other)) == {
+        "runs": ["batch-size-0002", "batch-size-0003"]
+    }
+    assert answer(command("import", bundle, "--json", home=other)) == {"runs": []}
+    assert [row["images_per_s"] > 0 for row in answer(command("runs", "--json", home=other))] == [True, True]
+
+
+def test_ctrl_c_stops_the_run_of_a_study_that_trains_and_takes_the_others_from_the_queue(
+    place: Path, command: Callable[..., Result], wait_until: Callable[..., Any]
+) -> None:
+    home = Home(place)
+    with signalled(signal.SIGINT, lambda: sum(map(epochs_done, home.run_dirs())) >= 1, wait_until):
+        assert command("study", "seed", *ENDLESS, "--json").exit_code == 0
+    assert {row["status"] for row in answer(command("runs", "--json"))} == {"stopped"}
+    assert [run.stop_file.exists() for run in home.run_dirs()] == [True] * 3

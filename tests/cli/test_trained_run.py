@@ -1,0 +1,219 @@
+"""What the command line says of a run that a process has trained, and writes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import Result
+
+from gan_runtime.cli.follow import Follower
+from gan_runtime.home import HOME_VARIABLE, Home
+from gan_runtime.runtime import owner
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import export
+from gan_runtime.store.store import Store
+from tests.support.command_line import answer, refused, run
+from tests.support.trained_home import PRINTED, SCALARS
+
+
+def test_train_prints_a_json_line_per_state_and_epoch(trained: Path) -> None:
+    lines = [json.loads(line) for line in (trained / PRINTED).read_text().splitlines()]
+    statuses = [line["status"] for line in lines]
+    assert list(dict.fromkeys(statuses)) == ["queued", "starting", "compiling", "running", "finished"]
+    end = lines[-1]
+    assert (end["run_id"], end["epochs_done"], end["step"], end["last_step"]) == ("run-0001", 2, 14, 14)
+    assert set(end["metrics"]) >= {
+        "loss_generator",
+        "loss_discriminator",
+        "d_real",
+        "d_fake",
+        "learning_rate_generator",
+    }
+
+
+def test_a_state_that_came_and_went_between_two_looks_is_told(trained: Path) -> None:
+    home = Home(trained)
+    follower = Follower(home, home.run_dir("run-0001"))
+    now = follower.now()
+    compiling = replace(now, row=replace(now.row, status="compiling"), progress=replace(now.progress, step=0))
+    running, finished = follower.since(compiling)
+    assert (running.row.status, running.epochs_done) == ("running", 0)
+    assert finished == now
+    assert follower.since(now) == [now]
+
+
+def test_everything_is_in_the_file_when_train_ends(trained: Path) -> None:
+    store = Store(trained / "results.duckdb")
+    try:
+        assert store.rows("SELECT status FROM runs") == [("finished",)]
+        assert store.rows("SELECT count(*) FROM scalars WHERE metric = 'loss_generator'") == [(14,)]
+    finally:
+        store.close()
+
+
+def test_runs_lists_it(command: Callable[..., Result], trained: Path) -> None:
+    (run,) = answer(command("runs", "--json", home=trained))
+    assert (run["run_id"], run["status"], run["epochs_done"]) == ("run-0001", "finished", 2)
+    table = command("runs", home=trained).stdout
+    assert re.search(r"run-0001 +finished +mlp_gan +digits +1 × cpu +256 +2/2", table)
+
+
+def test_show_tells_everything_of_it(command: Callable[..., Result], trained: Path) -> None:
+    shown = answer(command("show", "run-0001", "--json", home=trained))
+    assert RunSpec.parse(shown["spec"]).epochs == 2
+    assert (shown["run"]["note"], shown["progress"]["step"]) == ("all 2 epochs done", 14)
+    assert {"build", "trace", "first_call", "probe"} <= set(shown["phases"])
+    assert [event["kind"] for event in shown["events"]][-1] == "finished"
+    assert {"steady_step", "step_p05", "step_p95", "step_max"} <= set(shown["phases"])
+    assert shown["memory"]["process_bytes"] > 100e6
+    assert sum(row["share"] for row in shown["profile"]) == pytest.approx(1.0)
+    text = command("show", "run-0001", home=trained).stdout
+    assert "all 2 epochs done" in text
+    assert "time of a step (2 profiled)" in text
+
+
+def test_sql_answers_while_another_process_holds_the_file(
+    command: Callable[..., Result], trained: Path
+) -> None:
+    lock = owner.acquire(Home(trained))
+    try:
+        found = answer(
+            command(
+                "sql",
+                "SELECT metric, count(*) AS steps FROM scalars GROUP BY 1 ORDER BY 1",
+                "--json",
+                home=trained,
+            )
+        )
+    finally:
+        lock.release()
+    assert {"metric": "d_fake", "steps": 14} in found
+    assert {"metric": "d_accuracy_fake", "steps": 2} in found  # one each epoch
+
+
+def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(
+    command: Callable[..., Result], trained: Path
+) -> None:
+    statement = "SELECT NULL AS nothing, 'nan'::DOUBLE AS nan, '-inf'::DOUBLE AS low, 1 AS one"
+    found = answer(command("sql", statement, "--json", home=trained))
+    assert found == [{"nothing": None, "nan": "NaN", "low": "-Infinity", "one": 1}]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_export_writes_tables_pictures_and_specs(
+    command: Callable[..., Result], trained: Path, tmp_path: Path, form: str
+) -> None:
+    folder = tmp_path / "out"
+    files = answer(
+        command("export", "run-0001", "--to", str(folder), "--format", form, "--json", home=trained)
+    )["files"]
+    assert {folder / name for name in files} == {path for path in folder.rglob("*") if path.is_file()}
+    assert {f"{view}.{form}" for view in export.VIEWS} <= set(files)
+    scalars = (
+        pd.read_csv(folder / "scalars.csv") if form == "csv" else pd.read_parquet(folder / "scalars.parquet")
+    )
+    assert (len(scalars), scalars["step"].max()) == (SCALARS, 14)
+    assert (folder / "samples/run-0001/samples-00002.png").read_bytes().startswith(b"\x89PNG")
+    assert RunSpec.read(folder / "specs/run-0001/spec.json") == Home(trained).run_dir("run-0001").spec()
+
+
+def test_an_export_into_a_file_is_refused(
+    command: Callable[..., Result], trained: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    target = str(tmp_path / "file" / "out")
+    assert refused(command("export", "run-0001", "--to", target, home=trained)).startswith(
+        f"{target} cannot be written"
+    )
+
+
+def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
+    command: Callable[..., Result], trained: Path, tmp_path: Path
+) -> None:
+    words = ["export", "run-0001", "--to", str(tmp_path / "out"), "--format", "csv"]
+    assert command(*words, home=trained).exit_code == 0
+    (tmp_path / "out/specs/run-0001/spec.json").write_text("mine")
+    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(
+        command(*words, home=trained)
+    )
+    (tmp_path / "out/runs.csv").unlink()
+    os.mkfifo(tmp_path / "out/runs.csv")
+    assert "runs.csv is a named pipe, not a plain file" in refused(
+        command(*words, "--overwrite", home=trained)
+    )
+    assert (tmp_path / "out/specs/run-0001/spec.json").read_text() == "mine"
+    (tmp_path / "out/runs.csv").unlink()
+    assert command(*words, "--overwrite", home=trained).exit_code == 0
+    assert RunSpec.read(tmp_path / "out/specs/run-0001/spec.json").epochs == 2
+    assert not list((tmp_path / "out").rglob(".*"))
+
+
+def test_an_ended_run_is_neither_stopped_nor_resumed(command: Callable[..., Result], trained: Path) -> None:
+    assert refused(command("stop", "run-0001", home=trained)).startswith("run run-0001 is finished already")
+    assert "only a stopped, failed or lost run can be resumed" in refused(
+        command("resume", "run-0001", home=trained)
+    )
+
+
+def test_the_home_comes_from_the_environment_if_none_is_given(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(trained))
+    assert [run["run_id"] for run in answer(run("runs", "--json"))] == ["run-0001"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show"],
+        ["stop"],
+        ["resume"],
+        ["export", "--to", "/tmp/never-made"],
+        ["generate", "--out", "/tmp/never-made.png"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_unknown_run_is_refused(command: Callable[..., Result], trained: Path, words: list[str]) -> None:
+    sentence = refused(command(*words, "run-0404", home=trained))
+    assert sentence == f"run 'run-0404' is not stored in {trained}: there are run-0001."
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE ingest.scalars", "SELECT 1; SELECT 2", ""])
+def test_sql_that_does_not_only_read_is_refused(
+    command: Callable[..., Result], trained: Path, statement: str
+) -> None:
+    assert refused(command("sql", statement, home=trained)).startswith("sql takes one statement that reads")
+
+
+def test_sql_that_does_not_run_shows_the_place_of_the_mistake(
+    command: Callable[..., Result], trained: Path
+) -> None:
+    result = command("sql", "SELECT lss FROM scalars", home=trained)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "docs/schema.md" in result.stderr
+    assert "LINE 1: SELECT lss FROM scalars" in result.stderr
+
+
+def test_generate_is_refused_where_its_picture_cannot_be(
+    command: Callable[..., Result], trained: Path, tmp_path: Path
+) -> None:
+    picture = tmp_path / "grid.png"
+    picture.write_bytes(b"mine")
+    for out, sentence in {
+        picture: f"{picture} exists already: choose another place, or give --overwrite.",
+        tmp_path / "grid.gif": f"{tmp_path}/grid.gif does not end in .png or .npz: choose another name.",
+        tmp_path
+        / "no"
+        / "grid.npz": f"{tmp_path}/no/grid.npz cannot be written (No such file or directory): choose another place.",
+    }.items():
+        words = ("generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "best")
+        assert refused(command(*words, "--out", str(out), home=trained)) == sentence
+    assert not list((trained / "jobs").glob("generate-*")), "what is refused is not asked for"
+    assert picture.read_bytes() == b"mine"
