@@ -17,7 +17,6 @@ from gan_runtime.askers import Asker, operator
 from gan_runtime.catalog.flow_scores import SCORES
 from gan_runtime.cli import progress_line
 from gan_runtime.cli.app import app
-from gan_runtime.data import prepared
 from gan_runtime.data.films import Film
 from gan_runtime.errors import CheckpointError, DatasetError, SpecError
 from gan_runtime.flow import frames as of_flow
@@ -25,7 +24,7 @@ from gan_runtime.flow import lattice
 from gan_runtime.home import Home
 from gan_runtime.jobs import flow_wanted, iterate_work
 from gan_runtime.jobs.flow_wanted import USUAL_STEPS, Wanted, usual_steps
-from gan_runtime.jobs.folder import Asked, JobDir
+from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.iterate_work import Given, Model
 from gan_runtime.jobs.task import Cancelled, Task
 from gan_runtime.records import flow_frames, journal
@@ -38,6 +37,7 @@ from gan_runtime.tiling.ways import COMPILE, EXECUTE, STAGES
 from gan_runtime.training import checkpoints, snapshots
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
+from tests.support.flow_jobs import done
 
 NewRun = Callable[..., RunDir]
 TILE = 16
@@ -88,22 +88,6 @@ def run(new_run: NewRun) -> RunDir:
     made = new_run("quick-0001", dataset="street")
     journal.append(made.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
     return made
-
-
-def task_of(home: Home, **options: Any) -> Task:
-    """The job's task, in this process."""
-    before = len(list(home.jobs.iterdir())) if home.jobs.exists() else 0
-    job = JobDir(home.jobs / f"iterate-{before + 1:04d}")
-    job.results.mkdir(parents=True)
-    wanted = json.loads(json.dumps(asdict(Wanted("quick-0001", **options))))
-    job.write_asked(Asked(kind="iterate", options=wanted, asker="a test"))
-    return Task(home, job, wanted)
-
-
-def done(home: Home, run: RunDir, **options: Any) -> list[Flow]:
-    """The job's work; the records that it has written."""
-    iterate_work.iterate(task_of(home, **options))
-    return [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
 
 
 def single(record: Flow, name: str) -> tuple[float, float]:
@@ -285,51 +269,6 @@ def test_an_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> No
         done(home, run, steps=1, overlap=16)
 
 
-def of_pix2pix(home: Home, new_run: NewRun) -> RunDir:
-    """A run on `street`, for TensorFlow."""
-    stored_films.stored_flows(home)
-    options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
-    return new_run("quick-0001", **options, engine="tensorflow", precision="float32")
-
-
-def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
-    """Of new networks of a run, others each time."""
-    from gan_runtime.workloads.pix2pix import WORKLOAD
-
-    spec, fields = run.spec(), prepared.opened(home, "street").fields
-    networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))
-    return {
-        f"{name}/{variable.path}": np.asarray(variable)
-        for name, network in networks.items()
-        for variable in network.variables
-    }
-
-
-def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_newest_checkpoint(
-    home: Home,
-    new_run: NewRun,
-    cores: int,  # noqa: ARG001
-) -> None:
-    run = of_pix2pix(home, new_run)
-    journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
-    newest = weights(home, run)
-    checkpoints.save(run.checkpoints, newest, 20, wall_s=1.0, kept=1)
-    snapshots.save(run.snapshots, weights(home, run), 1)
-    snapshots.save(run.snapshots, newest, 2)
-    for epoch in (None, 1, 2):
-        done(home, run, steps=2, ways=("whole",), epoch=epoch)
-    records = [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
-    assert [(record.checkpoint, record.epoch, record.step) for record in records] == [
-        ("newest", 2, 20),
-        ("epoch 1", 1, 10),
-        ("epoch 2", 2, 20),
-    ]
-    of_newest, of_first, of_second = (flow_frames.read(run, record.frames).predicted for record in records)
-    np.testing.assert_array_equal(of_newest[0], of_first[0], "the same frame is given")
-    rounded, other = (np.abs(film[1:] - of_newest[1:]).max() for film in (of_second, of_first))
-    assert other > 20.0 * rounded, "other weights make another film; the same ones in half precision do not"
-
-
 def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iterated(
     home: Home, run: RunDir
 ) -> None:
@@ -343,29 +282,6 @@ def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iter
     with pytest.raises(CheckpointError, match=r"epoch-00001.safetensors cannot be read .*another epoch"):
         done(home, run, steps=1, epoch=1)
     assert not run.flow_journal.exists()
-
-
-def test_a_real_checkpoint_is_iterated_in_two_ways_alike(
-    home: Home,
-    new_run: NewRun,
-    cores: int,  # noqa: ARG001
-) -> None:
-    """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
-    run = of_pix2pix(home, new_run)
-    checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, kept=1)
-    naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
-    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
-    np.testing.assert_array_equal(films[0], films[1])
-    assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
-    assert (naive.engine, naive.tile, naive.tiles) == ("tensorflow", (16, 16), 6)
-    assert all(
-        stage.seconds > 0.0
-        for record in (naive, grouped)
-        for stage in record.stages
-        if stage.name != "compile"
-    )
-    assert iterate_requests.translates(home, "quick-0001")
-    assert iterate_requests.tile_of(run) == 16
 
 
 # ---- at the door ----------------------------------------------------------------------------------------------------

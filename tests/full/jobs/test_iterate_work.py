@@ -1,0 +1,84 @@
+"""The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy: tests/jobs/test_iterate_work.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gan_runtime.data import prepared
+from gan_runtime.home import Home
+from gan_runtime.records import flow_frames, journal
+from gan_runtime.records.journal import Flow, Plan
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import iterate_requests
+from gan_runtime.training import checkpoints, snapshots
+from tests.support import stored_films
+from tests.support.flow_jobs import done
+
+NewRun = Callable[..., RunDir]
+
+
+def of_pix2pix(home: Home, new_run: NewRun) -> RunDir:
+    """A run on `street`, for TensorFlow."""
+    stored_films.stored_flows(home)
+    options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
+    return new_run("quick-0001", **options, engine="tensorflow", precision="float32")
+
+
+def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
+    """Of new networks of a run, others each time."""
+    from gan_runtime.workloads.pix2pix import WORKLOAD
+
+    spec, fields = run.spec(), prepared.opened(home, "street").fields
+    networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))
+    return {
+        f"{name}/{variable.path}": np.asarray(variable)
+        for name, network in networks.items()
+        for variable in network.variables
+    }
+
+
+@pytest.mark.usefixtures("cores")
+def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_newest_checkpoint(
+    home: Home, new_run: NewRun
+) -> None:
+    run = of_pix2pix(home, new_run)
+    journal.append(run.trainer_journal(), 1, Plan(images=3, steps_per_epoch=10, epochs=2))
+    newest = weights(home, run)
+    checkpoints.save(run.checkpoints, newest, 20, wall_s=1.0, kept=1)
+    snapshots.save(run.snapshots, weights(home, run), 1)
+    snapshots.save(run.snapshots, newest, 2)
+    for epoch in (None, 1, 2):
+        done(home, run, steps=2, ways=("whole",), epoch=epoch)
+    records = [record for record in journal.read_all(run.flow_journal) if isinstance(record, Flow)]
+    assert [(record.checkpoint, record.epoch, record.step) for record in records] == [
+        ("newest", 2, 20),
+        ("epoch 1", 1, 10),
+        ("epoch 2", 2, 20),
+    ]
+    of_newest, of_first, of_second = (flow_frames.read(run, record.frames).predicted for record in records)
+    np.testing.assert_array_equal(of_newest[0], of_first[0], "the same frame is given")
+    rounded, other = (np.abs(film[1:] - of_newest[1:]).max() for film in (of_second, of_first))
+    assert other > 20.0 * rounded, "other weights make another film; the same ones in half precision do not"
+
+
+@pytest.mark.usefixtures("cores")
+def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: NewRun) -> None:
+    """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
+    run = of_pix2pix(home, new_run)
+    checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, kept=1)
+    naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)
+    films = [flow_frames.read(run, record.frames).predicted for record in (naive, grouped)]
+    np.testing.assert_array_equal(films[0], films[1])
+    assert np.abs(films[0][1] - films[0][2]).max() > 0.0, "the second picture is another one"
+    assert (naive.engine, naive.tile, naive.tiles) == ("tensorflow", (16, 16), 6)
+    assert all(
+        stage.seconds > 0.0
+        for record in (naive, grouped)
+        for stage in record.stages
+        if stage.name != "compile"
+    )
+    assert iterate_requests.translates(home, "quick-0001")
+    assert iterate_requests.tile_of(run) == 16
