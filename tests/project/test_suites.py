@@ -20,21 +20,19 @@ def test_a_test_over_the_limit_is_named_with_its_seconds_unless_it_is_an_excepti
 
 
 def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_slow(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     pytester.makeini("[pytest]\nmarkers = full: slow")
     pytester.makeconftest(
         "from tests.support import own_time\n"
-        "own_time.limit_seconds = lambda: 0.05\n"
         "def pytest_configure(config):\n"
-        "    config.pluginmanager.register(own_time.OwnTime())\n"
+        "    config.pluginmanager.register(own_time.OwnTime(limit=0.05))\n"
     )
     busy = "import time, pytest\ndef work(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
     pytester.makepyfile(f"{busy}@pytest.mark.full\ndef test_a(): work(0.1)\ndef test_b(): work(0.0)\n")
-    assert pytester.runpytest_subprocess().ret == pytest.ExitCode.OK
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.OK
     pytester.makepyfile(f"{busy}def test_b(): work(0.1)\ndef test_c(): work(0.0)\n")
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*move to tests/full*", "*::test_b: 0.1 s"])
     result.stdout.no_fnmatch_line("*::test_c: *")

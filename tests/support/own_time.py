@@ -39,7 +39,9 @@ def too_slow(own_seconds: Mapping[str, float], limit: float, named: Mapping[str,
 class OwnTime:
     """Measures in each process that runs tests; judges in the one that the others report to."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float | None = None) -> None:
+        """`limit`: seconds, in place of this machine's."""
+        self._limit = limit_seconds() if limit is None else limit
         self._own_seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
@@ -64,12 +66,12 @@ class OwnTime:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Names the tests that are too slow."""
         if slow := self._slow():
-            terminalreporter.section(f"over {limit_seconds():g} s of the processor: move to tests/full")
+            terminalreporter.section(f"over {self._limit:g} s of the processor: move to tests/full")
             for line in slow:
                 terminalreporter.line(line)
 
     def _slow(self) -> list[str]:
-        return too_slow(self._own_seconds, limit_seconds(), REASONS)
+        return too_slow(self._own_seconds, self._limit, REASONS)
 
 
 def _processor_seconds() -> float:
