@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,19 +17,15 @@ from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
 from tests.support.sources import (
-    ROOT,
-    file_of,
     imported,
     loaded_with,
     nodes,
     packages,
-    pins,
     python_files,
     text,
 )
 
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
-OF_AN_ENGINE = {"tensorflow", "tensorflow-tpu", "libtpu", "jax", "jaxlib"}
 
 
 # ---- who may import what ----------------------------------------------------------------------------------------------
@@ -69,15 +64,6 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
     )
     assert "duckdb" in loaded, "the imports were not followed"
     assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}
-
-
-def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
-    """They are loaded in a thread, while a browser fetches its own part of the page."""
-    told = "import app, sys; print(*sys.modules)"
-    child = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = set(child.stdout.split())
-    assert "streamlit" in loaded
-    assert loaded & {"numpy", "pandas", "duckdb", "altair", "gan_runtime.runtime.runtime"} == set()
 
 
 def test_charts_are_drawn_without_streamlit() -> None:
@@ -199,65 +185,7 @@ def test_a_name_within_a_sentence_or_a_statement_is_found() -> None:
     assert "options" not in own, "docstrings are no literals"
 
 
-# ---- the same, asserted in a process ------------------------------------------------------------------------------------
-
-LOAD_ALL = """
-import importlib, sys
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-from gan_runtime.studies.statistics import mean_interval
-assert mean_interval([1.0, 2.0]).is_known
-loaded = [name for name in ("tensorflow", "keras", "jax", "sklearn", "scipy") if name in sys.modules]
-sys.exit(f"loaded: {loaded}" if loaded else 0)
-"""
-
-
-def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
-    names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
-    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
-    command = [sys.executable, "-c", LOAD_ALL, "gan_runtime.runtime.runtime", *sorted(ours)]
-    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert child.returncode == 0, child.stderr
-
-
-LOAD_HOME = """
-import importlib, sys
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-loaded = [name for name in ("pandas", "altair", "pyarrow") if name in sys.modules]
-sys.exit(f"loaded: {loaded}" if loaded else 0)
-"""
-
-
-def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() -> None:
-    names = set().union(
-        *(imported(Path(path)) for path in ("app.py", "dashboard/frame/navigation.py", "pages/home.py"))
-    )
-    ours = {name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)}
-    assert "dashboard.home.view" in ours
-    command = [sys.executable, "-c", LOAD_HOME, *sorted(ours), "dashboard.widgets"]
-    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert child.returncode == 0, child.stderr
-
-
 # ---- tables that must stay true -----------------------------------------------------------------------------------------
-
-
-def test_tensorflow_on_a_tpu_host_gets_the_same_versions_of_all_else() -> None:
-    usual, tpu = pins("requirements.txt"), pins("requirements-tpu-tensorflow.txt")
-    assert {name: version for name, version in tpu.items() if name not in OF_AN_ENGINE} == {
-        name: version for name, version in usual.items() if name not in OF_AN_ENGINE
-    }
-
-
-def test_jax_on_a_tpu_host_is_the_same_as_everywhere() -> None:
-    assert "-r requirements.txt" in text(Path("requirements-tpu.txt")).splitlines()
-    assert pins("requirements-tpu.txt") == {"jax": pins("requirements.txt")["jax"]}
-
-
-def test_a_gpu_host_gets_the_same_tensorflow() -> None:
-    assert "-r requirements.txt" in text(Path("requirements-gpu.txt")).splitlines()
-    assert pins("requirements-gpu.txt") == {"tensorflow": pins("requirements.txt")["tensorflow"]}
 
 
 EVERY_OPTION = {

@@ -1,0 +1,178 @@
+"""The JSON file of a spec, presets, and assignments as on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gan_runtime import catalog
+from gan_runtime.errors import GanRuntimeError, SpecError
+from gan_runtime.home import Home
+from gan_runtime.spec import RunSpec, nesting, presets
+from gan_runtime.studies.design import StudyDesign
+
+
+def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
+    spec = RunSpec.parse(
+        {"name": "round trip", "learning_rate_generator": 3e-4, "replicas": 2, "precision": "float32"}
+    )
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(spec.model_dump()), encoding="utf-8")
+    assert RunSpec.read(file) == spec
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", r"spec file .*spec\.json is not JSON \(.+\): correct it, or start from .+\."),
+        ("[1]", r"spec file .*spec\.json holds a list: it must hold one JSON object of options\."),
+        (
+            '{"epochs": 0}',
+            "epochs is 0, but allowed is a whole number from 1 to 10000: use a whole number of epochs.",
+        ),
+    ],
+)
+def test_a_wrong_spec_file_is_refused_in_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    file = tmp_path / "spec.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(SpecError, match=sentence):
+        RunSpec.read(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"[" * 50_000, r"spec\.json holds brackets within brackets without end: correct it"),
+        (
+            b'{"epochs": ' + b"[" * 900 + b"]" * 900 + b"}",
+            r"^epochs is \[\[.{70,80}…, but allowed is a whole number",
+        ),
+        (b'{"epochs": "' + b"9" * 10_000 + b'"}', r"^epochs is '9{78}…, but allowed is a whole number"),
+        (b'{"epochs": ' + b"9" * 10_000 + b"}", r"spec\.json is not JSON \(Exceeds the limit"),
+        (
+            b'{"workload": "' + b"d" * 10_000 + b'"}',
+            rf"^workload is 'd{{78}}…, but allowed is {', '.join(catalog.WORKLOADS)}: ",
+        ),
+        (b'{"' + b"k" * 10_000 + b'": 1}', r"^'k{78}… is not an option of a run: "),
+        (b'{"\\ud800": 1}', r"^'\\ud800' is not an option of a run: "),
+        (b'{"name": "\\ud800"}', r"^name is '\\ud800', but allowed is text of up to 60 letters"),
+        (b'{"name\\n": "x"}', r"^'name\\n' is not an option of a run: did you mean name\?$"),
+        (b"\xff\xfe\x00", r"spec\.json is not JSON \("),
+        (b'{"seed": 1}' + b" " * 100_000, r"spec\.json has more than 100,000 bytes: correct it"),
+        (
+            json.dumps({f"k{number}": 1 for number in range(5_000)}).encode(),
+            r"spec\.json holds 5,000 keys, more than there are",
+        ),
+    ],
+    ids=lambda item: None if isinstance(item, str) else item[:20].decode(errors="replace"),
+)
+def test_a_hostile_spec_file_is_refused_in_a_short_sentence(
+    tmp_path: Path, content: bytes, sentence: str
+) -> None:
+    file = tmp_path / "spec.json"
+    file.write_bytes(content)
+    with pytest.raises(SpecError, match=sentence) as refused:
+        RunSpec.read(file)
+    assert len(str(refused.value)) < 1_500
+    str(refused.value).encode()
+
+
+def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(SpecError, match=r"is not a plain file: give the path of a JSON file\.$"):
+            RunSpec.read(path)
+
+
+def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(
+        SpecError, match=r"cannot be read \(No such file or directory\): give the path of a JSON file\."
+    ):
+        RunSpec.read(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("name", list(presets.PRESETS))
+def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> None:
+    preset = presets.preset(name)
+    assert preset.title
+    assert preset.summary.endswith(".")
+    RunSpec.parse(preset.values)
+    for field, values in preset.suggestions.items():
+        for value in values:
+            RunSpec.parse({**preset.values, field: value})
+
+
+def test_the_paper_preset_is_the_setting_of_the_study() -> None:
+    spec = RunSpec.parse(presets.preset("paper").values)
+    assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == ("dcgan_mnist", "mnist", 8, 30)
+    assert (spec.precision, spec.learning_rate("generator"), spec.learning_rate("discriminator")) == (
+        "mixed_bfloat16",
+        1e-4,
+        1e-4,
+    )
+    assert presets.preset("paper").suggestions["batch_size_global"] == (64, 128, 256, 512)
+
+
+def test_a_workload_may_have_defaults_of_its_own_for_shared_options() -> None:
+    showers = {"workload": "shower_3dgan", "dataset": "showers"}
+    assert RunSpec.parse(showers).optimizer == "rmsprop"
+    assert RunSpec.parse({**showers, "optimizer": "adam"}).optimizer == "adam"
+    assert RunSpec.parse({}).optimizer == "adam"
+    assert RunSpec.options("shower_3dgan")["optimizer"].default == "rmsprop"
+    assert set(RunSpec.parse(showers).changed_from_default()) == {"workload", "dataset"}
+
+
+def test_shared_options_begin_anew_where_a_workload_has_a_default_of_its_own() -> None:
+    """A preset made for another GAN says nothing of this one's optimizer."""
+    moved = nesting.overlaid(
+        {"workload": "dcgan_mnist", "optimizer": "sgd", "epochs": 3}, {"workload": "shower_3dgan"}
+    )
+    assert RunSpec.parse(moved).optimizer == "rmsprop"
+    assert RunSpec.parse(moved).epochs == 3
+    chosen = nesting.overlaid({"workload": "dcgan_mnist"}, {"workload": "shower_3dgan", "optimizer": "adam"})
+    assert RunSpec.parse(chosen).optimizer == "adam"
+    back = nesting.overlaid({"workload": "shower_3dgan", "optimizer": "rmsprop"}, {"workload": "mlp_gan"})
+    assert RunSpec.parse(back).optimizer == "adam"
+
+
+def test_an_unknown_preset_names_the_presets_there_are() -> None:
+    with pytest.raises(
+        SpecError, match="preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick"
+    ):
+        presets.preset("quik")
+
+
+def test_assignments_are_read_as_text_values() -> None:
+    assert presets.parse_assignments(["epochs=3", " seed = 7 ", "name=a=b"]) == {
+        "epochs": "3",
+        "seed": "7",
+        "name": "a=b",
+    }
+
+
+def test_an_assignment_to_a_name_with_a_line_end_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"^'name\\n' is not an option of a run: did you mean name\?$"):
+        RunSpec.parse(presets.parse_assignments(["name\n=1"]))
+
+
+def test_long_words_are_cut_in_every_sentence(home: Home) -> None:
+    long = "x" * 10_000
+    for ask in (
+        lambda: presets.preset(long),
+        lambda: presets.parse_assignments([long]),
+        lambda: home.run_dir(long),
+        lambda: StudyDesign.parse(long, {}),
+        lambda: StudyDesign.parse("batch_size", {}, ["64", long]),
+        lambda: StudyDesign.parse("batch_size", {}, ["64", "128"], title=long),
+    ):
+        with pytest.raises(GanRuntimeError) as refused:
+            ask()
+        assert 80 < len(str(refused.value)) < 500
+
+
+def test_an_assignment_without_equals_is_refused() -> None:
+    with pytest.raises(SpecError, match="--set 'epochs' has no '=': write it as key=value, such as epochs=3"):
+        presets.parse_assignments(["epochs"])
