@@ -133,7 +133,7 @@ def main(
             writer.write(StatusChange(status="failed", reason=place.says(str(error))))
         except Exception as error:  # the last line of defence: a person must read why in the dashboard
             traceback.print_exc()
-            writer.write(StatusChange(status="failed", reason=place.says(_in_words(error, place))))
+            writer.write(StatusChange(status="failed", reason=place.says(in_words(error, place))))
             return launcher.CUT_OFF if place.lost_in(error) else launcher.FAILED
         return launcher.FAILED
 
@@ -175,7 +175,8 @@ def _introduce(run: RunDir, attempt: int, accelerator: str, place: Place) -> Non
     run.announce()
 
 
-def _in_words(error: Exception, place: Place) -> str:
+def in_words(error: Exception, place: Place) -> str:
+    """Why a worker ended that nobody has foreseen."""
     kind, lost = type(error).__name__, place.lost_in(error)
     if lost is None:
         first = (str(error).splitlines() or [""])[0][:300]

@@ -86,7 +86,7 @@ def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
                 "counted_s": seconds,
             },
         )
-        place = _free_place(home, run.run_id)
+        place = free_place(home, run.run_id)
         run.path.rename(place)
     except OSError as error:
         raise HomeError.not_written(home.bin, error) from None
@@ -189,7 +189,7 @@ def _not_there(home: Home, key: str) -> UnknownRunError:
     return UnknownRunError(f"run {quoted(key)} is not in the bin: {there}.")
 
 
-def _free_place(home: Home, run_id: str) -> Path:
+def free_place(home: Home, run_id: str) -> Path:
     """Of a run whose id is there already: quick-0007~2."""
     names = (run_id if number == 1 else f"{run_id}{TWICE}{number}" for number in count(1))
     return next(place for name in names if not (place := home.bin / name).exists())

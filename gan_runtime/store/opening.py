@@ -165,7 +165,7 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
         return
     if layout:
         _check_layout(layout, _wanted_layout(connection), path)
-    _make(connection)
+    make(connection)
     if not layout:
         connection.execute("INSERT INTO ingest.version VALUES (?)", [SCHEMA_VERSION])
     connection.execute(
@@ -184,7 +184,7 @@ def _is_as_left(connection: duckdb.DuckDBPyConnection, layout: dict[str, list[st
 
 def _fingerprint(connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]]) -> str:
     """Of the tables and views that are there, and of the statements that make those of this version."""
-    made = [sorted(layout.items()), sorted(_views(connection).items()), *_statements()]
+    made = [sorted(layout.items()), sorted(_views(connection).items()), *statements()]
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()
 
 
@@ -244,19 +244,20 @@ def _wanted_layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"USE {_ASIDE}")
-            _make(cursor)
+            make(cursor)
             return _layout(cursor)
     finally:
         connection.execute(f"DETACH {_ASIDE}")
 
 
-def _make(connection: duckdb.DuckDBPyConnection) -> None:
+def make(connection: duckdb.DuckDBPyConnection) -> None:
     """What is not there yet of tables and views."""
-    for statement in _statements():
+    for statement in statements():
         connection.execute(statement)
 
 
-def _statements() -> list[str]:
+def statements() -> list[str]:
+    """They make the tables and views of this version."""
     return [metric_table.view(), _SCHEMA.read_text(encoding="utf-8")]
 
 

@@ -251,7 +251,7 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
     [
         ("resume", "gan_runtime.runtime.run_requests.next_rank"),
         ("resume", "gan_runtime.runtime.run_requests.other_rates"),
-        ("delete", "gan_runtime.runtime.bin._free_place"),
+        ("delete", "gan_runtime.runtime.bin.free_place"),
         ("delete", "gan_runtime.runtime.bin.disk.used_bytes"),
         ("delete", "gan_runtime.runtime.bin_requests.marks.of_run"),
         ("mark", "gan_runtime.runtime.mark_requests.latest_status"),

@@ -100,8 +100,8 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
 
 
 def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    four = host_devices.read_gpus("\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)))
-    monkeypatch.setattr(host_devices, "_gpus", lambda *_: four)
+    four = driver.Said("\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)), "")
+    monkeypatch.setattr(Driver, "said", lambda *_: four)
 
     def visible(chosen: str | None) -> list[str]:
         return [gpu.visible for gpu in host_devices.visible_gpus(chosen)]

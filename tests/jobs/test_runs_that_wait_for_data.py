@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from gan_runtime.errors import DatasetError
 from gan_runtime.home import Home
 from gan_runtime.hosts import Host
 from gan_runtime.jobs import desk
+from gan_runtime.patience import Patience
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.runtime.runtime import Runtime
-from gan_runtime.runtime.supervisor import Supervisor
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries
+from tests.support.fake_trainers import FakeTrainers
 
 Wait = Callable[..., Any]
 SPEC = RunSpec.parse({"workload": "mlp_gan", "dataset": "mnist", "batch_size_global": 64})
@@ -28,15 +30,14 @@ SPEC = RunSpec.parse({"workload": "mlp_gan", "dataset": "mnist", "batch_size_glo
 @pytest.fixture
 def started(
     counting: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Runtime, list[str]]]:
-    """The owner of a home on a machine without MNIST, and the runs that it has started: trainers themselves are not needed here."""
-    runs: list[str] = []
-    monkeypatch.setattr(Supervisor, "_start", lambda _, live, __: runs.append(live.run.run_id))
+) -> Iterator[tuple[Runtime, FakeTrainers]]:
+    """The owner of a home on a machine without MNIST, with trainers in memory."""
+    trainers = FakeTrainers()
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
-    runtime = Runtime.open(counting)
-    yield runtime, runs
+    runtime = Runtime.open(counting, starter=trainers.starter(Patience(time.monotonic)))
+    yield runtime, trainers
     runtime.close()
 
 
@@ -51,27 +52,28 @@ def prepare(home: Home) -> str:
 
 
 def test_a_run_waits_for_its_data_and_holds_up_nobody(
-    started: tuple[Runtime, list[str]], wait_until: Wait
+    started: tuple[Runtime, FakeTrainers], wait_until: Wait
 ) -> None:
-    runtime, runs = started
+    runtime, trainers = started
     job_id = prepare(runtime.home)
     waits = runtime.submit(SPEC)
     assert commands.latest_status(waits).waits_for == job_id
     goes = runtime.submit(RunSpec.parse({"workload": "mlp_gan"}))
-    wait_until(lambda: goes.run_id in runs, "a run with data of its own starts")
+    wait_until(lambda: goes.run_id in trainers.run_ids(), "a run with data of its own starts")
     told = "waits for data set mnist (30 %)"
     wait_until(lambda: note(runtime, waits) == ("queued", told), "the run says how far its data is")
-    assert waits.run_id not in runs
+    assert waits.run_id not in trainers.run_ids()
     with pytest.raises(DatasetError, match=f"data set mnist is being prepared already by job {job_id}"):
         prepare(runtime.home)
+    trainers.of(goes).finishes()
     (runtime.home.path / "go on").touch()
-    wait_until(lambda: waits.run_id in runs, "the run starts")
+    wait_until(lambda: waits.run_id in trainers.run_ids(), "the run starts")
 
 
 def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
-    started: tuple[Runtime, list[str]], wait_until: Wait
+    started: tuple[Runtime, FakeTrainers], wait_until: Wait
 ) -> None:
-    runtime, runs = started
+    runtime, trainers = started
     job_id = prepare(runtime.home)
     run = runtime.submit(SPEC)
     commands.cancel_job(runtime.home, job_id, asker=operator("a test"))
@@ -79,11 +81,11 @@ def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
     assert note(runtime, run)[1] == (
         "data set mnist was not prepared (cancelled): cancelled on request; nothing of it was kept."
     )
-    assert runs == []
+    assert trainers.started == []
 
 
 def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
-    started: tuple[Runtime, list[str]], wait_until: Wait
+    started: tuple[Runtime, FakeTrainers], wait_until: Wait
 ) -> None:
     runtime, _ = started
     first, second = runtime.submit(SPEC), runtime.submit(SPEC)
@@ -103,7 +105,9 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     assert desk.job_dir(runtime.home, "prepare-data-0001").end() is not None
 
 
-def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(started: tuple[Runtime, list[str]]) -> None:
+def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
+    started: tuple[Runtime, FakeTrainers],
+) -> None:
     runtime, _ = started
     run = runtime.submit(RunSpec.parse(PRESETS["showers"].values), "showers")
     (job,) = desk.looks(runtime.home)

@@ -1,14 +1,17 @@
-"""A store in memory, and a home whose journals it takes in."""
+"""A store in memory and a home whose journals it takes in; a home with a database, built once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from gan_runtime.home import Home
+from gan_runtime.runtime.runtime import Runtime
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
+from tests.support import whole_stores
 
 
 @pytest.fixture
@@ -22,3 +25,31 @@ def take_in(home: Home, store: Store) -> Callable[[], None]:
     """Takes in what the journals hold by now."""
     ingestor = Ingestor(home, store)
     return lambda: ingestor.catch_up() and None
+
+
+@pytest.fixture(scope="session")
+def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """See `whole_stores.build`; nobody changes it."""
+    home = Home(tmp_path_factory.mktemp("whole") / "home").prepare()
+    whole_stores.build(home)
+    return home
+
+
+@pytest.fixture
+def trained(home: Home, whole_home: Home) -> None:
+    """The home is a copy of the whole one."""
+    shutil.copytree(whole_home.path, home.path, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def opened(home: Home) -> Iterator[Callable[[], Runtime]]:
+    """Opens the home as a dashboard does."""
+    runtimes: list[Runtime] = []
+
+    def begin() -> Runtime:
+        runtimes.append(Runtime.open(home))
+        return runtimes[-1]
+
+    yield begin
+    for runtime in runtimes:
+        runtime.close()

@@ -218,12 +218,17 @@ def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
     assert ingestor.catch_up() == 0
 
 
+def limit_memory(store: Store, most: str) -> None:
+    with store.transaction() as writer:
+        writer.execute(f"SET GLOBAL memory_limit = '{most}'")
+
+
 def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     home: Home, good: RunDir, new_run: NewRun
 ) -> None:
     """A real database in a file, with little memory: the one run is named, with what to do, and read again once there is more."""
     store, large = Store(home.database), new_run("quick-0000", seconds=1)
-    store._connection.execute("SET GLOBAL memory_limit = '10MB'")
+    limit_memory(store, "10MB")
     journal.append(large.trainer_journal(), 1, HUGE_HISTOGRAM)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
@@ -235,7 +240,7 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     later = new_run("quick-0002", seconds=2)
     ingestor.catch_up()
     assert sorted(run_ids(store)) == [good.run_id, later.run_id]
-    store._connection.execute("SET GLOBAL memory_limit = '1GB'")
+    limit_memory(store, "1GB")
     ingestor.catch_up()
     assert sorted(run_ids(store)) == [large.run_id, good.run_id, later.run_id]
     assert queries.set_aside(store) == {}
@@ -247,14 +252,14 @@ def test_a_run_that_is_set_aside_in_the_middle_of_its_journals_is_not_stored_in_
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_ROWS", 2)
     store, large = Store(home.database), new_run("quick-0000", seconds=1)
-    store._connection.execute("SET GLOBAL memory_limit = '10MB'")
+    limit_memory(store, "10MB")
     later = [journal.Event(level="info", topic="t", message="later")] * 6
     journal.append(large.trainer_journal(), 1, HUGE_HISTOGRAM, *later)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
     assert list(queries.set_aside(store)) == [large.run_id]
-    store._connection.execute("SET GLOBAL memory_limit = '1GB'")
+    limit_memory(store, "1GB")
     ingestor.catch_up()
     assert list(queries.events(store, large.run_id).query("kind == 't'")["message"]) == ["later"] * 6
     assert store.rows("SELECT count(*) FROM ingest.histograms") == [(1,)]

@@ -35,40 +35,46 @@ def new_job(home: Home, at: At) -> Callable[..., JobDir]:
 
 
 @pytest.fixture
-def ingestor(home: Home) -> Ingestor:
-    """Of the home, into a store in memory, by a clock that stands still: each look finds what is new."""
-    return Ingestor(home, Store(), clock=lambda: 0.0)
+def ingestor(home: Home, store: Store) -> Ingestor:
+    """Of the home, by a clock that stands still: each look finds what is new."""
+    return Ingestor(home, store, clock=lambda: 0.0)
 
 
-def jobs(ingestor: Ingestor) -> list[Row]:
-    ingestor.catch_up_news()
-    columns = "job_id, kind, state, asked_by, run_id, ended_at, message"
-    return ingestor._store.rows(f"SELECT {columns} FROM jobs ORDER BY job_id")
+@pytest.fixture
+def jobs(ingestor: Ingestor, store: Store) -> Callable[[], list[Row]]:
+    """Takes in what is new; a row for each job."""
+
+    def look() -> list[Row]:
+        ingestor.catch_up_news()
+        columns = "job_id, kind, state, asked_by, run_id, ended_at, message"
+        return store.rows(f"SELECT {columns} FROM jobs ORDER BY job_id")
+
+    return look
 
 
 def test_a_job_has_a_row_from_the_asking_to_its_end(
-    ingestor: Ingestor, new_job: Callable[..., JobDir], at: At
+    ingestor: Ingestor, jobs: Callable[[], list[Row]], new_job: Callable[..., JobDir], at: At
 ) -> None:
     job = new_job("count-0001", 0.0)
-    assert jobs(ingestor) == [("count-0001", "count", "waiting", "a test", None, None, "")]
+    assert jobs() == [("count-0001", "count", "waiting", "a test", None, None, "")]
     assert ingestor.catch_up_news() == 0
     job.write_end(End(state="failed", reason="there is nothing to count.", at=at(9)))
     failed = ("count-0001", "count", "failed", "a test", None, at(9), "there is nothing to count.")
-    assert jobs(ingestor) == [failed]
+    assert jobs() == [failed]
     shutil.rmtree(job.path)
-    assert jobs(ingestor) == []
+    assert jobs() == []
 
 
 def test_the_end_that_is_written_replaces_the_one_that_was_foreseen(
-    ingestor: Ingestor, new_job: Callable[..., JobDir], at: At
+    ingestor: Ingestor, jobs: Callable[[], list[Row]], new_job: Callable[..., JobDir], at: At
 ) -> None:
     job = new_job("count-0001", 0.0)
     job.stop_file.touch()
-    [foreseen] = jobs(ingestor)
+    [foreseen] = jobs()
     assert foreseen[2] == "cancelled"
     job.write_end(End(state="cancelled", reason="cancelled before it began.", at=at(9)))
     new_job("count-0002", 10.0)  # all folders are looked through anew
-    assert jobs(ingestor)[0][2:] == ("cancelled", "a test", None, at(9), "cancelled before it began.")
+    assert jobs()[0][2:] == ("cancelled", "a test", None, at(9), "cancelled before it began.")
     assert ingestor.catch_up_news() == 0
 
 

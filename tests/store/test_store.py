@@ -49,7 +49,7 @@ def test_a_file_that_is_as_it_was_left_is_opened_without_making_its_views_anew(
 ) -> None:
     Store(path).close()
     made: list[object] = []
-    monkeypatch.setattr(opening, "_make", made.append)
+    monkeypatch.setattr(opening, "make", made.append)
     again = Store(path)
     assert again.rows("SELECT count(*) FROM runs") == [(0,)]
     assert again.rows("SELECT current_setting('TimeZone')") == [("UTC",)]
@@ -73,9 +73,9 @@ def test_a_version_that_makes_its_views_otherwise_makes_them_anew(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(path).close()
-    statements = opening._statements()
+    statements = opening.statements()
     monkeypatch.setattr(
-        opening, "_statements", lambda: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"]
+        opening, "statements", lambda: [*statements, "CREATE OR REPLACE VIEW one AS SELECT 1 AS number"]
     )
     again = Store(path)
     assert again.rows("SELECT number FROM one") == [(1,)]

@@ -1,0 +1,190 @@
+"""A results.duckdb that cannot be used is found when the home is opened: it is set aside and made anew from the journals.
+
+While a dashboard is open: test_healing.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gan_runtime.errors import HomeError, StoreDamagedError, StoreError, StoreNewerError, TargetError
+from gan_runtime.home import REPOSITORY, Home
+from gan_runtime.runtime import owner
+from gan_runtime.runtime.healing import Healing
+from gan_runtime.runtime.rebuild import rebuild
+from gan_runtime.runtime.runtime import Runtime
+from gan_runtime.store import memory, opening, queries
+from gan_runtime.store.opening import SCHEMA_VERSION
+from tests.support import damaged_stores
+from tests.support.whole_stores import CALLS, RUNS, STEPS, contents, is_read
+
+Wait = Callable[..., Any]
+
+
+@pytest.mark.parametrize("way", [way for way in damaged_stores.WAYS if way != "middle"])
+@pytest.mark.usefixtures("trained")
+def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_takes_its_place(
+    home: Home, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "gan_runtime")
+    spoil, found = damaged_stores.WAYS[way]
+    spoil(home.database)
+    before = None if home.database.is_dir() else home.database.read_bytes()
+    healing = Healing(home)
+    store = healing.open()
+    (healed,) = healing.told
+    assert (found in healed.found, healed.runs) == (True, None), healed.found
+    kind = "foreign" if way == "foreign" else "damaged"
+    assert healed.old.name.startswith(f"results.duckdb.{kind}-20")
+    assert healed.old.is_dir() if before is None else healed.old.read_bytes() == before
+    assert (
+        f"It was set aside as {healed.old.name}. The journals of all runs are being read" in healed.sentence
+    )
+    assert healed.sentence.endswith(f"rm{' -r' if before is None else ''} {healed.old}")
+    told = [record.getMessage() for record in caplog.records]
+    assert any(f"it was set aside as {healed.old.name}" in line for line in told)
+    assert store.rows("SELECT count(*) FROM runs") == [(0,)]
+    store.close()
+
+
+@pytest.mark.parametrize("way", ["text", "middle"])  # one that does not open, and one that opens
+@pytest.mark.usefixtures("trained")
+def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
+    home: Home, opened: Callable[[], Runtime], wait_until: Wait, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "gan_runtime")
+    spoil, found = damaged_stores.WAYS[way]
+    spoil(home.database)
+    runtime = opened()
+    if way == "middle":
+        queries.runs(runtime.store)
+        runtime.store.rows("SELECT sum(value) FROM scalars")
+    wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
+    (healed,) = runtime.healed
+    assert contents(runtime.store) == contents(memory.from_journals(home))
+    assert runtime.store.rows("SELECT count(*) FROM scalars") == [(CALLS * STEPS,)]
+    assert (found in healed.found, healed.runs) == (True, RUNS), healed.found
+    assert healed.old.name.startswith("results.duckdb.damaged-20")
+    assert f"It was set aside as {healed.old.name}. A new one holds 2 runs" in healed.sentence
+    assert runtime.trouble == ""
+    told = [record.getMessage() for record in caplog.records]
+    assert any(f"it was set aside as {healed.old.name}" in line for line in told)
+    assert "2 runs were read again from their journals" in told
+
+
+@pytest.mark.usefixtures("trained")
+def test_what_was_made_anew_is_a_database_like_any_other(home: Home, opened: Callable[[], Runtime]) -> None:
+    damaged_stores.text(home.database)
+    opened().close()
+    again = opened()
+    assert again.healed == []
+    assert again.store.rows("SELECT count(*) FROM scalars") == [(CALLS * STEPS,)]
+
+
+@pytest.mark.usefixtures("trained")
+def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_that_goes_on(
+    home: Home, opened: Callable[[], Runtime]
+) -> None:
+    damaged_stores.text(home.database)
+    script = (
+        "import os, sys; from pathlib import Path; from gan_runtime.home import Home; from gan_runtime.store.ingest import Ingestor\n"
+        "from gan_runtime.runtime.runtime import Runtime\n"
+        "Ingestor._write = lambda *_: os._exit(9)\n"
+        "Runtime.open(Home(Path(sys.argv[1])))\n"
+        "import time; time.sleep(60)"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(home.path)], cwd=REPOSITORY, check=False)
+    assert killed.returncode == 9
+    assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 1
+    assert contents(opened().store) == contents(memory.from_journals(home))
+    assert len(list(home.path.glob("results.duckdb.damaged-*"))) == 1
+
+
+@pytest.mark.usefixtures("trained")
+def test_three_old_files_are_kept_and_none_of_another_program_is_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.strftime", lambda *_: "20260101-120000")  # all within one second
+    damaged_stores.foreign(home.database)
+    Healing(home).open().close()
+    for number in range(5):
+        home.database.write_text(f"number {number}")
+        Healing(home).open().close()
+    kept = sorted(home.path.glob("results.duckdb.damaged-*"))
+    assert [path.read_text() for path in kept] == ["number 2", "number 3", "number 4"]
+    (foreign,) = home.path.glob("results.duckdb.foreign-*")
+    with duckdb.connect(str(foreign), read_only=True) as other:
+        assert other.execute("SELECT answer FROM mine").fetchall() == [(42,)]
+
+
+@pytest.mark.usefixtures("trained")
+def test_what_cannot_be_set_aside_is_one_sentence_and_nothing_is_changed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged_stores.text(home.database)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", refuse)  # tests may run as root, whom no permission stops
+        with pytest.raises(HomeError) as refused:
+            Runtime.open(home)
+    assert "cannot be used, nor be set aside as results.duckdb.damaged-" in str(refused.value)
+    assert str(refused.value).endswith("the journals of all runs are whole.")
+    assert home.database.read_bytes() == b"not a database" * 1_000
+    home.database.unlink()
+    home.database.symlink_to(home.path / "elsewhere" / "missing")
+    with pytest.raises((TargetError, StoreError)):
+        Runtime.open(home)
+    assert home.database.is_symlink()
+    home.database.unlink()
+    Runtime.open(home).close()  # its lock is free
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Home) -> None:
+    with duckdb.connect(str(home.database)) as newer:
+        newer.execute("UPDATE ingest.version SET schema_version = ?", [SCHEMA_VERSION + 3])
+        newer.execute("CREATE TABLE ingest.of_tomorrow (a INTEGER)")
+    with pytest.raises(
+        StoreNewerError, match=rf"a newer version of this program \(schema version {SCHEMA_VERSION + 3}, this"
+    ):
+        Runtime.open(home)
+    assert [path.name for path in home.path.glob("results.duckdb*")] == ["results.duckdb"]
+    rebuilt = rebuild(home)
+    assert rebuilt.damaged is not None
+    assert rebuilt.damaged.name.startswith("results.duckdb.newer-")
+    assert rebuilt.rows["runs"] == 2
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one(home: Home) -> None:
+    opening.read_through(home.database)
+    damaged_stores.middle(home.database)
+    opening.connected(home.database).close()
+    with pytest.raises(StoreDamagedError, match="Corrupt database file"):
+        opening.read_through(home.database)
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_home_that_could_not_be_taken_up_for_want_of_memory_is_free_again(
+    home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gan_runtime.store.ingest.Ingestor.recall", refuse)
+        with pytest.raises(duckdb.OutOfMemoryException):
+            opened()
+    assert not owner.is_owned(home)
+    assert opened().healed == []
