@@ -1,0 +1,123 @@
+"""Pictures are prepared as a whole or not at all, and only as what was asked for can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gan_runtime.data import loading, prepared, preparing
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import HomeError, SpecError
+from gan_runtime.home import Home
+from tests.data.conftest import GREEN, Pack, encoded
+from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
+
+
+class CancelledError(Exception):
+    """What a caller raises to cancel."""
+
+
+@pytest.mark.parametrize("moment", ["Reading", "Converting 0", "Converted"])
+def test_a_cancelled_preparation_leaves_nothing(home: Home, pack: Pack, moment: str) -> None:
+    def progress(_done: int, _total: int, what: str) -> None:
+        if what.startswith(moment):
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        preparing.prepare(home, asked(pack(TWO_CLASSES)), progress)
+    assert not home.data.exists() or not list(home.data.iterdir())
+
+
+def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(home: Home, pack: Pack) -> None:
+    def placing() -> None:
+        assert not prepared.names(home)
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        preparing.prepare(home, asked(pack(TWO_CLASSES)), quiet, placing=placing)
+    assert not list(home.data.iterdir())
+
+
+def test_a_disk_that_is_full_leaves_nothing(home: Home, pack: Pack, files_end_at: Any) -> None:
+    source = pack(TWO_CLASSES)
+    with files_end_at(5_000), pytest.raises((HomeError, OSError)):
+        preparing.prepare(home, asked(source), quiet)
+    assert not list(home.data.iterdir())
+
+
+def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
+    home: Home, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+    said = sentence(preparing.prepare, home, asked(pack(TWO_CLASSES)), quiet, kind=HomeError)
+    assert "has 0 MB left, but a data set of 10 pictures needs 20 MB" in said
+    assert not list(home.data.iterdir())
+
+
+def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(home: Home, pack: Pack) -> None:
+    source = pack(TWO_CLASSES)
+    first = preparing.prepare(home, asked(source), quiet)
+    told: list[str] = []
+    again = preparing.prepare(home, asked(source), lambda _done, _total, what: told.append(what))
+    assert again == first
+    assert not [what for what in told if what.startswith("Convert")]
+
+
+def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
+    source = pack(TWO_CLASSES)
+    preparing.prepare(home, asked(source), quiet)
+    assert sentence(preparing.prepare, home, asked(source, color="grey"), quiet) == (
+        "there is a data set photos already, made of other files or with other options: "
+        "choose another name, or remove it first."
+    )
+    assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
+
+
+def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack) -> None:
+    source, other = pack(TWO_CLASSES), pack({"1.png": encoded(GREEN)}, "other.zip")
+    said = sentence(
+        lambda: preparing.prepare(
+            home, asked(other), quiet, placing=lambda: preparing.prepare(home, asked(source), quiet)
+        )
+    )
+    assert said.startswith("there is a data set photos already")
+    assert [path.name for path in home.data.iterdir()] == ["photos"]
+    assert loading.load("photos", home).rows == 10
+
+
+def test_wrong_options_are_told_all_at_once(pack: Pack) -> None:
+    wrong = Asked(
+        "pictures", "photos", pack(TWO_CLASSES), {"pixels": "65", "held_out_percent": "90", "size": "3"}
+    )
+    said = sentence(wrong.check, kind=SpecError)
+    assert "'size' is no option of this preparation: its options are pixels, color" in said
+    assert "Side (pixels) is '65', but allowed is 28, 32, 64, 128" in said
+    assert "but allowed is at least 0 and at most 50" in said
+
+
+@pytest.mark.parametrize("name", ["", "Photos", "../x", "a b", ".new-x", "-x", "x" * 61])
+def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
+    assert "is no name for a data set: use 1 to 60 of a–z" in sentence(
+        Asked("pictures", name, pack({})).check
+    )
+
+
+def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
+    assert (
+        sentence(Asked("digits").check)
+        == "'digits' is no preparation: there are pictures, showers, showers_tiny, showers_hdf5, calochallenge, picture_pairs, karman, karman_small, mnist, fashion_mnist."
+    )
+    assert (
+        sentence(Asked("pictures", "photos").check)
+        == "pictures needs a folder or a .zip: say which with --from."
+    )
+    assert sentence(Asked("pictures", "mnist", tmp_path).check).startswith(
+        "mnist is a data set of this program"
+    )
+    assert sentence(Asked("mnist", source=tmp_path).check).startswith(
+        "mnist is downloaded under its own name"
+    )
+    assert sentence(preparing.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."

@@ -1,0 +1,32 @@
+"""Pictures of two classes, and what is asked of their preparation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.data.preparing import Asked
+from gan_runtime.errors import DatasetError
+from tests.data.conftest import BLUE, RED, encoded
+
+TWO_CLASSES = {
+    **{f"top/cats/{number}.png": encoded(RED) for number in range(6)},
+    **{f"top/dogs/{number}.jpg": encoded(BLUE, form="JPEG") for number in range(4)},
+}
+SMALL = {"pixels": "32"}
+
+
+def quiet(*_: object) -> None:
+    """Progress that nobody reads."""
+
+
+def asked(source: Path, **options: Any) -> Asked:
+    return Asked("pictures", "photos", source, {**SMALL, **options})
+
+
+def sentence(act: Any, *given: Any, kind: type[Exception] = DatasetError) -> str:
+    with pytest.raises(kind) as refused:
+        act(*given)
+    return str(refused.value)
