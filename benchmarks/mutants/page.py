@@ -85,6 +85,7 @@ def text(records: list[Record]) -> str:
             _table(("File", *COUNTS), files),
             "## What no test noticed\n",
             _table(("Where", "Change", "What it means"), survivors),
+            "Why it is done this way: [decision 19](decisions/0019-mutation-tests.md).\n",
         )
     )
 
