@@ -25,7 +25,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     In a thread, its libraries with it, so that a browser can load its own part of the page meanwhile.
     """
     freed_memory.give_back()
-    opening = threading.Thread(target=_open, name="open-dashboard", daemon=True)
+    opening = threading.Thread(target=open_dashboard, name="open-dashboard", daemon=True)
     opening.start()
     yield
     opening.join()  # a process that ends in the midst of an import complains of what it leaks
@@ -34,8 +34,8 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     session.close()
 
 
-def _open() -> None:
-    """Nothing that is loaded here is garbage: to look for some while it is took a quarter of the time."""
+def open_dashboard() -> None:
+    """With its libraries. Nothing that is loaded here is garbage: to look for some while it is took a quarter of the time."""
     gc.disable()
     try:
         from dashboard.frame import session

@@ -41,6 +41,16 @@ def is_hash(text: object) -> bool:
         return False
 
 
+def is_right(known_hash: str, password: str) -> bool:
+    """Whether the hash is that of the password."""
+    if len(password) > MOST_LENGTH:
+        return False
+    try:
+        return HASHER.verify(known_hash, password)
+    except (VerificationError, InvalidHashError, UnicodeEncodeError):
+        return False
+
+
 class PasswordDoor:
     """Compares one try after the other, so that nobody fills the memory with tries, and after several wrong ones pauses before each.
 
@@ -49,9 +59,13 @@ class PasswordDoor:
     """
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], object] = time.sleep
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+        compare: Callable[[str, str], bool] = is_right,
     ) -> None:
-        self._clock, self._sleep = clock, sleep
+        """`compare`: a hash and a password."""
+        self._clock, self._sleep, self._compare = clock, sleep, compare
         self._turn, self._counting = threading.Lock(), threading.Lock()
         self._waiting: Counter[str] = Counter()
         self._wrong, self._compared_s = 0, 0.0
@@ -62,21 +76,27 @@ class PasswordDoor:
         Raises:
             SignInError: it is wrong, or too many tries are waiting.
         """
-        with self._place(_group(address)), self._turn:
+        with self.place(address), self._turn:
             self._sleep(max(0.0, self._compared_s + self._pause_s() - self._clock()))
-            is_right = _is_right(known_hash, password)
-            self._wrong = 0 if is_right else self._wrong + 1
+            right = self._compare(known_hash, password)
+            self._wrong = 0 if right else self._wrong + 1
             self._compared_s = self._clock()
-        if not is_right:
+        if not right:
             raise SignInError("That is not the operator password.")
+
+    @property
+    def waiting(self) -> int:
+        """Tries that have a place."""
+        return self._waiting.total()
 
     def _pause_s(self) -> float:
         doublings = self._wrong - FREE_TRIES
         return min(FIRST_PAUSE_S * 2.0 ** min(doublings, 10), LONGEST_PAUSE_S) if doublings >= 0 else 0.0
 
     @contextmanager
-    def _place(self, who: str) -> Iterator[None]:
-        """Among the waiting tries. Those of one address do not fill it."""
+    def place(self, address: str) -> Iterator[None]:
+        """Among the waiting tries. Those of one address do not fill it. Raises SignInError where there is none."""
+        who = _group(address)
         with self._counting:
             if self._waiting.total() >= MOST_WAITING or self._waiting[who] >= MOST_WAITING_OF_ONE:
                 raise SignInError("Too many passwords are being tried. Try again in a minute.")
@@ -88,15 +108,6 @@ class PasswordDoor:
                 self._waiting[who] -= 1
                 if not self._waiting[who]:
                     del self._waiting[who]
-
-
-def _is_right(known_hash: str, password: str) -> bool:
-    if len(password) > MOST_LENGTH:
-        return False
-    try:
-        return HASHER.verify(known_hash, password)
-    except (VerificationError, InvalidHashError, UnicodeEncodeError):
-        return False
 
 
 def _group(address: str) -> str:

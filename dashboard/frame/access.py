@@ -63,31 +63,31 @@ class Guards:
         return known if known.are_set_up or not self._is_set_up else Ways(trouble=GONE)
 
 
-_guards = Guards()
+guards = Guards()
 
 
 def post() -> Post:
     """What this process is for its home."""
-    return _guards.post
+    return guards.post
 
 
 def ways() -> Ways:
     """How to sign in."""
-    return _guards.ways()
+    return guards.ways()
 
 
 def host_look() -> HostLook:
     """The look at this host, begun by whoever asks first: it takes seconds of a core."""
-    return _guards.host_look
+    return guards.host_look
 
 
 def asker() -> Asker:
     """Whoever sits before the page that is being drawn."""
     known, session_id = ways(), _session_id()
     if known.providers and st.user.get("is_logged_in") and known.is_operator(st.user):
-        _guards.seats.take(session_id, known, str(st.user.get("email") or st.user.get("sub")))
+        guards.seats.take(session_id, known, str(st.user.get("email") or st.user.get("sub")))
     elif not known.password:
-        _guards.seats.leave(session_id)
+        guards.seats.leave(session_id)
     return _asker(known, session_id)
 
 
@@ -102,16 +102,16 @@ def enter(password: str) -> str:
     if not known.password:
         return "There is no operator password."
     try:
-        _guards.password_door.check(known.password, password, st.context.ip_address or "")
+        guards.password_door.check(known.password, password, st.context.ip_address or "")
     except SignInError as error:
         return str(error)
-    _guards.seats.take(_session_id(), known, OF_THE_PASSWORD)
+    guards.seats.take(_session_id(), known, OF_THE_PASSWORD)
     return ""
 
 
 def leave() -> None:
     """Signs this session out."""
-    _guards.seats.leave(_session_id())
+    guards.seats.leave(_session_id())
     if st.user.get("is_logged_in"):
         st.logout()
 
@@ -121,7 +121,7 @@ def _asker(ways: Ways, session_id: str) -> Asker:
         return _viewer(post().why_not)
     if not ways.are_set_up:
         return _viewer(VIEW_ONLY) if others_reach_it() else operator(DASHBOARD)
-    person = _guards.seats.person(session_id, ways)
+    person = guards.seats.person(session_id, ways)
     return operator(DASHBOARD, person) if person else _viewer(ways.trouble or SIGN_IN)
 
 

@@ -68,7 +68,7 @@ class WebGuard:
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = MutableHeaders(scope=scope)
         if refusal := why_refused(headers):
-            _log_once(f"A WebSocket is refused. {refusal.strip()}")
+            log_once(f"A WebSocket is refused. {refusal.strip()}")
             await send({"type": "websocket.close", "code": 1008})
             return
         # Streamlit compares letter by letter, and a proxy may have added the port that https has anyway.
@@ -114,12 +114,12 @@ def _no_websocket(scope: Scope) -> ASGIApp:
     """The answer to a plain request in the place of a WebSocket: a page without a connection asks why (refusal.js), or a proxy made it one."""
     refusal = why_refused(Headers(scope=scope))
     if not refusal and scope["method"] == "GET":
-        _log_once(f"A WebSocket is refused. {NO_UPGRADE.strip()}")
+        log_once(f"A WebSocket is refused. {NO_UPGRADE.strip()}")
     return PlainTextResponse(refusal or NO_UPGRADE, status_code=403 if refusal else 426)
 
 
 @lru_cache(maxsize=100)
-def _log_once(sentence: str) -> None:
+def log_once(sentence: str) -> None:
     """A page tries again every second. A browser's words may hold what acts on the terminal that shows the log: it is left out."""
     log.warning("%s", "".join(filter(str.isprintable, sentence)))
 

@@ -66,14 +66,14 @@ def _form(runtime: Runtime, found: Shown, names: dict[str, str]) -> tuple[Chosen
             run_id = st.selectbox(
                 "Run", list(names), format_func=names.__getitem__, key="physics.chosen.run", width=220
             )
-        low, high = _limits([end for ends in found.energies for end in ends], ENERGIES)
+        low, high = limits([end for ends in found.energies for end in ends], ENERGIES)
         energy = st.number_input(
             "Energy (GeV)", low, high, float(round((low + high) / 2)), 1.0, "%.4g", key=f"physics.chosen.energy.{low}.{high}", width=150,
             help=f"{low:g} to {high:g} GeV, as in the data.",
         )  # fmt: skip
         angle = None
         if found.angles and physics_requests.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
-            least, most = _limits([math.degrees(end) for ends in found.angles for end in ends], ANGLES)
+            least, most = limits([math.degrees(end) for ends in found.angles for end in ends], ANGLES)
             angle = st.number_input(
                 "Measured angle (°)", least, most, float(round((least + most) / 2)), 1.0, "%.4g", key=f"physics.chosen.angle.{least}.{most}", width=150,
                 help=f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is straight in.",
@@ -85,7 +85,7 @@ def _form(runtime: Runtime, found: Shown, names: dict[str, str]) -> tuple[Chosen
     return Chosen(run_id, energy, angle, "best" if "best" in there else "newest"), pressed
 
 
-def _limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
+def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
     """Whole numbers within the data, and within what may be asked for: low < high always."""
     low, high = (math.ceil(min(ends)), math.floor(max(ends))) if ends else allowed
     low = min(max(low, allowed[0]), allowed[1] - 1)  # data may lie beyond all that may be asked for

@@ -28,7 +28,7 @@ def side_by_side(store: Store, found: Shown) -> None:
     if not real:
         st.caption(physics_words.NO_PAIR)
         return
-    picked = _pair(found, real)
+    picked = pair(found, real)
     sides = {physics_charts.REAL.removesuffix("s"): picked}
     for name, rows in kept.items():
         made = [row for row in rows if row.side != "real" and row.pair == picked.pair]
@@ -42,7 +42,7 @@ def side_by_side(store: Store, found: Shown) -> None:
         )
 
 
-def _pair(found: Shown, real: list[ShowerRow]) -> ShowerRow:
+def pair(found: Shown, real: list[ShowerRow]) -> ShowerRow:
     """One of the kept pairs, by energy and then by angle; begins with the bins that are chosen above, or in the middle."""
     energies = found.energies
     by_energy: dict[int, list[ShowerRow]] = {}

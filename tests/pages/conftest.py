@@ -27,10 +27,12 @@ from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import heartbeat
 from gan_runtime.store.store import Store
 from tests.support.small_pictures import write_grid
 
 SCRIPT = REPOSITORY / "dashboard" / "frame" / "navigation.py"
+NEVER = 1e6  # seconds
 SCORES = {
     "d_accuracy_real": 0.75,
     "d_accuracy_fake": 0.5,
@@ -101,15 +103,17 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     """`show("live", run="quick-0001")` draws a page of this home; the runtime is a real one, its host a stated one. The page is
     whole, as a moment after it was opened; not with `whole=False`.
 
-    Waiting runs keep waiting: a trainer would live on after the test and slow down all others.
+    Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The runtime acts when it is opened
+    and asked to, not by itself meanwhile.
     """
     monkeypatch.setattr("gan_runtime.runtime.supervisor.Supervisor._start", lambda *_: None)
+    monkeypatch.setattr(heartbeat, "TICK_SECONDS", NEVER)
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
     monkeypatch.setattr("gan_runtime.hosts.probe", lambda: host)
     monkeypatch.setattr(
         "dashboard.frame.session.prepare_other_pages", lambda: None
     )  # its thread would outlive the test
-    monkeypatch.setattr(access, "_guards", access.Guards())
+    monkeypatch.setattr(access, "guards", access.Guards())
     st.cache_data.clear()  # charts of an earlier test with equal rows
 
     def draw(page: str, whole: bool = True, **query: str) -> AppTest:
@@ -123,6 +127,20 @@ def show(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
     yield draw
     session.close()
+
+
+@pytest.fixture
+def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
+    """As elsewhere, and the owner of the home acts at each look: it does not by itself."""
+
+    def wait(condition: Callable[[], Any], awaited: str, seconds: float = 120.0) -> Any:
+        def acted() -> Any:
+            session.opened().refresh()
+            return condition()
+
+        return wait_until(acted, awaited, seconds)
+
+    return wait
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from dashboard.samples import players
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import queries
-from tests.pages.test_pages import texts, titles
+from tests.pages.reading import texts, titles
 from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]

@@ -16,6 +16,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
+from tests.pages import whole_page
 from tests.pages.test_flow_page import iterated
 from tests.pages.test_hostile_names import ESCAPED, shown
 from tests.support.measured_showers import measured
@@ -48,7 +49,9 @@ PAIR = "quick-0001,quick-0002"
 def is_text(app: AppTest) -> None:
     """No exception, and of the address nothing that would be more than text, or too much of it."""
     assert not app.exception
-    shown_here = [(kind, text) for kind, text in shown(app._tree) if not text.startswith("<style>")]
+    shown_here = [
+        (kind, text) for kind, text in shown(whole_page.tree(app)) if not text.startswith("<style>")
+    ]
     texts = [text if kind == "Html" else ESCAPED.sub("", text) for kind, text in shown_here]
     assert [text for text in texts if MORE_THAN_TEXT.search(text)] == []
     assert max(map(len, texts), default=0) < MOST_LETTERS

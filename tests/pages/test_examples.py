@@ -12,7 +12,7 @@ from gan_runtime.home import Home
 from gan_runtime.records import flow_frames
 from gan_runtime.store import memory, queries
 from gan_runtime.store.store import Store
-from tests.pages.test_pages import charts, texts, titles
+from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
 

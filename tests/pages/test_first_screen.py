@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import first_screen, plots
 from dashboard.frame import places
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import charts, texts, titles
+from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

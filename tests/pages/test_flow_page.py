@@ -25,7 +25,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.tiling.ways import Way
 from gan_runtime.tpu import plan as planning
 from gan_runtime.training import checkpoints, snapshots
-from tests.pages.test_pages import texts
+from tests.pages.reading import texts
 from tests.pages.test_physics_page import charts
 from tests.support.measured_flows import frames, iteration
 from tests.support.stored_films import stored_flows

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import charts, texts, titles
+from tests.pages.reading import charts, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -13,7 +13,7 @@ from dashboard.frame import session
 from gan_runtime.errors import AcceleratorError
 from gan_runtime.hosts import Host
 from tests.pages.launch_fields import text_field
-from tests.pages.test_pages import texts
+from tests.pages.reading import texts
 
 Show = Callable[..., AppTest]
 DETECTING = "Detecting hardware …"

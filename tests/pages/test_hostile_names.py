@@ -17,6 +17,7 @@ from streamlit.testing.v1.element_tree import Block
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.kinds import StudyPlace
 from gan_runtime.records.rundir import RunDir
+from tests.pages import whole_page
 from tests.pages.hostile import TEXTS
 from tests.support.measured_flows import frames as films
 from tests.support.measured_flows import iteration
@@ -100,7 +101,7 @@ def more_than_text(app: AppTest) -> list[str]:
     """What the page sends to be shown as Markdown or HTML, where one of the texts is not escaped in it."""
     return [
         text
-        for kind, text in shown(app._tree)
+        for kind, text in shown(whole_page.tree(app))
         if any(raw in ESCAPED.sub("", text) for raw in REFUSED.get(kind, MARKDOWN))
     ]
 
@@ -132,7 +133,7 @@ def strings(message: Message) -> Iterator[str]:
 def test_a_page_shows_texts_of_runs_as_they_are(show: Show, page: str, query: dict[str, str]) -> None:
     app = show(page, **query)
     assert not app.exception
-    assert len(list(shown(app._tree))) > 5
+    assert len(list(shown(whole_page.tree(app)))) > 5
     assert more_than_text(app) == []
 
 
@@ -142,7 +143,7 @@ def test_no_table_and_no_chart_holds_what_a_spreadsheet_takes_for_a_formula(show
     """Both can be copied and downloaded as CSV, by Streamlit's own bar above them."""
     app = show(page, runs="quick-0005,quick-0001")
     assert not app.exception
-    cells = [cell for table in tables_of(app._tree) for cell in cells_of(table)]
+    cells = [cell for table in tables_of(whole_page.tree(app)) for cell in cells_of(table)]
     assert any("HYPERLINK" in cell for cell in cells), "this looks in the wrong place"
     assert [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")] == []
 

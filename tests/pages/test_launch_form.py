@@ -22,8 +22,9 @@ from gan_runtime.fields import IMAGES, pictures
 from gan_runtime.home import Home
 from gan_runtime.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.spec import RunSpec
+from tests.pages import whole_page
 from tests.pages.launch_fields import choice_field, of, presets, text_field
-from tests.pages.test_pages import opened, shown_commands, texts, titles
+from tests.pages.reading import opened, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 
@@ -321,11 +322,11 @@ def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the
     """It sends the values of all its widgets with whatever it asks for, until it has drawn what the preset has changed."""
     app = show("launch")
     presets(app).set_value("karman")
-    before_it_is_drawn = app._tree.get_widget_states()
+    before_it_is_drawn = whole_page.tree(app).get_widget_states()
     app.run()
     given = shown_commands(app)[0]
     assert given.endswith("train --preset karman")
-    app._run(before_it_is_drawn)
+    whole_page.rerun_with(app, before_it_is_drawn)
     assert shown_commands(app) == [given]
 
 

@@ -22,7 +22,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import stillness
 from tests.pages.launch_fields import filled_in
-from tests.pages.test_pages import charts, shown_commands, texts, titles
+from tests.pages.reading import charts, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -17,7 +17,7 @@ from gan_runtime import bundles
 from gan_runtime.home import Home
 from gan_runtime.records import flow_frames, journal
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import texts
+from tests.pages.reading import texts
 from tests.support.measured_flows import frames, iteration
 
 Show = Callable[..., AppTest]

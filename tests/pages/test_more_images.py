@@ -18,7 +18,7 @@ from gan_runtime.jobs.folder import Asked, End, JobDir, Progress
 from gan_runtime.jobs.picture_work import ARRAYS_FILE, PICTURE_FILE, Wanted
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training import checkpoints
-from tests.pages.test_pages import texts
+from tests.pages.reading import texts
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

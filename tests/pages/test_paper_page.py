@@ -21,7 +21,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import commands
 from gan_runtime.studies import references
 from gan_runtime.studies.design import StudyDesign
-from tests.pages.test_pages import charts, texts, titles
+from tests.pages.reading import charts, texts, titles
 from tests.studies.hand_written import At, from_now, train
 from tests.surface.hand_made import keep_three, surface
 

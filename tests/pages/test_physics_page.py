@@ -31,7 +31,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.store import memory, queries
 from gan_runtime.store.queries import ShowerRow
 from gan_runtime.training import checkpoints
-from tests.pages.test_pages import texts
+from tests.pages.reading import texts
 from tests.support.measured_showers import measured, measurement, showers
 
 Show = Callable[..., AppTest]
@@ -269,14 +269,14 @@ def test_a_name_with_tags_is_text_in_space() -> None:
 
 @pytest.mark.parametrize("ends", [[1_500.0, 2_500.0], [1_000.0], [0.1, 0.4], [999.5, 1_000.5], []])
 def test_an_energy_can_be_chosen_whatever_the_energies_of_the_data_are(ends: list[float]) -> None:
-    low, high = physics_chosen._limits(ends, (1.0, 1_000.0))
+    low, high = physics_chosen.limits(ends, (1.0, 1_000.0))
     assert 1.0 <= low < high <= 1_000.0
 
 
 def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
     cells = np.ones((2, 2, 2), np.float32)
     row = ShowerRow(0, "real", 50.0, None, cells, 1.0)
-    assert physics_showers._pair(Shown({}, {}, pd.DataFrame(), [], []), [row]) is row
+    assert physics_showers.pair(Shown({}, {}, pd.DataFrame(), [], []), [row]) is row
 
 
 @pytest.mark.parametrize(

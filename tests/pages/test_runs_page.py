@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from dashboard.runs import view as runs_view
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import offered_for_deletion, texts, tick
+from tests.pages.reading import texts
+from tests.pages.test_table_of_runs import offered_for_deletion, tick
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -12,7 +12,7 @@ from dashboard.samples import kinds
 from gan_runtime import pictures
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import texts
+from tests.pages.reading import texts
 from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]

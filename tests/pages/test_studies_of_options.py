@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime.records import journal
 from gan_runtime.records.rundir import RunDir
-from tests.pages.test_pages import charts, shown_commands, texts, titles
+from tests.pages.reading import charts, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]

@@ -23,7 +23,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.store import queries
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import difference
-from tests.pages.test_pages import charts, shown_commands, texts
+from tests.pages.reading import charts, shown_commands, texts
 from tests.studies.hand_written import At, from_now, train
 
 Show = Callable[..., AppTest]

@@ -15,7 +15,7 @@ from gan_runtime.studies import estimates
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.plan import Plan
-from tests.pages.test_pages import shown_commands, texts, titles
+from tests.pages.reading import shown_commands, texts, titles
 from tests.tpu.examples import estimate, keep_all
 
 Show = Callable[..., AppTest]

@@ -25,6 +25,6 @@ def test_python_looks_for_no_garbage_while_libraries_load_and_does_so_again_afte
 
     monkeypatch.setattr(session, "open_early", open_early)
     with pytest.raises(GanRuntimeError) if error else nullcontext():
-        app._open()
+        app.open_dashboard()
     assert looked == [False]
     assert gc.isenabled()

@@ -177,7 +177,7 @@ def test_a_proxy_that_passes_on_no_websockets_is_named(
     listens_on: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     listens_on("127.0.0.1", "lab.example")
-    web_guard._log_once.cache_clear()
+    web_guard.log_once.cache_clear()
     asked = {"host": "lab.example", "origin": "https://lab.example"}
     assert ask("/_stcore/stream", method="POST", **asked)[0] == 426, "a page that asks whether it may connect"
     assert not caplog.records

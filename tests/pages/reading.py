@@ -1,0 +1,55 @@
+"""What stands on a page that Streamlit's test runner has drawn."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime.options import GROUPS
+
+
+def texts(app: AppTest) -> str:
+    """Everything readable on the page that is not a chart."""
+    kinds = (
+        app.title,
+        app.markdown,
+        app.caption,
+        app.info,
+        app.error,
+        app.warning,
+        app.header,
+        app.subheader,
+    )
+    pieces = [str(item.value) for kind in kinds for item in kind]
+    return "\n".join([*pieces, *(str(item.proto.body) for item in app.get("html"))])
+
+
+def shown_commands(app: AppTest) -> list[str]:
+    """The commands of the command line that stand on the page."""
+    bodies = [item.proto.body for item in app.get("html")]
+    return [
+        html.unescape(found)
+        for body in bodies
+        for found in re.findall(r"<pre class='command'>(.*)</pre>", body)
+    ]
+
+
+def charts(app: AppTest) -> list[dict[str, object]]:
+    """The Vega-Lite specs on the page."""
+    return [json.loads(item.proto.spec) for item in app.get("vega_lite_chart")]
+
+
+def opened(app: AppTest, *groups: str) -> AppTest:
+    """Launch with these groups open, all of them by default, as a click leaves them."""
+    for group in groups or GROUPS:
+        app.session_state[f"group.{group}"] = True
+    return app.run()
+
+
+def titles(app: AppTest) -> list[str]:
+    """The titles of the charts on the page, without their subtitles; some stand under a name and have none."""
+    found = [chart["title"] for chart in charts(app) if "title" in chart]
+    return [str(title["text"]) if isinstance(title, dict) else str(title) for title in found]

@@ -1,0 +1,115 @@
+"""The table of the Runs page: search, ticks, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from dashboard.frame import session
+from dashboard.runs import view as runs_view
+from gan_runtime.home import Home
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.spec.presets import PRESETS
+from gan_runtime.store import queries
+from tests.pages.reading import texts
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def test_runs_names_what_cannot_be_read_and_shows_all_others(show: Show, trained: Make, home: Home) -> None:
+    trained("quick-0001")
+    for number in range(7):
+        (home.runs / f"![x](evil) {number}").mkdir()
+    app = show("runs")
+    assert not app.exception
+    assert len(app.dataframe[0].value) == 1
+    [told] = [caption.value for caption in app.caption if "left out" in caption.value]
+    lines = told.split("  \n")
+    assert lines[0] == (
+        "!\\[x\\](evil) 0 is no run that can be read, and is left out: its folder has a name that no run can have."
+    )
+    assert (len(lines), lines[5]) == (6, "2 more are left out as well.")
+
+
+def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("paper-0002", seconds=10, dataset="mnist")
+    app = show("runs")
+    assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
+    app.text_input[0].set_value("mnist").run()
+    # "mnist" also stands in the workload's name of both; the dataset column tells them apart.
+    assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
+    app.text_input[0].set_value("paper").run()
+    assert list(app.dataframe[0].value["run_id"]) == ["paper-0002"]
+    app.text_input[0].set_value("nothing like it").run()
+    assert "No run fits this search" in texts(app)
+
+
+def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(
+    show: Show, trained: Make
+) -> None:
+    quick = {
+        name: value
+        for name, value in PRESETS["quick"].values.items()
+        if name not in ("epochs", "batch_size_global")
+    }
+    trained("quick-0001", **quick)
+    trained("quick-0002", seconds=10, **{**quick, "ema_decay": 0.99, "label_smoothing": 0.1})
+    app = show("runs")
+    assert list(app.dataframe[0].value["options"]) == ["label smoothing 0.1 · moving average 0.99", ""]
+    app.text_input[0].set_value("Smoothing").run()
+    assert list(app.dataframe[0].value["run_id"]) == ["quick-0002"]
+
+
+def tick(app: AppTest, *run_ids: str) -> None:
+    """Ticks rows of the table as it is shown now, and no others."""
+    shown = list(app.dataframe[0].value["run_id"])
+    rows = [shown.index(run_id) for run_id in run_ids]
+    app.session_state[runs_view.table_key(shown)] = {"selection": {"rows": rows, "columns": [], "cells": []}}
+    app.run()
+
+
+def offered_for_deletion(app: AppTest) -> str:
+    """What the dialog says that Delete would move into the bin."""
+    next(button for button in app.button if button.label == "Delete").click().run()
+    assert not app.exception
+    return next(text for text in texts(app).splitlines() if "kept in the bin" in text)
+
+
+def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_deletion(
+    show: Show, trained: Make, wait_until: Callable[..., Any]
+) -> None:
+    for number in (1, 2, 3):
+        trained(f"quick-000{number}", seconds=number)
+    app = show("runs")
+    tick(app, "quick-0001")
+    app.text_input[0].set_value("0001").run()
+    assert offered_for_deletion(app).startswith("quick-0001:")
+    app.text_input[0].set_value("").run()
+    assert offered_for_deletion(app).startswith("quick-0001:")
+    trained("quick-0004", seconds=4)
+    wait_until(lambda: len(queries.runs(session.runtime().store)) == 4, "the new run is stored")
+    app.run()
+    assert len(app.dataframe[0].value) == 4
+    assert offered_for_deletion(app).startswith("quick-0001:")
+    session.runtime().delete("quick-0002")
+    app.run()
+    assert len(app.dataframe[0].value) == 3
+    assert offered_for_deletion(app).startswith("quick-0001:")
+
+
+def test_a_ticked_run_that_a_search_hides_is_not_deleted_and_is_ticked_again_afterwards(
+    show: Show, trained: Make
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    app = show("runs")
+    tick(app, "quick-0001", "quick-0002")
+    app.text_input[0].set_value("0002").run()
+    assert offered_for_deletion(app).startswith("quick-0002:")
+    tick(app)
+    app.text_input[0].set_value("").run()
+    assert offered_for_deletion(app).startswith("quick-0001:")

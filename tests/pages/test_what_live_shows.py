@@ -1,0 +1,194 @@
+"""The Live page of stored runs: numbers, charts, reasons, profiles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime.records import journal
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.runtime import commands
+from tests.pages.reading import charts, texts, titles
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+
+
+def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(0.875, 1.125))
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert {metric.label: metric.value for metric in app.metric}["Loss G / D"] == "0.875 / 1.125"
+    assert titles(app) == [
+        "Generator and discriminator loss",
+        "Can the discriminator tell?",
+        "Where do the scores lie?",
+        "How long does an epoch take?",
+        "How often is the discriminator right?",
+        "Do the generated images vary?",
+        "How large are the gradients?",
+        "How large is one update?",
+    ]
+
+
+def test_live_fills_what_is_closed_once_it_is_opened(show: Show, trained: Make) -> None:
+    """The page is redrawn every second: nothing is drawn that nobody sees."""
+    trained("quick-0001")
+    app = show("live", run="quick-0001")
+    assert (list(app.code), list(app.dataframe)) == ([], [])
+    closed = titles(app)
+    for label in ("Weights and gradients", "Log", "Events", "Options and host"):
+        app.session_state[f"{label}.quick-0001"] = True
+    app.run()
+    assert not app.exception
+    assert [title for title in titles(app) if title not in closed] == [
+        "Generator weights",
+        "Generator gradients",
+        "Discriminator weights",
+        "Discriminator gradients",
+    ]
+    assert "all 2 epochs done" in "".join(str(code.value) for code in app.code)
+    assert ["Global batch (images per step)", "32", "batch_size_global"] in app.dataframe[
+        1
+    ].value.to_numpy().tolist()
+
+
+def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("live", run="quick-0001")
+    assert "'Profile steps' set on Launch" in texts(app)
+    assert "Memory, peak" not in {metric.label for metric in app.metric}
+
+
+def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(show: Show, trained: Make) -> None:
+    trained("quick-0001", engine="jax", workers=2)
+    shown = texts(show("live", run="quick-0001"))
+    assert "Profile steps" not in shown
+    assert "How long each worker computes and waits is not known with JAX" in shown
+
+
+def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    shares = [
+        journal.TimeShare(network=name, category="backward", seconds=0.5, share=0.5)
+        for name in ("generator", "")
+    ]
+    sizes = {
+        "process_bytes": 10**9,
+        "process_peak_bytes": 1_100_000_000,
+        "device_bytes": None,
+        "device_peak_bytes": None,
+    }
+    journal.append(
+        run.trainer_journal(),
+        1,
+        journal.Profile(step=18, steps=5, seconds=1.0, shares=shares),
+        journal.Memory(epoch=1, step=10, **sizes),  # type: ignore[arg-type]
+        *(
+            journal.Phase(phase=f"step_{name}", seconds=seconds)
+            for name, seconds in {"p05": 0.04, "p95": 0.05, "max": 0.2}.items()
+        ),
+    )
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "Where does a step's time go?" in [chart["title"] for chart in charts(app)]
+    assert "Measured once, over 5 training steps" in texts(app)
+    assert "'Profile steps' set on Launch" not in texts(app)
+    assert {metric.label: metric.value for metric in app.metric}["Memory, peak"] == "1.1 GB"
+    assert "nine of ten steps 40 ms to 50 ms, slowest 200 ms" in texts(app)
+
+
+def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
+    """A spec that changes with the data is embedded anew: the chart flickers and forgets its zoom."""
+    trained("quick-0001", losses=(0.5, 0.5))
+    trained("quick-0002", losses=(2.5, 3.5), seconds=10)
+    first, second = (charts(show("live", run=run)) for run in ("quick-0001", "quick-0002"))
+    assert [_without_data_names(spec) for spec in first[:8]] == [
+        _without_data_names(spec) for spec in second[:8]
+    ]
+
+
+def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
+    text = json.dumps({key: value for key, value in spec.items() if key != "datasets"})
+    names = {item["data"]["name"] for item in [spec, *spec.get("layer", [])] if "data" in item}  # type: ignore[union-attr, operator, attr-defined]
+    for name in names:
+        text = text.replace(str(name), "data")
+    return dict(json.loads(text))
+
+
+def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(status="failed", reason="loss_generator became NaN at step 7 (epoch 1)"),
+    )
+    app = show("live", run="quick-0001")
+    assert "Loss_generator became NaN at step 7" in texts(app)
+    (resume,) = [button for button in app.button if button.label == "Resume"]
+    assert resume.disabled
+    assert "has no checkpoint, so there is nothing to resume from" in resume.help.replace("\\", "")
+    run.checkpoints.mkdir()
+    (run.checkpoints / "step-00000020.safetensors").touch()
+    app = show("live", run="quick-0001")
+    assert [button.disabled for button in app.button if button.label == "Resume"] == [False]
+
+    (rate,) = [field for field in app.text_input if field.label == "Learning rate, generator"]
+    assert rate.value == "0.0001"
+    rate.set_value("-1")
+    next(button for button in app.button if button.label == "Resume with these").click().run()
+    assert "Learning rate, generator (learning_rate_generator) is '-1', but allowed is" in app.error[0].value
+    next(field for field in app.text_input if field.label == "Learning rate, generator").set_value("5e-5")
+    next(button for button in app.button if button.label == "Resume with these").click().run()
+    assert run.spec().learning_rate("generator") == 5e-5
+    assert commands.latest_status(run).reason.startswith(
+        "resumed with learning_rate_generator 5e-05 instead of 0.0001"
+    )
+
+
+def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    broken = journal.Scalars(epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]})
+    journal.append(run.trainer_journal(), 1, broken)
+    assert "Generator loss became nan at step 21" in texts(show("live", run="quick-0001"))
+
+
+def test_live_keeps_large_losses_as_short_as_others(show: Show, trained: Make) -> None:
+    trained("quick-0001", losses=(123.45678, 0.6931))
+    assert "123.5 / 0.693" in [metric.value for metric in show("live", run="quick-0001").metric]
+
+
+def test_live_falls_back_when_the_address_names_an_unknown_run(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("live", run="quick-0099")
+    assert not app.exception
+    assert "'quick-0099' is not stored here" in texts(app)
+
+
+def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, new_run: Make) -> None:
+    new_run("quick-0001")
+    app = show("live", run="quick-0001")
+    assert not app.exception
+    assert "appears here after the first epoch." in texts(app)
+    assert titles(app) == []
+
+
+def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(show: Show, trained: Make) -> None:
+    moving = {
+        f"{kind}_{network}": [1.0, 2.0]
+        for kind in ("learning_rate", "loss_scale")
+        for network in ("generator", "discriminator")
+    }
+    penalty = {"r1_penalty": [0.5, 0.25]}  # recorded only where it is in the loss
+    plain = trained("quick-0001")
+    changing = trained("quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0)
+    for run, values in ((plain, moving), (changing, moving | penalty)):
+        numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values=values)
+        journal.append(run.trainer_journal(), 1, numbers)
+    drawn = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
+    drawn.add("How steep is the discriminator at real images?")
+    assert drawn & set(titles(show("live", run="quick-0001"))) == set()
+    assert drawn <= set(titles(show("live", run="quick-0002")))
