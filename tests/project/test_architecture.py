@@ -44,9 +44,11 @@ def test_only_the_store_package_imports_duckdb() -> None:
     assert outsiders == set()
 
 
-@pytest.mark.parametrize("path", python_files("gan_runtime"), ids=str)
-def test_the_runtime_knows_nothing_of_the_dashboard(path: Path) -> None:
-    assert packages(imported(path)) & {"streamlit", "altair", "dashboard", "pages", "app"} == set()
+def test_the_runtime_knows_nothing_of_the_dashboard() -> None:
+    of_the_dashboard = {"streamlit", "altair", "dashboard", "pages", "app"}
+    known = {str(path): packages(imported(path)) & of_the_dashboard for path in python_files("gan_runtime")}
+    assert len(known) > 300, "this rule looks in the wrong place"
+    assert {path: names for path, names in known.items() if names} == {}
 
 
 def test_the_dashboard_imports_no_framework() -> None:
