@@ -59,5 +59,13 @@ def test_what_is_in_full_is_marked_by_its_folder(request: pytest.FixtureRequest)
     assert wrong == []
 
 
+def test_each_folder_of_full_is_named_after_a_part() -> None:
+    """So that `make test-all ONLY=store` takes both."""
+    tests = REPOSITORY / "tests"
+    parts = {path.parent.relative_to(tests / "full").parts[0] for path in (tests / "full").rglob("test_*.py")}
+    assert len(parts) > 5, "this rule looks in the wrong place"
+    assert [part for part in sorted(parts) if not any((tests / part).glob("test_*.py"))] == []
+
+
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
