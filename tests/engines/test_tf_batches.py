@@ -11,11 +11,19 @@ import tensorflow as tf
 
 from gan_runtime.engines.image_order import RowOrder
 from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.fields import Fields
 from gan_runtime.workloads.contract import Program
-from tests.support.engines.conditional_gan import CONDITIONAL_GAN, ConditionalGan
+from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITIONAL_GAN, ConditionalGan
 from tests.support.engines.showers import ENERGY, random_showers
-from tests.support.engines.small_engines import MakeEngine, Streamed, assert_close, assert_equal, trained
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    Streamed,
+    assert_close,
+    assert_equal,
+    kept,
+    trained,
+)
 
 pytestmark = pytest.mark.usefixtures("cores")
 SHOWERS = random_showers(40)
@@ -25,13 +33,18 @@ def conditional(make: MakeEngine, replicas: int = 1, **options: Any) -> TfEngine
     return make(replicas, CONDITIONAL_GAN, data=SHOWERS, **options)
 
 
+def short(make: MakeEngine, replicas: int = 1, parts: int = 1, **options: Any) -> TfEngine:
+    return make(replicas, SHORT_CONDITIONAL_GAN, data=SHOWERS, accumulation_steps=parts, **options)
+
+
 def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> None:
     engine = conditional(make)
-    numbers = RowOrder(1, engine._task.plan).rows(0, 1)[0]
+    numbers = RowOrder(1, engine.task.plan).rows(0, 1)[0]
     assert numbers.shape == (2, 8), "two batches a step"
-    rows = next(engine._batches())
-    for place, phase in enumerate(engine._task.program.phases[:2]):
-        own, expected = engine._step.batch_of(rows, phase), SHOWERS.read(numbers[place])
+    batches = distributed_batches(engine.strategy, engine.spec, engine.task.plan, SHOWERS, 0)
+    rows = next(kept(batches))
+    for place, phase in enumerate(engine.task.program.phases[:2]):
+        own, expected = engine.step.batch_of(rows, phase), SHOWERS.read(numbers[place])
         assert {name: array.dtype for name, array in own.items()} == {
             "images": tf.uint8,
             "labels": tf.int32,
@@ -40,16 +53,17 @@ def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> 
         assert all(np.array_equal(own[name], expected[name]) for name in expected)
 
 
-def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(make: MakeEngine) -> None:
-    whole = conditional(make)
-    expected = trained(whole, 3)
-    for other in (conditional(make, accumulation_steps=4), conditional(make, 2, accumulation_steps=2)):
-        assert_close(trained(other, 3), expected, 1e-5)
-        assert_close(other.state(), whole.state(), 1e-5)
+@pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 1)])
+def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(
+    make: MakeEngine, replicas: int, parts: int
+) -> None:
+    whole, other = short(make), short(make, replicas, parts)
+    assert_close(trained(other, 3), trained(whole, 3), 1e-5)
+    assert_close(other.state(), whole.state(), 1e-5)
 
 
 def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngine) -> None:
-    first, second = conditional(make, ema_decay=0.9), conditional(make, ema_decay=0.9, seed=1)
+    first, second = (short(make, ema_decay=0.9) for _ in range(2))
     trained(first, 1)
     second.load(first.state())
     assert_equal(trained(second, 2), first.run(2).values)  # into the second epoch
@@ -58,7 +72,7 @@ def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngin
 
 def test_the_numbers_of_a_step_on_two_replicas_are_the_same_every_time(make: MakeEngine) -> None:
     """A critic's loss is on no way to its gradient: nothing else would keep it from being worked out with the new weights."""
-    engine = conditional(make, 2, optimizer="sgd")
+    engine = short(make, 2)
     begin = engine.state()
     expected = trained(engine, 1, 3)
     for _ in range(5):
@@ -73,8 +87,8 @@ def _runs(engine: TfEngine, *calls: int) -> dict[str, list[np.ndarray]]:
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_streamed_rows_train_bit_by_bit_as_resident_ones(make: MakeEngine, replicas: int) -> None:
-    resident = conditional(make, replicas)
-    streamed = make(replicas, CONDITIONAL_GAN, data=Streamed(SHOWERS))
+    resident = short(make, replicas)
+    streamed = make(replicas, SHORT_CONDITIONAL_GAN, data=Streamed(SHOWERS))
     expected = trained(resident, 1, 3)
     assert_equal(trained(streamed, 1, 3), expected)
     assert_equal(streamed.state(), resident.state())
@@ -91,9 +105,9 @@ class Repeating(ConditionalGan):
 def test_two_equal_phases_draw_different_noise(make: MakeEngine) -> None:
     engine = make(1, Repeating(), data=SHOWERS)
     rows = {name: tf.constant(array[:8]) for name, array in SHOWERS.resident.items()}
-    zero, scales = tf.constant(0), engine._step.loss_scales()
+    zero, scales = tf.constant(0), engine.step.loss_scales()
     losses = [
-        float(engine._step.gradients(place, rows, zero, zero, zero, scales)[1]["loss_critic"])
+        float(engine.step.gradients(place, rows, zero, zero, zero, scales)[1]["loss_critic"])
         for place in (0, 1, 0)
     ]
     assert losses[0] == losses[2] != losses[1]

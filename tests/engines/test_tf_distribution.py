@@ -12,9 +12,16 @@ import tensorflow as tf
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.noise import StepNoise
-from gan_runtime.workloads import dcgan_mnist
 from gan_runtime.workloads.layers import ReplicaDropout
-from tests.support.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
+from tests.support.engines import tiny_gan
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    copies_by_name,
+    random_images,
+    trained,
+)
+from tests.support.engines.three_ways import PAIR, rates
 
 pytestmark = pytest.mark.usefixtures("cores")
 GENERATOR = "generator/generator/hidden/kernel"
@@ -23,11 +30,11 @@ GENERATOR = "generator/generator/hidden/kernel"
 # ---- parts of a batch ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{"replicas": 1}, {"replicas": 2, "updates": "in_turn"}])
-def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, options: dict[str, Any]) -> None:
-    whole, parts = make(**options), make(accumulation_steps=4, **options)
-    assert_close(trained(parts, 1, 4), trained(whole, 1, 4), 1e-5)
-    assert_close(parts.state(), whole.state(), 1e-5)
+@pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 2)])
+def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, replicas: int, parts: int) -> None:
+    whole, parted = make(replicas), make(replicas, accumulation_steps=parts)
+    assert_close(trained(parted, 1, 4), trained(whole, 1, 4), 1e-5)
+    assert_close(parted.state(), whole.state(), 1e-5)
 
 
 def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their_own() -> None:
@@ -46,20 +53,21 @@ def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their
 
 
 def networks_without_dropout() -> dict[str, Any]:
-    """Those of DCGAN, so that one replica and several compute the same."""
-    networks = dcgan_mnist.networks()
+    """One replica and several compute the same with them."""
+    networks = tiny_gan.networks()
     for layer in networks["discriminator"].layers:
         if isinstance(layer, ReplicaDropout):
             layer.rate = 0.0
     return networks
 
 
-WITHOUT_DROPOUT = replace(dcgan_mnist.WORKLOAD, make_networks=networks_without_dropout)
+WITHOUT_DROPOUT = replace(tiny_gan.TINY_GAN, make_networks=networks_without_dropout)
+IMAGES = random_images(40, 8)
 
 
 def operations(engine: TfEngine) -> list[Any]:
     """Nodes of a step's graph."""
-    graph = engine._loop._call._list_all_concrete_functions()[0].graph.as_graph_def()
+    graph = engine.traced_call().graph.as_graph_def()
     return [node for function in graph.library.function for node in function.node_def]
 
 
@@ -79,36 +87,42 @@ def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngin
     assert len(sent) == 4
 
 
+RATES = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+
+
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
-    options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
-    one, two = (
-        make(1, WITHOUT_DROPOUT, **options),
-        make(2, WITHOUT_DROPOUT, batch_norm="synchronised", **options),
-    )
-    alone = make(2, WITHOUT_DROPOUT, **options)
+    one = make(1, WITHOUT_DROPOUT, IMAGES, **RATES)
+    two = make(2, WITHOUT_DROPOUT, IMAGES, batch_norm="synchronised", **RATES)
     start = one.state()
     assert_close(trained(two, 1), trained(one, 1), 1e-4)
-    assert len(exchanges(two, "all_reduce_batch_norm")) == 3 + 3, "three layers there and back"
+    assert len(exchanges(two, "all_reduce_batch_norm")) == 1 + 1, "a layer there and back"
     assert all("/generator" in name for name in exchanges(two, "all_reduce_batch_norm"))
-    for name, network in two._networks.items():
+    for name, network in two.networks.items():
         assert len(exchanges(two, f"all_reduce_{name}")) == len(network.trainable_variables)
     copied = copies_by_name(two)
-    assert sum("moving_" in name for name in copied) == 6
+    assert sum("moving_" in name for name in copied) == 2
     assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
     # Beside the length of each weight's own step, which is its gradient: a gradient that misses the exchange is off by more.
-    moved, expected = (
-        {name: engine.state()[name] - start[name] for name in floats(start)} for engine in (two, one)
-    )
+    moved, expected = moves(two, start), moves(one, start)
     assert [
         name for name in expected if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
     ] == []
+
+
+def test_without_it_each_replica_has_the_gradients_of_its_own_batch_norm(make: MakeEngine) -> None:
+    one, alone = (make(replicas, WITHOUT_DROPOUT, IMAGES, **RATES) for replicas in (1, 2))
+    start = one.state()
+    trained(one, 1)
     trained(alone, 1)
-    gammas = [name for name in expected if name.endswith("gamma")]
-    apart = [
-        norm(alone.state()[name] - start[name] - expected[name]) / norm(expected[name]) for name in gammas
-    ]
-    assert len(apart) == 3
-    assert min(apart) > 0.1
+    expected = moves(one, start)
+    [gamma] = [name for name in expected if name.endswith("gamma")]
+    assert norm(moves(alone, start)[gamma] - expected[gamma]) > 0.1 * norm(expected[gamma])
+
+
+def moves(engine: TfEngine, start: Arrays) -> Arrays:
+    """How far weights and statistics have gone."""
+    state = engine.state()
+    return {name: state[name] - start[name] for name in floats(start)}
 
 
 def floats(state: Arrays) -> list[str]:
@@ -123,19 +137,10 @@ def norm(values: np.ndarray) -> float:
 # ---- local steps --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("exchange")
-@pytest.mark.parametrize(
-    "options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}]
-)
-def test_replicas_train_alone_and_become_their_mean_every_third_step(
-    make: MakeEngine, options: dict[str, Any]
-) -> None:
-    engine = make(
-        2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
-    )
-    alone = make(
-        2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
-    )
+def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine) -> None:
+    """Momentum and average are theirs alone too. With Adam, and as on GPUs: tests/full/engines/test_tf_distribution.py."""
+    options = {"optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.5, **rates(0.01, *PAIR)}
+    engine, alone = (make(2, sync_every_steps=steps, **options) for steps in (3, 5))
     trained(engine, 2)
     trained(alone, 3)
     for name, (first, second) in copies_by_name(engine).items():

@@ -15,9 +15,7 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.training import loop
-from gan_runtime.workloads import shower_3dgan
-from tests.support.engines.small_engines import MakeEngine, assert_equal, trained
-from tests.support.engines.small_showers import small_showers
+from tests.support.engines.small_engines import MakeEngine, assert_equal, tf_engine, trained
 from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -49,35 +47,25 @@ def test_both_loops_compute_the_same_and_read_each_others_checkpoints(
     assert longest_move(begun, keras.state()) > 1e-3
 
 
-def test_both_loops_train_showers_alike(make: MakeEngine) -> None:
-    """Four updates a step, two networks with batch norm, on a grid of a few cells."""
-    options = {"data": small_showers(16), "latent_size": 8}
-    own, keras = (make(1, shower_3dgan.WORKLOAD, loop=name, **options) for name in ("custom", "keras"))
-    begin = own.state()
-    assert_equal(trained(keras, 3), trained(own, 3))
-    assert_equal(keras.state(), own.state())
-    assert longest_move(begin, keras.state()) > 1e-3
-
-
 def counted(engine: Any, calls: list[Any]) -> None:
     """Remembers in `calls` what Keras' train function is asked for."""
-    asked = engine._loop._train_function
-    engine._loop._train_function = lambda batches: calls.append(batches) or asked(batches)
+    asked = engine.loop.train_function
+    engine.loop.train_function = lambda batches: calls.append(batches) or asked(batches)
 
 
 def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(
-    make: MakeEngine, home: Home, new_run: Callable[..., RunDir]
+    home: Home, new_run: Callable[..., RunDir]
 ) -> None:
-    """Two epochs of five steps in the trainer's loop: stopped within the first one, taken up by another engine; then a profile."""
+    """Two epochs of five steps in the trainer's loop: stopped within the first one, and taken up again."""
     host_calls: list[Any] = []
     options = {"epochs": 2, "steps_per_loop": 2, "loop": "keras"}
+    engine = tf_engine(1, **options)
+    counted(engine, host_calls)
     run = new_run("keras-0001", workload="mlp_gan", batch_size_global=8, precision="float32", **options)
     stops = iter([False, False, False, True, True])  # what is asked between the calls; then never again
     outcomes = []
     for attempt in (1, 2):
         with JournalWriter(run.trainer_journal(), attempt) as writer:
-            engine = make(1, **options)
-            counted(engine, host_calls)
             outcomes.append(loop.train(run.spec(), 40, engine, run, writer, lambda: next(stops, False)))
     assert [outcome.status for outcome in outcomes] == ["stopped", "finished"]
     assert 0 < outcomes[0].step < 5 < outcomes[1].step == 10
@@ -89,7 +77,10 @@ def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(
     assert [step for (step,) in steps] == list(range(1, 11))
     assert store.rows("SELECT epoch FROM epochs ORDER BY epoch") == [(1,), (2,)]
     assert store.rows("SELECT DISTINCT operations > 100 FROM kernels") == [(True,)]
-    profiled = engine.profile(2)
+
+
+def test_steps_of_keras_loop_are_profiled(make: MakeEngine) -> None:
+    profiled = make(1, loop="keras").profile(2)
     assert profiled.numbers.values["loss_generator"].shape == (2,)
     for category in ("forward", "backward", "optimizer"):
         assert sum(share.share for share in profiled.shares if share.category == category) > 0.0

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras import layers
 
 from gan_runtime.catalog.pairs import PairOptions
+from gan_runtime.data.contract import picture_set
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.input import distributed_batches
 from gan_runtime.engines.tf.kernels import CpuKernels, PlainKernels
@@ -22,12 +23,13 @@ from gan_runtime.workloads import dcgan_mnist, mlp_gan
 from gan_runtime.workloads.losses import r1_penalty
 from gan_runtime.workloads.pair import UnconditionalPair
 from gan_runtime.workloads.step_context import Kernels, step_scope
-from tests.support.engines.small_engines import BATCH, MakeEngine, assert_close, kept, trained
+from tests.support.engines.small_engines import BATCH, MakeEngine, assert_close, kept, random_images, trained
 from tests.support.engines.step_contexts import alone
 from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.3, "learning_rate_discriminator": 0.2}
+IMAGES = picture_set("random", random_images(40), "test")  # those of an engine that is given no others
 Loss = Callable[[dict[str, Any], tf.Tensor, tf.Tensor], tf.Tensor]  # of networks, real images, latents
 
 
@@ -43,9 +45,7 @@ class PlainStep:
         for name, network in self.networks.items():
             for variable in network.variables:
                 variable.assign(state[f"{name}/{variable.path}"])
-        rows = next(
-            kept(distributed_batches(engine._strategy, engine._spec, engine._task.plan, engine._data, 0))
-        )
+        rows = next(kept(distributed_batches(engine.strategy, engine.spec, engine.task.plan, IMAGES, 0)))
         self.real = tf.cast(rows["images"], tf.float32) / 127.5 - 1.0
 
     def follow(self, *steps: tuple[str, Loss, int, int]) -> dict[str, float]:

@@ -87,7 +87,7 @@ def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
     engine = make(replicas)
     scores = engine.probe().scores
     latents = StepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, mlp_gan.LATENT_SIZE)
-    generated = np.asarray(engine._networks["generator"](latents))
+    generated = np.asarray(engine.networks["generator"](latents))
     assert scores["spread_real"] == pytest.approx(
         (random_images(40) / 127.5 - 1.0).var(axis=0).mean(), rel=1e-4
     )
@@ -148,7 +148,7 @@ def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(make: MakeEn
     latents = np.random.default_rng(5).standard_normal((150, mlp_gan.LATENT_SIZE)).astype(np.float32)
     generated = engine.generate({"latents": latents})["images"]
     assert generated.shape == (150, 28, 28, 1)
-    expected = np.asarray(engine._networks["generator"](latents))
+    expected = np.asarray(engine.networks["generator"](latents))
     assert np.abs(generated - expected).max() < 1e-5
     assert engine.generate({"latents": latents[:1]})["images"].shape == (1, 28, 28, 1)
 

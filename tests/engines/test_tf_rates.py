@@ -35,7 +35,7 @@ def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
     found.append(second.run(1).values)
     left = np.repeat([1.0, 0.5, 0.25], [5, 6, 1])
     for network, given in (("generator", 1e-4), ("discriminator", 3e-4)):
-        plan = rate_plan(first._spec, network, steps_per_epoch=2)
+        plan = rate_plan(first.spec, network, steps_per_epoch=2)
         planned = plan.rate(np.arange(12.0), np)
         assert planned[[0, 1, 2, 4, 6]] == pytest.approx(
             2.0 * given * np.array([0.5, 1.0, 1.0, 0.5, 1.0]), rel=1e-5

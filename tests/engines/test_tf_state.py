@@ -46,7 +46,7 @@ def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) 
     trained(one, 1)
     state = one.state()
     four.load(state)
-    for name, variable in four._state._variables().items():
+    for name, variable in four.variables().items():
         values = copies(four, variable)
         assert len(values) == 4, name
         assert all(np.array_equal(value, state[name]) for value in values), name
@@ -66,9 +66,7 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make:
     engine = make(2, TINY_GAN)
     trained(engine, 2)
     name, variable = next(
-        (name, value)
-        for name, value in engine._state._variables().items()
-        if name.endswith("norm/moving_mean")
+        (name, value) for name, value in engine.variables().items() if name.endswith("norm/moving_mean")
     )
     first, second = copies(engine, variable)
     assert not np.array_equal(first, second)
@@ -79,7 +77,7 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(make:
 
 def test_a_state_holds_every_variable(make: MakeEngine) -> None:
     engine = make(2, TINY_GAN, precision="mixed_float16")
-    owners = [*engine._networks.values(), *engine._optimizers.values()]
+    owners = [*engine.networks.values(), *engine.optimizers.values()]
     assert (
         len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2
     )  # the steps done, the rate factor

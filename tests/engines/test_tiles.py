@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from gan_runtime.engines.tiles import Painter, filled_up, translator_of, whole
+from gan_runtime.engines.tiles import filled_up, translator_of, whole
 from gan_runtime.spec import RunSpec
 from gan_runtime.tiling.division import Division
 from gan_runtime.tiling.ways import STAGES
 from tests.support.engines import tile_places, toy_translator
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import new_group
-
-Paint = Any
-SIDES = (20, 40)  # 6 tiles of 16: rows 0 and 4, columns 0, 16 and 24
-# Two rounds; one on each core; and a third core that has none.
-GROUPED = tuple(("map_reduce", cores) for cores in (1, 2, 3))
+from tests.support.engines.tf_tiles import SIDES, painted_by_tensorflow
 
 
-def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]) -> Any:
-    """As `jax_tiles.painted_in_tiles`."""
-    import keras
-
-    from gan_runtime.engines.tf.tiles import TileProgram
-
-    source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
-    pictures, stages = [], []
-    try:
-        for way, *division in ways:
-            new_group()
-            painter = Painter(TileProgram, translator, way, source.shape, *division)
-            pictures.append(painter(source))
-            stages.append([time.stage for time in painter.stopwatch.times() if time.seconds > 0.0])
-    finally:
-        keras.config.set_dtype_policy("float32")
-    return pictures, stages
-
-
-@pytest.fixture(params=["tensorflow", "jax"])
-def paint(request: pytest.FixtureRequest) -> Paint:
-    """`paint(sides, precision, *ways)` on either engine."""
-    if request.param == "tensorflow":
-        request.getfixturevalue("cores")
-        return painted_by_tensorflow
-    jax: JaxProcess = request.getfixturevalue("jax")
-    return lambda *arguments: jax("painted_in_tiles", *arguments)
-
-
-@pytest.mark.parametrize(("precision", "grouped"), [("float32", GROUPED), ("mixed_bfloat16", GROUPED[2:])])
-def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
-    paint: Paint, precision: str, grouped: tuple[tuple[str, int], ...]
+def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
+    jax: JaxProcess,
+    cores: int,  # noqa: ARG001
 ) -> None:
-    (naive, *others), stages = paint(SIDES, precision, ("naive",), *grouped)
-    assert naive.shape == (*SIDES, toy_translator.CHANNELS_OUT)
-    assert np.abs(naive).max() > 0.1, "the network says something"
-    for way, picture in zip(grouped, others, strict=True):
-        np.testing.assert_array_equal(picture, naive, err_msg=str(way))
+    """tests/full/engines/test_tiles.py: more cores, bfloat16, overlaps, and the whole picture at once."""
+    ways = [("naive",), ("map_reduce", 2)]
+    (theirs, of_two), _ = jax("painted_in_tiles", SIDES, "float32", *ways)
+    (ours, also_of_two), stages = painted_by_tensorflow(SIDES, "float32", *ways)
+    assert ours.shape == (*SIDES, toy_translator.CHANNELS_OUT)
+    np.testing.assert_array_equal(of_two, theirs)
+    np.testing.assert_array_equal(also_of_two, ours)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert np.abs(ours).max() > 0.1, "the network says something"
     assert all(set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known) for known in stages)
 
 
@@ -161,15 +130,6 @@ def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: 
     np.testing.assert_allclose(made, values @ (2.0 * weight).T + bias, rtol=1e-5)
     assert kept == [(1, 3), (5, 3)], "the bias is repeated for each row later"
     assert turned
-
-
-def test_both_engines_paint_the_same_picture(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001
-    ways = [("map_reduce", 2, 4, "hann"), ("whole",)]
-    theirs, _ = jax("painted_in_tiles", SIDES, "float32", *ways)
-    ours, _ = painted_by_tensorflow(SIDES, "float32", *ways)
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine, other, atol=1e-5)
-    assert np.abs(ours[0] - ours[1]).max() > 1e-3, "a tile does not see beyond itself"
 
 
 def test_the_whole_picture_is_filled_up_with_its_last_rows_and_columns() -> None:

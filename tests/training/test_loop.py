@@ -426,12 +426,13 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     whole, parts = RunDir(tmp_path / "whole"), RunDir(tmp_path / "parts")
     for run in (whole, parts):
         run.path.mkdir()
-    train(whole, engine())
+    first_engine = engine()
+    train(whole, first_engine)
     asked = iter([False, False, False, False, True, True])
     stopped = train(parts, engine(), stop=lambda: next(asked, True))
     assert stopped.status == "stopped"
     assert stopped.step % 5 != 0, "the stop must fall within an epoch to test the position in the data"
-    train(parts, engine(), attempt=2)
+    train(parts, first_engine, attempt=2)  # which stands at the end of the other run
 
     first, second = (checkpoints.load_newest(run.checkpoints) for run in (whole, parts))
     assert first is not None

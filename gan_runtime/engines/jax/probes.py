@@ -79,7 +79,7 @@ class Probes:
         if not np.isfinite(judged).all():
             return np.zeros(SCORE_BINS, int), np.full(2, np.nan)
         low, high = score_range(self._task.entry, name) or _ends(judged)
-        return _fixed(judged, low, high), np.array([low, high])
+        return fixed(judged, low, high), np.array([low, high])
 
     def _trained(self) -> Iterable[str]:
         return (name for names in self._model.trainable.values() for name in names)
@@ -105,7 +105,7 @@ class Probes:
     def _by_layer(self, kind: str, network: str, arrays: State) -> dict[str, Ranged]:
         names = self._model.trainable[network]
         return {
-            f"{kind}/{part}": _ranged([arrays[names[place]] for place in places])
+            f"{kind}/{part}": ranged([arrays[names[place]] for place in places])
             for part, places in parts(network, self._model.networks[network]).items()
         }
 
@@ -141,7 +141,7 @@ class Probes:
         return gradients
 
 
-def _ranged(tensors: list[jax.Array]) -> Ranged:
+def ranged(tensors: list[jax.Array]) -> Ranged:
     """Counts and range over all values; see `tf/histograms`, which counts the same."""
     flat = jnp.concatenate([tensor.reshape(-1).astype(jnp.float32) for tensor in tensors])
     low, high = flat.min(), flat.max()
@@ -152,7 +152,7 @@ def _ranged(tensors: list[jax.Array]) -> Ranged:
     return at_least[:-1] - at_least[1:], jnp.stack([low, high])
 
 
-def _fixed(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
+def fixed(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
     """int (bins,): how many scores fall into each of the bins."""
     bins = np.clip(((values - low) / (high - low) * SCORE_BINS).astype(int), 0, SCORE_BINS - 1)
     return np.bincount(bins, minlength=SCORE_BINS)

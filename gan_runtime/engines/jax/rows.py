@@ -169,12 +169,13 @@ class StreamedRows:
     def _extended(self, steps: range) -> Rows:
         """Those that a short call has left, and the others from the data set."""
         if steps.start not in self._held_steps:
-            return self._read(steps)
+            return self.read(steps)
         skipped = steps.start - self._held_steps.start
-        fresh = self._read(range(self._held_steps.stop, steps.stop))
+        fresh = self.read(range(self._held_steps.stop, steps.stop))
         return {name: np.concatenate([self._held[name][skipped:], rows]) for name, rows in fresh.items()}
 
-    def _read(self, steps: range) -> Rows:
+    def read(self, steps: range) -> Rows:
+        """Rows of this process' devices for these steps, as they lie in a device's memory."""
         shares = np.split(self._order.rows(steps.start, len(steps)), jax.process_count(), axis=2)
         wanted = shares[jax.process_index()]
         stored = self._data.read(wanted.reshape(-1).astype(np.int64))

@@ -39,24 +39,27 @@ from gan_runtime.workloads.contract import Workload
 
 
 class JaxEngine:
-    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
+    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu.
+
+    `task`: what is trained; `model`: its networks, optimizers and the names of their arrays; `mesh`: the devices.
+    """
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
-        self._spec = spec
+        self.spec = spec
         jax_cluster.join(spec, accelerator)
-        self._task = task_of(spec, workload, data.fields, data.rows)
-        self._mesh = make_mesh(spec, accelerator)
-        self._call = training_call(self._task, self._mesh, streamed=data.resident is None)
-        self._model = self._call.model
+        self.task = task_of(spec, workload, data.fields, data.rows)
+        self.mesh = make_mesh(spec, accelerator)
+        self._call = training_call(self.task, self.mesh, streamed=data.resident is None)
+        self.model = self._call.model
         self._steps_done = 0
-        self._state = self._placed(self._model.initial())
-        order = RowOrder(spec.seed, self._task.plan)
-        self._feed = feed(data, order, self._mesh, most_steps(spec))
-        looked_at = self._task, self._mesh, self._model, self._call.step, data
+        self._state = self._placed(self.model.initial())
+        order = RowOrder(spec.seed, self.task.plan)
+        self._feed = feed(data, order, self.mesh, most_steps(spec))
+        looked_at = self.task, self.mesh, self.model, self._call.step, data
         self._probes, self._sampler = Probes(*looked_at), Sampler(*looked_at)
-        self._poll = Poll(self._mesh) if spec.workers > 1 else None
+        self._poll = Poll(self.mesh) if spec.workers > 1 else None
         self._marked: State = {}
-        self._lowered: Any = None
+        self.lowered: Any = None
         self._compiled: Any = None
 
     def told_by_all(self, number: int) -> tuple[int, int]:
@@ -65,23 +68,23 @@ class JaxEngine:
 
     def updates(self) -> dict[str, int]:
         """How often one step changes each network that it changes at all."""
-        return self._task.plan.updates
+        return self.task.plan.updates
 
     def trace(self) -> None:
         """Traces the training call; the first `run` compiles it, while the rows of its steps are read."""
         self._feed.prepare(self._steps_done)
-        self._lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
+        self.lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
             *self._call.arguments
         )
 
     def kernels(self) -> StepKernels:
         """Operations of the traced call; XLA's kernels where the options ask: it compiles once more."""
-        operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self._lowered.as_text()))
-        if self._spec.count_kernels == "no":
+        operations = len(re.findall(r"= \"?stablehlo\.(?!constant)", self.lowered.as_text()))
+        if self.spec.count_kernels == "no":
             return StepKernels(operations, None, None, None)
         before, after = (
-            counted(self._lowered.as_text(dialect="hlo")),
-            counted(self._lowered.compile().as_text()),
+            counted(self.lowered.as_text(dialect="hlo")),
+            counted(self.lowered.compile().as_text()),
         )
         return StepKernels(operations, before.kernels, after.kernels, after.fusions)
 
@@ -90,7 +93,7 @@ class JaxEngine:
         begin = time.perf_counter()
         news = WorkerNews(stop_agreed=self._poll(stop_wish)[1] > 0) if self._poll else None
         if self._compiled is None:
-            self._compiled = self._lowered.compile()
+            self._compiled = self.lowered.compile()
         taken = self._feed.taken(self._steps_done, steps)
         first, count = np.int32(self._steps_done), np.int32(steps)
         self._state, table = self._compiled(self._state, self._feed.resident, taken, first, count)
@@ -106,7 +109,7 @@ class JaxEngine:
 
     def device_memory(self) -> DeviceMemory | None:
         """Of the fullest GPU or TPU core; None on CPUs, where JAX does not count."""
-        return fullest(self._mesh.local_devices)
+        return fullest(self.mesh.local_devices)
 
     def mark(self) -> None:
         """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
@@ -147,28 +150,28 @@ class JaxEngine:
     def describe(self) -> dict[str, object]:
         """Strategy, devices and versions."""
         return {
-            "strategy": f"SPMD over {self._mesh.size} device(s)",
-            "devices": [f"{device.device_kind} {device.id}" for device in self._mesh.devices.flat],
+            "strategy": f"SPMD over {self.mesh.size} device(s)",
+            "devices": [f"{device.device_kind} {device.id}" for device in self.mesh.devices.flat],
             "jax": jax.__version__,
             "keras": keras.__version__,
-            "parameters": {name: network.count_params() for name, network in self._model.networks.items()},
+            "parameters": {name: network.count_params() for name, network in self.model.networks.items()},
         }
 
     # ---- parts --------------------------------------------------------------------------------------------------
 
     def _placed(self, arrays: Arrays) -> State:
         """The same on every device."""
-        state: State = placed(arrays, NamedSharding(self._mesh, EVERYWHERE))
+        state: State = placed(arrays, NamedSharding(self.mesh, EVERYWHERE))
         return state
 
     def _with_statistics(self, state: State) -> State:
         """The averaged network takes over the batch-norm statistics of the one in training."""
-        kept = self._model.in_average(self._model.statistics)
+        kept = self.model.in_average(self.model.statistics)
         return state | {average: state[name] for name, average in kept.items()}
 
     def _weights(self) -> State:
         """Everything that gradients move, as the first device holds it."""
-        names = [name for names in self._model.trainable.values() for name in names]
+        names = [name for names in self.model.trainable.values() for name in names]
         return on_first_device({name: self._state[name] for name in names})
 
     def _moved_since_mark(self) -> dict[str, float]:
@@ -181,7 +184,7 @@ class JaxEngine:
             of_network(UPDATE_RATIO, network): float(
                 _norm([now[name] - before[name] for name in names]) / _norm([before[name] for name in names])
             )
-            for network, names in self._model.trainable.items()
+            for network, names in self.model.trainable.items()
         }
 
 

@@ -45,15 +45,19 @@ from gan_runtime.workloads.contract import Workload
 
 
 class TfEngine:
-    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu."""
+    """See `engines.contract.Engine`. `accelerator` is the resolved one: cpu, gpu or tpu.
+
+    `task`: what is trained; `networks` and `optimizers` by network; `step`: on one of the replicas of `strategy`; `loop`:
+    repeats it.
+    """
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet, accelerator: str) -> None:
         """`data`: with those fields only that the workload reads."""
-        self._spec, self._data, self._is_on_cpu = spec, data, accelerator == "cpu"
-        self._task = task_of(spec, workload, data.fields, data.rows)
-        self._strategy = make_strategy(spec, accelerator)
-        self._replicas = self._strategy.num_replicas_in_sync
-        self._workers = Workers(spec, self._strategy)
+        self.spec, self._data, self._is_on_cpu = spec, data, accelerator == "cpu"
+        self.task = task_of(spec, workload, data.fields, data.rows)
+        self.strategy = make_strategy(spec, accelerator)
+        self._replicas = self.strategy.num_replicas_in_sync
+        self._workers = Workers(spec, self.strategy)
         self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
         self._settled_at: int | None = None  # the steps done when the replicas were last made one model
@@ -63,28 +67,28 @@ class TfEngine:
         ] = []  # freeing one makes TensorFlow wait for its threads, up to minutes (measured)
         keras.utils.set_random_seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
-        with self._strategy.scope():
-            self._networks = self._task.networks()
-            check_networks(self._task.program, self._networks)
-            refuse_seed_generators(self._networks)
+        with self.strategy.scope():
+            self.networks = self.task.networks()
+            check_networks(self.task.program, self.networks)
+            refuse_seed_generators(self.networks)
             self._average = self._copied() if spec.ema_decay else None
             # Read in every step on every replica, written by the host only.
             self._rate_factor = keras.Variable(
                 1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
             )
-            self._optimizers = {
-                name: self._optimizer(name) for name in self._networks if name in self._task.plan.updates
+            self.optimizers = {
+                name: self._optimizer(name) for name in self.networks if name in self.task.plan.updates
             }
-        self._step = ReplicaStep(
-            self._task, self._networks, self._optimizers, self._replicas, accelerator, self._clock
+        self.step = ReplicaStep(
+            self.task, self.networks, self.optimizers, self._replicas, accelerator, self._clock
         )
         local = spec.sync_every_steps > 1
         self._state = NetworkState(
-            self._strategy, self._networks, self._optimizers, self._average, self._rate_factor, local
+            self.strategy, self.networks, self.optimizers, self._average, self._rate_factor, local
         )
-        self._probes = Probes(self._task, self._strategy, self._networks, self._step, data)
-        self._sampler = Sampler(self._task, self._strategy, self._shown(), self._step, data)
-        self._loop = self._chosen_loop()
+        self._probes = Probes(self.task, self.strategy, self.networks, self.step, data)
+        self._sampler = Sampler(self.task, self.strategy, self._shown(), self.step, data)
+        self.loop = self._chosen_loop()
 
     # ---- the contract -------------------------------------------------------------------------------------------
 
@@ -100,32 +104,32 @@ class TfEngine:
         self._sampler.trace()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm-up") as other:
             warm = other.submit(self._warm_up)  # TensorFlow works while Python traces
-            self._traced()
+            self.traced_call()
         warm.result()
 
     def updates(self) -> dict[str, int]:
         """How often one step changes each network that it changes at all."""
-        return dict(self._task.plan.updates)
+        return dict(self.task.plan.updates)
 
     def kernels(self) -> StepKernels:
         """Operations of the traced call; XLA's kernels only where the options ask for them, since it compiles once more."""
-        asked = self._spec.count_kernels == "yes"
-        return step_kernels(self._traced(), self._step.compiled_texts() if asked else ())
+        asked = self.spec.count_kernels == "yes"
+        return step_kernels(self.traced_call(), self.step.compiled_texts() if asked else ())
 
     def run(self, steps: int, stop_wish: bool = False) -> StepNumbers:
         """Trains `steps` steps; metric → float32 (steps,), the mean over the replicas."""
-        numbers = self._loop.run(self._batches(), self._steps_done, steps, stop_wish)
+        numbers = self.loop.run(self._batches(), self._steps_done, steps, stop_wish)
         self._steps_done += steps
         return numbers
 
     def profile(self, steps: int, stop_wish: bool = False) -> ProfiledSteps:
         """Trains `steps` steps under TensorFlow's profiler."""
-        phases = tuple(phase.name for phase in self._task.program.phases)
-        return profiled(lambda: self.run(steps, stop_wish), tuple(self._networks), phases)
+        phases = tuple(phase.name for phase in self.task.program.phases)
+        return profiled(lambda: self.run(steps, stop_wish), tuple(self.networks), phases)
 
     def device_memory(self) -> DeviceMemory | None:
         """Of the fullest GPU or TPU core; None on CPUs, whose allocator tells nothing of use."""
-        return fullest(self._strategy.extended.worker_devices)
+        return fullest(self.strategy.extended.worker_devices)
 
     def mark(self) -> None:
         """Remembers the weights, so that the next `probe` can tell how far they have moved since."""
@@ -167,12 +171,20 @@ class TfEngine:
     def describe(self) -> dict[str, object]:
         """Strategy, devices and versions."""
         return {
-            "strategy": type(self._strategy).__name__,
-            "devices": list(self._strategy.extended.worker_devices),
+            "strategy": type(self.strategy).__name__,
+            "devices": list(self.strategy.extended.worker_devices),
             "tensorflow": tf.__version__,
             "keras": keras.__version__,
-            "parameters": {name: network.count_params() for name, network in self._networks.items()},
+            "parameters": {name: network.count_params() for name, network in self.networks.items()},
         }
+
+    def variables(self) -> dict[str, Any]:
+        """Everything that lives on the devices, by its name in a checkpoint; replicas may hold other values."""
+        return self._state.variables()
+
+    def traced_call(self) -> Any:
+        """The graph of the training call; traced once."""
+        return self.loop.traced(self._batches(), self._steps_done)
 
     # ---- parts -------------------------------------------------------------------------------------------------
 
@@ -180,16 +192,12 @@ class TfEngine:
         self._probes.warm_up()
         self._sampler.sample()
 
-    def _traced(self) -> Any:
-        """The graph of the training call; traced once."""
-        return self._loop.traced(self._batches(), self._steps_done)
-
     def _chosen_loop(self) -> Loop:
-        step = WholeStep(self._step, self._state, self._spec.ema_decay)
-        if self._spec.loop == "keras":
-            with self._strategy.scope():
+        step = WholeStep(self.step, self._state, self.spec.ema_decay)
+        if self.spec.loop == "keras":
+            with self.strategy.scope():
                 return KerasLoop(step)
-        return OwnLoop(self._spec, self._strategy, step, self._state, self._workers, self._clock)
+        return OwnLoop(self.spec, self.strategy, step, self._state, self._workers, self._clock)
 
     def _settle(self) -> None:
         """Once for everything that an epoch's end wants of the one model: probe, samples, state."""
@@ -200,35 +208,35 @@ class TfEngine:
     def _batches(self) -> Any:
         if self._iterator is None:
             self._iterator = distributed_batches(
-                self._strategy, self._spec, self._task.plan, self._data, self._steps_done
+                self.strategy, self.spec, self.task.plan, self._data, self._steps_done
             )
             if self._is_on_cpu:
                 keep_freed_memory()  # once more: such an iterator makes TensorFlow give freed memory back from 128 kB on
         return self._iterator
 
     def _optimizer(self, network: str) -> keras.optimizers.Optimizer:
-        plan = rate_plan(self._spec, network, self._task.plan.steps_per_epoch)
-        updates = self._task.plan.updates[network]
+        plan = rate_plan(self.spec, network, self.task.plan.steps_per_epoch)
+        updates = self.task.plan.updates[network]
         rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
-        optimizer = make_optimizer(self._spec, network, rate, self._clock)
+        optimizer = make_optimizer(self.spec, network, rate, self._clock)
         optimizer.build(
-            self._networks[network].trainable_variables
+            self.networks[network].trainable_variables
         )  # variables cannot be made inside the traced call
         return optimizer
 
     def _copied(self) -> Average:
         """The averaged network as training begins: a copy of the one that it follows."""
-        name = self._task.entry.averaged
-        copy = self._task.networks()[name]
-        for variable, original in zip(copy.variables, self._networks[name].variables, strict=True):
+        name = self.task.entry.averaged
+        copy = self.task.networks()[name]
+        for variable, original in zip(copy.variables, self.networks[name].variables, strict=True):
             variable.assign(original)
         return Average(name, copy)
 
     def _shown(self) -> dict[str, Any]:
         """The networks that make the sample grids."""
-        if self._average is None or self._spec.samples_from != "ema":
-            return self._networks
-        return {**self._networks, self._average.of: self._average.network}
+        if self._average is None or self.spec.samples_from != "ema":
+            return self.networks
+        return {**self.networks, self._average.of: self._average.network}
 
 
 ENGINE = TfEngine

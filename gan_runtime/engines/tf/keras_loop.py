@@ -46,7 +46,7 @@ class KerasLoop:
         # compiles what XLA can.
         model.compile(optimizer=None, jit_compile=False)
         model.make_train_function()
-        self._train_function = model.train_function
+        self.train_function = model.train_function
         self._traced_function = inspect.getclosurevars(model.train_function).nonlocals[TRACED_FUNCTION]
 
     def traced(self, batches: Any, first_step: int) -> Any:  # noqa: ARG002
@@ -56,6 +56,6 @@ class KerasLoop:
     def run(self, batches: Any, first_step: int, steps: int, stop_wish: bool) -> StepNumbers:  # noqa: ARG002
         """One host call for each step; metric → float32 (steps,), the mean over the replicas."""
         begin = time.perf_counter()
-        logs = [self._train_function(batches) for _ in range(steps)]
+        logs = [self.train_function(batches) for _ in range(steps)]
         values = {metric: np.asarray([log[metric] for log in logs], np.float32) for metric in logs[0]}
         return StepNumbers(values, time.perf_counter() - begin)

@@ -43,7 +43,7 @@ class NetworkState:
 
     def arrays(self) -> Arrays:
         """Every variable by name, as the first replica holds it."""
-        return {name: np.asarray(variable) for name, variable in self._variables().items()}
+        return {name: np.asarray(variable) for name, variable in self.variables().items()}
 
     def assign(self, arrays: Arrays) -> None:
         """Takes up a state on every replica.
@@ -51,7 +51,7 @@ class NetworkState:
         Raises:
             CheckpointError: names or shapes differ; nothing is changed then.
         """
-        variables = self._variables()
+        variables = self.variables()
         check_fit(arrays, {name: tuple(variable.shape) for name, variable in variables.items()})
         for name, variable in variables.items():
             variable.assign(arrays[name])
@@ -95,7 +95,7 @@ class NetworkState:
 
     def average_everything(self) -> None:
         """Local steps end here: weights, slots and statistics of all replicas become their mean."""
-        _average([variable for variable in self._variables().values() if variable is not self._rate_factor])
+        _average([variable for variable in self.variables().values() if variable is not self._rate_factor])
 
     def _settle_replica(self) -> None:
         if self._local_steps:
@@ -109,7 +109,8 @@ class NetworkState:
 
     # ---- names --------------------------------------------------------------------------------------------------
 
-    def _variables(self) -> dict[str, Any]:
+    def variables(self) -> dict[str, Any]:
+        """Every variable by its name in a checkpoint."""
         variables: dict[str, Any] = {RATE_FACTOR: self._rate_factor}
         for name, network in self._networks.items():
             variables |= {f"{name}/{variable.path}": variable for variable in network.variables}

@@ -43,7 +43,7 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
 
     rows = data.read_held_out(FRAMES)
     truth = np.concatenate([rows[SOURCE][:1, ..., :3], rows[TARGET]]).astype(np.float32)
-    translator = translator_of(engine._task.spec, pix2pix.WORKLOAD, data.fields, engine.state())
+    translator = translator_of(engine.task.spec, pix2pix.WORKLOAD, data.fields, engine.state())
     overlap = flow_wanted.usual_overlap(translator.tile)
     given = rows[SOURCE][0].astype(np.float32)
     painter = Painter(TileProgram, translator, "map_reduce", given.shape, 1, overlap, flow_wanted.USUAL_BLEND)

@@ -68,7 +68,7 @@ def test_a_short_run_of_the_preset_makes_showers_that_beat_untrained_networks_an
         if name not in {"workload", "dataset"}
     }
     engine = tf_engine(preset.pop("replicas"), shower_3dgan.WORKLOAD, data=data, **{**preset, **SHORTENED})
-    asked = drawn_inputs(shower_3dgan.WORKLOAD, engine._task.options, data, HELD_OUT, 0, None)
+    asked = drawn_inputs(shower_3dgan.WORKLOAD, engine.task.options, data, HELD_OUT, 0, None)
     real = seen(held_out[SHOWERS], held_out)
     shuffled = np.random.default_rng(0).permuted(held_out[SHOWERS].reshape(HELD_OUT, -1), axis=1)
     noise = seen(shuffled.reshape(held_out[SHOWERS].shape), held_out)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import guide
 from tests.support.engines import small_engines
+from tests.support.engines.engine_pool import Borrower
 from tests.support.engines.small_engines import MakeEngine
 
 
@@ -38,9 +39,11 @@ def exchange(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def make() -> MakeEngine:
-    """See `small_engines.tf_engine`."""
-    return small_engines.tf_engine
+def make() -> Iterator[MakeEngine]:
+    """As `small_engines.tf_engine`; engines of the same options are built once a process (`engine_pool`)."""
+    borrower = Borrower()
+    yield borrower.take
+    borrower.give_back()
 
 
 @pytest.fixture(scope="module")

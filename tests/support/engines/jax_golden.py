@@ -15,7 +15,7 @@ def trained_as_stored(
 ) -> tuple[Arrays, Numbers, Arrays, dict[str, np.float32]]:
     """The state that a case begins with, the numbers of its steps, the state after them, and what a probe then scores."""
     case = SMALL[name]
-    engine = jax_side._engine(case.workload, rows_of(case), "same", **case.spec_options)
+    engine = jax_side.new_engine(case.workload, rows_of(case), "same", **case.spec_options)
     begin = golden.with_begin(engine.state(), weights)
     engine.load(begin)
     engine.trace()

@@ -58,8 +58,8 @@ def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
 
 def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts between 0 and 1, and counts and range from the lowest to the highest value."""
-    counts, low_high = jax_probes._ranged([jnp.asarray(half) for half in np.split(values, 2)])
-    return jax_probes._fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
+    counts, low_high = jax_probes.ranged([jnp.asarray(half) for half in np.split(values, 2)])
+    return jax_probes.fixed(values, 0.0, 1.0), np.asarray(counts), np.asarray(low_high)
 
 
 def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
@@ -76,7 +76,7 @@ def read_by(process: int, processes: int, first_step: int, steps: int) -> tuple[
     data, order = Streamed(random_showers(40)), RowOrder(1, StepPlan(2, 8, rows=40, updates={}))
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
     with mock.patch.multiple(jax, process_count=lambda: processes, process_index=lambda: process):
-        rows.StreamedRows(data, order, mesh, steps)._read(range(first_step, first_step + steps))
+        rows.StreamedRows(data, order, mesh, steps).read(range(first_step, first_step + steps))
     [asked] = data.asked
     return asked.reshape(steps, 2, -1), order.rows(first_step, steps)
 

@@ -14,7 +14,6 @@ from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.workloads import shower_heads
 from tests.support.engines import jax_side, three_ways
-from tests.support.engines.jax_parts import QUICK_TO_COMPILE
 from tests.support.engines.jax_side import Numbers
 from tests.support.engines.three_ways import TakenUp
 
@@ -48,8 +47,7 @@ def taken_up(data: DataSet, options: dict[str, Any], state: Arrays, folder: str)
 
 def _engine(workload: str, data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:
     """Ready to run."""
-    engine = jax_side._engine(workload, data, "same", **options)
+    engine = jax_side.new_engine(workload, data, "same", **options)
     engine.load(state)
     engine.trace()
-    engine._compiled = engine._lowered.compile(compiler_options=QUICK_TO_COMPILE)
     return engine

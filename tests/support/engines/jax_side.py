@@ -23,7 +23,7 @@ from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.spec import RunSpec
 from tests.support.engines import same_noise
-from tests.support.engines.conditional_gan import CONDITIONAL_GAN
+from tests.support.engines.conditional_gan import CONDITIONAL_GAN, SHORT_CONDITIONAL_GAN
 from tests.support.engines.overflowing import OVERFLOWING
 from tests.support.engines.tiny_gan import REFUSED, SPECTRAL_GAN, TINY_GAN
 
@@ -72,13 +72,15 @@ WORKLOADS = {
     "spectral": SPECTRAL_GAN,
     "overflowing": OVERFLOWING,
     "conditional": CONDITIONAL_GAN,
+    "short_conditional": SHORT_CONDITIONAL_GAN,
     **{name: workload for name, (workload, _) in REFUSED.items()},
 }
 NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
 Data = np.ndarray | DataSet  # pictures, or a whole set
 
 
-def _engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
+def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
+    """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8, float32."""
     jax_step.StepNoise = jax_probes.StepNoise = NOISES[noise]  # type: ignore[attr-defined]
     spec = RunSpec.parse(
         {"engine": "jax", "precision": "float32", "batch_size_global": 8, "steps_per_loop": 7}
@@ -103,7 +105,7 @@ def trained_from(
     workload: str, data: Data, options: dict[str, Any], state: Arrays, steps: int
 ) -> tuple[list[Numbers], list[Arrays], ProbeResult, Arrays]:
     """Numbers and states of some steps and of one more; between them a probe and samples."""
-    engine = _engine(workload, data, "same", **options)
+    engine = new_engine(workload, data, "same", **options)
     engine.load(state)
     engine.trace()
     engine.mark()
@@ -117,7 +119,7 @@ def trained(
     workload: str, data: Data, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays]:
     """Numbers and state of a new engine after some calls."""
-    engine = _engine(workload, data, "own", **options)
+    engine = new_engine(workload, data, "own", **options)
     return _trained(engine, *calls), engine.state()
 
 
@@ -125,7 +127,7 @@ def state_before_and_after(
     workload: str, data: Data, steps: int, options: dict[str, Any]
 ) -> tuple[Arrays, Arrays, Arrays]:
     """A state as it was given, the same arrays after so many further steps, and the state then."""
-    engine = _engine(workload, data, "own", **options)
+    engine = new_engine(workload, data, "own", **options)
     _trained(engine, 1)
     state = engine.state()
     given = {name: array.copy() for name, array in state.items()}
@@ -137,7 +139,7 @@ def trained_and_probed(
     data: Data, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays, Numbers]:
     """Numbers, state, and what was judged before, of the workload with conditions."""
-    engine = _engine("conditional", data, "own", **options)
+    engine = new_engine("conditional", data, "own", **options)
     scores = engine.probe().scores
     judged = {name: np.asarray(value) for name, value in scores.items() if not name.startswith("gradient")}
     return _trained(engine, *calls), engine.state(), judged
@@ -145,7 +147,7 @@ def trained_and_probed(
 
 def generated(data: Data, count: int, options: dict[str, Any]) -> tuple[Arrays, Arrays]:
     """The sample of the workload with conditions, and `count` rows of what begins with the same inputs."""
-    engine = _engine("conditional", data, "own", **options)
+    engine = new_engine("conditional", data, "own", **options)
     return engine.sample(), engine.generate(fixed_inputs(CONDITIONAL_GAN, None, data, count))
 
 
@@ -153,7 +155,7 @@ def trained_without_dropout(
     workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays, dict[str, float], float]:
     """Numbers, state and probe scores of a new engine after some calls, and the spread of its images worked out by NumPy."""
-    engine = _engine(workload, images, "no_dropout", **options)
+    engine = new_engine(workload, images, "no_dropout", **options)
     return (
         _trained(engine, *calls),
         engine.state(),
@@ -164,12 +166,12 @@ def trained_without_dropout(
 
 def _spread_of_generated(engine: JaxEngine, images: int) -> float:
     """Mean over the pixels of their variance over as many generated images; each replica's batch norm sees its own share."""
-    replicas = engine._mesh.size
-    noise = OWN_NOISE(engine._spec.seed, jnp.int32(engine._steps_done), jnp.int32(0))
-    latents = noise.normal(images, engine._task.workload.latent_size)  # type: ignore[attr-defined]
+    replicas = engine.mesh.size
+    noise = OWN_NOISE(engine.spec.seed, jnp.int32(engine.state()["step"]), jnp.int32(0))
+    latents = noise.normal(images, engine.task.workload.latent_size)  # type: ignore[attr-defined]
     state = {name: jnp.asarray(array) for name, array in engine.state().items()}
-    with engine._model.scope(state):
-        generator = engine._model.networks["generator"]
+    with engine.model.scope(state):
+        generator = engine.model.networks["generator"]
         shares = [np.asarray(generator(share, training=True)) for share in jnp.split(latents, replicas)]
     return float(np.concatenate(shares).var(axis=0).mean())
 
@@ -178,7 +180,7 @@ def resumed(
     workload: str, data: Data, options: dict[str, Any], before: int, after: int
 ) -> tuple[Arrays, Arrays]:
     """States of a run of `before` + `after` steps, and of one that another engine takes up between them."""
-    straight, second = (_engine(workload, data, "own", **options) for _ in range(2))
+    straight, second = (new_engine(workload, data, "own", **options) for _ in range(2))
     _trained(straight, before)
     second.load(straight.state())
     straight.run(after)
@@ -188,7 +190,7 @@ def resumed(
 
 def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays]:
     """States before and after a float16 step whose networks have loss scales of their own."""
-    engine = _engine(
+    engine = new_engine(
         "mlp_gan", images, "own", precision="mixed_float16", optimizer="sgd", **dict.fromkeys(RATES, 1.0)
     )
     engine.load({**engine.state(), **_loss_scales(engine, scales)})
@@ -199,7 +201,7 @@ def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays
 
 def overflowed(images: np.ndarray, seed: int) -> tuple[Numbers, list[Arrays]]:
     """Numbers of two float16 steps on two replicas, and the states before, between and after; see `Overflowing`."""
-    engine = _engine("overflowing", images, "own", precision="mixed_float16", replicas=2, seed=seed)
+    engine = new_engine("overflowing", images, "own", precision="mixed_float16", replicas=2, seed=seed)
     engine.trace()
     states, numbers = [engine.state()], []
     for _ in range(2):
@@ -220,7 +222,7 @@ def _loss_scales(engine: JaxEngine, scales: dict[str, float]) -> Arrays:
 
 def slowed(images: np.ndarray) -> Numbers:
     """Numbers of two steps, the second at half the rate."""
-    engine = _engine("mlp_gan", images, "own")
+    engine = new_engine("mlp_gan", images, "own")
     first = _trained(engine, 1)
     engine.slow_down(0.5)
     second = engine.run(1).values
@@ -230,17 +232,17 @@ def slowed(images: np.ndarray) -> Numbers:
 def refused(images: np.ndarray, state: Arrays) -> str:
     """Why a state is not taken up."""
     try:
-        _engine("mlp_gan", images, "own").load(state)
+        new_engine("mlp_gan", images, "own").load(state)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
 
 
-def kernels(images: np.ndarray, options: dict[str, Any]) -> dict[str, int | None]:
+def kernels(workload: str, images: np.ndarray, options: dict[str, Any]) -> dict[str, int | None]:
     """What a traced step is made of, and how often its compiled call exchanges numbers."""
-    engine = _engine("dcgan_mnist", images, "own", **options)
+    engine = new_engine(workload, images, "own", **options)
     engine.trace()
-    text = engine._lowered.compile().as_text()
+    text = engine.lowered.compile().as_text()
     return {
         **asdict(engine.kernels()),
         "exchanges": text.count(" all-reduce("),
@@ -312,7 +314,7 @@ def loaded() -> list[str]:
 
 def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict[str, float]]:
     """Names of histograms, and scores, of a probe under a loss scale."""
-    engine = _engine("mlp_gan", images, "own", precision="mixed_float16")
+    engine = new_engine("mlp_gan", images, "own", precision="mixed_float16")
     state = engine.state()
     engine.load({**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}})
     found = engine.probe()

@@ -14,7 +14,7 @@ def trained_three_ways(workload: str, folder: str) -> ThreeWays:
     case = CASES[workload]
 
     def new_engine(replicas: int) -> JaxEngine:
-        engine = jax_side._engine(workload, case.data, "own", replicas=replicas, **case.options)
+        engine = jax_side.new_engine(workload, case.data, "own", replicas=replicas, **case.options)
         engine.trace()
         return engine
 

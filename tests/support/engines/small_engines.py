@@ -116,14 +116,14 @@ def trained(engine: TfEngine, *calls: int) -> Numbers:
 
 def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
     """A variable's value on each replica."""
-    return [value.numpy() for value in engine._strategy.experimental_local_results(variable.value)]
+    return [value.numpy() for value in engine.strategy.experimental_local_results(variable.value)]
 
 
 def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     """Every variable's value on each replica that reads it: replicas in one memory are updated by the slots of the first."""
     from gan_runtime.engines.tf.devices import SharedMemoryMirroredStrategy
 
-    shared = isinstance(engine._strategy, SharedMemoryMirroredStrategy)
+    shared = isinstance(engine.strategy, SharedMemoryMirroredStrategy)
     return {
         name: values[:1] if shared and name.endswith(("_momentum", "_velocity")) else values
         for name, values in copies_by_name(engine).items()
@@ -132,7 +132,7 @@ def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
 
 def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     """Every variable's value on each replica."""
-    return {name: copies(engine, variable) for name, variable in engine._state._variables().items()}
+    return {name: copies(engine, variable) for name, variable in engine.variables().items()}
 
 
 def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:

@@ -1,0 +1,87 @@
+"""The JAX engine by itself on larger networks and more devices: replicas, streamed rows, the exchange of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.showers import random_showers
+from tests.support.engines.small_engines import (
+    Streamed,
+    assert_close,
+    assert_equal,
+    random_images,
+)
+
+RATES = ("learning_rate_generator", "learning_rate_discriminator")
+MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
+
+
+@pytest.mark.parametrize(
+    ("workload", "options"),
+    [
+        ("mlp_gan", {**MLP, "clip_norm": 0.1}),
+        ("tiny", {**MLP, "batch_norm": "synchronised"}),
+    ],
+)
+def test_eight_devices_compute_what_one_computes(
+    workload: str, options: dict[str, Any], jax: JaxProcess
+) -> None:
+    # One batch: with more images, each device's gradients at the end of an epoch are of images of its own share.
+    images = random_images(16, 8 if workload == "tiny" else 28)
+    options = {**options, "batch_size_global": 16}
+    one = jax("trained_without_dropout", workload, images, (1, 2), options)
+    eight = jax("trained_without_dropout", workload, images, (1, 2), {**options, "replicas": 8})
+    assert_close(eight[0], one[0], 1e-5)
+    assert_close(eight[1], one[1], 1e-5)
+    probed = [{name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)]
+    # How far images differ is looked at with the batch norm of each device's own images.
+    for scores, (_, _, _, spread) in zip(probed, (eight, one), strict=True):
+        assert scores.pop("spread_fake") == pytest.approx(spread, rel=1e-3)
+        assert spread > 1e-4
+    assert_close(*probed, 1e-3)
+
+
+@pytest.mark.parametrize("replicas", [2, 8])
+def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxProcess) -> None:
+    showers, options = random_showers(32), {**MLP, "batch_size_global": 16}
+    alone, shared = (
+        jax("trained_and_probed", showers, (1, 2), {**options, **others})
+        for others in ({}, {"replicas": replicas, "accumulation_steps": 16 // replicas // 2})
+    )
+    for found, expected in zip(shared, alone, strict=True):
+        assert_close(found, expected, 1e-5)
+    of_classes = {f"score/margin/{name}" for name in ("up", "down", "strange")}
+    assert set(alone[2]) == {"energy", "gap", "variance", *of_classes}
+    assert alone[2]["energy"] == pytest.approx(showers.resident["energy"].mean() * 0.01 - 1.0, abs=1e-5)
+
+
+def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
+    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a resume."""
+    whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}
+    calls = (1, 4, 2)
+    (resident_numbers, resident), (numbers, state) = (
+        jax("trained", "conditional", data, calls, options) for data in (whole, Streamed(whole))
+    )
+    assert_equal(numbers, resident_numbers)
+    assert_equal(state, resident)
+    straight, resumed = jax("resumed", "conditional", Streamed(whole), options, 4, 3)
+    assert_equal(straight, resident)
+    assert_equal(resumed, resident)
+
+
+def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
+    found = jax(
+        "kernels",
+        "dcgan_mnist",
+        random_images(40),
+        {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"},
+    )
+    assert found["exchanges"] == 2, "one for all gradients of a step, one for the numbers of the call"
+    assert found["hands_over"] == 1
+    assert found["kernels_before"] > found["kernels_after"] > found["fusions"] > 0
+    plain = jax("kernels", "dcgan_mnist", random_images(40), {})
+    assert (plain["operations"] > 100, plain["kernels_after"]) == (True, None)

@@ -1,0 +1,114 @@
+"""How replicas work together: DCGAN's batch norm over all of them, local steps by both ways to exchange."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.engines.contract import Arrays
+from gan_runtime.engines.tf.distribute import TfEngine
+from gan_runtime.workloads import dcgan_mnist
+from gan_runtime.workloads.layers import ReplicaDropout
+from tests.support.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
+
+pytestmark = pytest.mark.usefixtures("cores")
+
+
+@pytest.mark.parametrize("options", [{"replicas": 1}, {"replicas": 2, "updates": "in_turn"}])
+def test_a_batch_in_four_parts_is_the_batch_in_one(make: MakeEngine, options: dict[str, Any]) -> None:
+    whole, parts = make(**options), make(accumulation_steps=4, **options)
+    assert_close(trained(parts, 1, 4), trained(whole, 1, 4), 1e-5)
+    assert_close(parts.state(), whole.state(), 1e-5)
+
+
+def networks_without_dropout() -> dict[str, Any]:
+    """Those of DCGAN, so that one replica and several compute the same."""
+    networks = dcgan_mnist.networks()
+    for layer in networks["discriminator"].layers:
+        if isinstance(layer, ReplicaDropout):
+            layer.rate = 0.0
+    return networks
+
+
+WITHOUT_DROPOUT = replace(dcgan_mnist.WORKLOAD, make_networks=networks_without_dropout)
+
+
+def operations(engine: TfEngine) -> list[Any]:
+    """Nodes of a step's graph."""
+    graph = engine.traced_call().graph.as_graph_def()
+    return [node for function in graph.library.function for node in function.node_def]
+
+
+def exchanges(engine: TfEngine, scope: str) -> list[str]:
+    """The sums over the replicas in a step, one for each tensor, in this scope."""
+    return [node.name for node in operations(engine) if node.op == "AddN" and scope in node.name]
+
+
+def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
+    options = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
+    one, two = (
+        make(1, WITHOUT_DROPOUT, **options),
+        make(2, WITHOUT_DROPOUT, batch_norm="synchronised", **options),
+    )
+    alone = make(2, WITHOUT_DROPOUT, **options)
+    start = one.state()
+    assert_close(trained(two, 1), trained(one, 1), 1e-4)
+    assert len(exchanges(two, "all_reduce_batch_norm")) == 3 + 3, "three layers there and back"
+    assert all("/generator" in name for name in exchanges(two, "all_reduce_batch_norm"))
+    for name, network in two.networks.items():
+        assert len(exchanges(two, f"all_reduce_{name}")) == len(network.trainable_variables)
+    copied = copies_by_name(two)
+    assert sum("moving_" in name for name in copied) == 6
+    assert [name for name, (first, second) in copied.items() if not np.array_equal(first, second)] == []
+    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the exchange is off by more.
+    moved, expected = (
+        {name: engine.state()[name] - start[name] for name in floats(start)} for engine in (two, one)
+    )
+    assert [
+        name for name in expected if norm(moved[name] - expected[name]) > 1e-3 * norm(expected[name])
+    ] == []
+    trained(alone, 1)
+    gammas = [name for name in expected if name.endswith("gamma")]
+    apart = [
+        norm(alone.state()[name] - start[name] - expected[name]) / norm(expected[name]) for name in gammas
+    ]
+    assert len(apart) == 3
+    assert min(apart) > 0.1
+
+
+def floats(state: Arrays) -> list[str]:
+    """Weights and statistics that a step moves."""
+    return [name for name in state if name.startswith(("generator/", "discriminator/"))]
+
+
+def norm(values: np.ndarray) -> float:
+    return float(np.linalg.norm(values.astype(np.float64)))
+
+
+@pytest.mark.usefixtures("exchange")
+@pytest.mark.parametrize(
+    "options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}]
+)
+def test_replicas_train_alone_and_become_their_mean_every_third_step(
+    make: MakeEngine, options: dict[str, Any]
+) -> None:
+    engine = make(
+        2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
+    )
+    alone = make(
+        2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
+    )
+    trained(engine, 2)
+    trained(alone, 3)
+    for name, (first, second) in copies_by_name(engine).items():
+        if np.issubdtype(first.dtype, np.floating) and name != "rate_factor":
+            assert not np.array_equal(first, second), name
+    engine.run(1)
+    before = copies_by_name(alone)
+    for name, (first, second) in copies_by_name(engine).items():
+        assert np.array_equal(first, second), name
+        if np.issubdtype(first.dtype, np.floating):
+            assert np.abs(first - (before[name][0] + before[name][1]) / 2).max() < 1e-7, name

@@ -1,0 +1,51 @@
+"""A run that was stopped and taken up again is the run that was not, with every option that leaves a trace together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.workloads import mlp_gan
+from gan_runtime.workloads.contract import Workload
+from tests.support.engines.small_engines import (
+    MakeEngine,
+    assert_close,
+    trained,
+)
+from tests.support.engines.tiny_gan import TINY_GAN
+
+pytestmark = pytest.mark.usefixtures("cores")
+EVERYTHING: dict[str, Any] = {
+    "ema_decay": 0.9,
+    "samples_from": "ema",
+    "learning_rate_schedule": "cosine_restarts",
+    "restart_epochs": 1,
+    "updates": "in_turn",
+    "discriminator_steps": 2,
+    "r1_weight": 1.0,
+    "clip_norm": 1.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("workload", "replicas", "options", "tolerance"),
+    [
+        (TINY_GAN, 1, EVERYTHING | {"precision": "mixed_bfloat16"}, 0.0),
+        (mlp_gan.WORKLOAD, 2, EVERYTHING | {"all_reduce_type": "bfloat16", "r1_weight": 0.0}, 1e-5),
+    ],
+    ids=["tiny, all layers", "two replicas"],
+)
+def test_a_new_engine_goes_on_where_the_state_stood(
+    make: MakeEngine, workload: Workload, replicas: int, options: dict[str, Any], tolerance: float
+) -> None:
+    first, second = (make(replicas, workload, **options) for _ in range(2))
+    trained(first, 1)
+    first.slow_down(0.5)
+    state = first.state()
+    second.load(state)
+    expected, found = first.run(2).values, trained(second, 2)
+    assert_close(found, expected, tolerance)
+    assert_close(second.state(), first.state(), tolerance)
+    assert np.abs(second.sample()["images"] - first.sample()["images"]).max() <= max(tolerance, 1e-6)

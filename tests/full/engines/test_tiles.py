@@ -1,0 +1,48 @@
+"""Pictures in tiles on both engines: any number of cores, bfloat16, overlaps, and the whole picture at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.tiling.ways import STAGES
+from tests.support.engines import toy_translator
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.tf_tiles import SIDES, painted_by_tensorflow
+
+Paint = Any
+# Two rounds; one on each core; and a third core that has none.
+GROUPED = tuple(("map_reduce", cores) for cores in (1, 2, 3))
+
+
+@pytest.fixture(params=["tensorflow", "jax"])
+def paint(request: pytest.FixtureRequest) -> Paint:
+    """`paint(sides, precision, *ways)` on either engine."""
+    if request.param == "tensorflow":
+        request.getfixturevalue("cores")
+        return painted_by_tensorflow
+    jax: JaxProcess = request.getfixturevalue("jax")
+    return lambda *arguments: jax("painted_in_tiles", *arguments)
+
+
+@pytest.mark.parametrize(("precision", "grouped"), [("float32", GROUPED), ("mixed_bfloat16", GROUPED[2:])])
+def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
+    paint: Paint, precision: str, grouped: tuple[tuple[str, int], ...]
+) -> None:
+    (naive, *others), stages = paint(SIDES, precision, ("naive",), *grouped)
+    assert naive.shape == (*SIDES, toy_translator.CHANNELS_OUT)
+    assert np.abs(naive).max() > 0.1, "the network says something"
+    for way, picture in zip(grouped, others, strict=True):
+        np.testing.assert_array_equal(picture, naive, err_msg=str(way))
+    assert all(set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known) for known in stages)
+
+
+def test_both_engines_paint_the_same_picture(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001
+    ways = [("map_reduce", 2, 4, "hann"), ("whole",)]
+    theirs, _ = jax("painted_in_tiles", SIDES, "float32", *ways)
+    ours, _ = painted_by_tensorflow(SIDES, "float32", *ways)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-5)
+    assert np.abs(ours[0] - ours[1]).max() > 1e-3, "a tile does not see beyond itself"

@@ -1,0 +1,52 @@
+"""Short runs of real workloads on a few rows, by the training loop in this process. No framework until an engine is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gan_runtime import catalog
+from gan_runtime.data.contract import DataSet, picture_set
+from gan_runtime.engines.fixed_inputs import digest, fixed_inputs
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import loop
+from gan_runtime.training.album import Album
+from tests.support.engines.small_engines import random_images
+from tests.support.engines.small_frames import small_flows
+from tests.support.engines.small_showers import small_showers
+
+EPOCHS, STEPS_PER_EPOCH, BATCH = 2, 2, 4
+COMMON = {"batch_size_global": BATCH, "epochs": EPOCHS, "precision": "float32"}
+ROWS = STEPS_PER_EPOCH * BATCH
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """Options of a workload of the catalog, and its rows."""
+
+    options: dict[str, Any]
+    data: DataSet
+
+
+RUNS: dict[str, ToyRun] = {
+    "mlp_gan": ToyRun({}, picture_set("random", random_images(ROWS), "test")),
+    "shower_3dgan": ToyRun({"latent_size": 8}, small_showers(ROWS, first_is_empty=False)),
+    "pix2pix": ToyRun({"tile": 16, "flip": "vertical"}, small_flows(ROWS)),
+}
+
+
+def trained(name: str, engine_name: str, folder: Path) -> loop.Outcome:
+    """One of `RUNS` to its end, on the engine of that name, as a trainer does it; its records are in `folder`."""
+    toy, module = RUNS[name], importlib.import_module(catalog.WORKLOADS[name].module)
+    spec = RunSpec.parse({"workload": name, "engine": engine_name, **COMMON, **toy.options})
+    engine = importlib.import_module(catalog.ENGINES[engine_name].module).ENGINE(
+        spec, module.WORKLOAD, toy.data, "cpu"
+    )
+    album = Album.of(spec, (), digest(fixed_inputs(module.WORKLOAD, spec.of_workload, toy.data), ()))
+    run = RunDir(folder)
+    with JournalWriter(run.trainer_journal(), 1) as writer:
+        return loop.train(spec, toy.data.rows, engine, run, writer, lambda: False, album=album)

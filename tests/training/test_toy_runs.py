@@ -1,0 +1,94 @@
+"""One run of each kind of workload to its end, on networks of their smallest size: what is recorded, drawn and saved.
+
+In this process, and on JAX in the one with JAX. Trainers as processes of their own: tests/full/training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from gan_runtime import catalog
+from gan_runtime.records import journal
+from gan_runtime.records.journal import EpochDone, EpochScores, Histogram, Record, Sample, Scalars
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.training.loop import Outcome
+from tests.support.engines import toy_runs
+from tests.support.engines.jax_process import JaxProcess
+from tests.support.engines.toy_runs import EPOCHS, STEPS_PER_EPOCH
+
+STEPS = EPOCHS * STEPS_PER_EPOCH
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run that has ended, and what its trainer has written down."""
+
+    workload: str
+    run: RunDir
+    outcome: Outcome
+    records: list[Record]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Metric → float32 (steps,)."""
+        calls = [record.values for record in self.records if isinstance(record, Scalars)]
+        return {metric: np.concatenate([call[metric] for call in calls]) for metric in calls[0]}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("mlp_gan", "jax"), *((name, "tensorflow") for name in toy_runs.RUNS)],
+    ids=lambda given: " on ".join(given),
+)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Each kind of workload on TensorFlow, and one on JAX."""
+    workload, engine = request.param
+    run = RunDir(tmp_path_factory.mktemp("run"))
+    if engine == "jax":
+        jax: JaxProcess = request.getfixturevalue("jax")
+        outcome = jax("tests.support.engines.toy_runs:trained", workload, engine, run.path)
+    else:
+        request.getfixturevalue("cores")
+        outcome = toy_runs.trained(workload, engine, run.path)
+    return Trained(workload, run, outcome, journal.read_all(run.trainer_journal()))
+
+
+def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(trained: Trained) -> None:
+    assert (trained.outcome.status, trained.outcome.step) == ("finished", STEPS)
+    metrics = catalog.WORKLOADS[trained.workload].metrics
+    numbers = trained.numbers()
+    assert {metric.name for metric in metrics if metric.role == "loss"} <= set(numbers)
+    assert all(len(values) == STEPS and np.isfinite(values).all() for values in numbers.values())
+    epochs = [record for record in trained.records if isinstance(record, EpochDone)]
+    assert [record.step for record in epochs] == [STEPS_PER_EPOCH, STEPS]
+    scores = [record.values for record in trained.records if isinstance(record, EpochScores)]
+    assert len(scores) == EPOCHS
+    assert all(np.isfinite(value) for values in scores for value in values.values())
+    drawn = {record.name for record in trained.records if isinstance(record, Histogram)}
+    judged = {f"score/{judgement.name}" for judgement in catalog.WORKLOADS[trained.workload].judgements}
+    assert judged | {"weight/generator", "weight/discriminator"} <= drawn
+
+
+def test_a_run_has_pictures_of_each_epoch_that_differ_and_were_asked_for_alike(trained: Trained) -> None:
+    samples = [record for record in trained.records if isinstance(record, Sample)]
+    kinds = {record.sample_kind for record in samples}
+    assert kinds <= {picture.name for picture in catalog.WORKLOADS[trained.workload].pictures}
+    for kind in kinds:
+        own = [record for record in samples if record.sample_kind == kind]
+        assert [record.epoch for record in own] == [1, 2]
+        assert len({record.meta["inputs"] for record in own}) == 1
+        files = [(trained.run.path / record.file).read_bytes() for record in own]
+        assert files[0] != files[1]
+    assert kinds
+
+
+def test_a_run_leaves_checkpoints_between_which_every_kernel_has_moved(trained: Trained) -> None:
+    files = sorted(trained.run.checkpoints.glob("step-*.safetensors"))
+    assert [file.stem for file in files] == [f"step-{step:08d}" for step in (STEPS_PER_EPOCH, STEPS)]
+    first, last = (load_file(file) for file in files)
+    kernels = [name for name in first if name.endswith("/kernel") and not name.startswith("optimizer_")]
+    assert len(kernels) >= 4
+    assert [name for name in kernels if np.array_equal(first[name], last[name])] == []
