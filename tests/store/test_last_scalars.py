@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,8 @@ from gan_runtime.records.rundir import RunDir
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
+NUMBERS = itertools.count(1)
+RUNS_KEPT = 3
 METRICS = st.sampled_from(["loss_generator", "loss_discriminator", "mean_real", 'of "its" own'])
 VALUES = st.floats(allow_nan=False) | st.just(float("inf"))
 
@@ -65,8 +69,10 @@ def test_the_last_numbers_are_those_of_all_scalars_after_every_look(
     looks: set[int],
     is_by_new_ones: bool,
 ) -> None:
-    """Looked at after the lines of these numbers and at the end, by one ingestor or by a new one each time. Each try adds a run to the home."""
-    run = new_run(f"quick-{len(home.run_dirs()):04d}")
+    """Looked at after the lines of these numbers and at the end, by one ingestor or by a new one each time. Each try adds a run to the home, which has
+    the last few.
+    """
+    run = new_run(f"quick-{next(NUMBERS):04d}")
     ingestor, records = Ingestor(home, store), lines(attempts)
     for number, (attempt, record) in enumerate(records):
         journal.append(run.trainer_journal(), attempt, record)
@@ -75,6 +81,8 @@ def test_the_last_numbers_are_those_of_all_scalars_after_every_look(
             ingestor.catch_up()
             stored, said = both(store)
             assert stored == said
+    for earlier in home.run_dirs()[:-RUNS_KEPT]:
+        shutil.rmtree(earlier.path)
 
 
 def test_the_last_numbers_of_a_run_go_with_it(

@@ -98,8 +98,9 @@ def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
     assert old.spec().flat() == {**RunSpec.read(STORED / "spec.json").flat(), "learning_rate_generator": 1e-5}
 
 
-def test_the_example_bundles_open_with_every_option_that_their_files_give(home: Home) -> None:
-    runs = [run for file in bundles.examples() for run in bundles.unpack(file, home)]
+@pytest.mark.parametrize("bundle", bundles.examples(), ids=lambda bundle: bundle.stem)
+def test_the_example_bundles_open_with_every_option_that_their_files_give(home: Home, bundle: Path) -> None:
+    runs = bundles.unpack(bundle, home)
     store = stored(home)
     images = dict(store.rows("SELECT run_id, images_per_step FROM runs"))
     assert set(images) == set(runs)

@@ -100,7 +100,15 @@ def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
     )
 
 
-@pytest.mark.usefixtures("cores")  # has TensorFlow loaded
+@pytest.fixture(scope="module")
+def loaded(cores: int) -> object:  # noqa: ARG001
+    """What TensorFlow loads when a cluster is first asked for."""
+    import tensorflow as tf
+
+    return tf.distribute.cluster_resolver.SlurmClusterResolver
+
+
+@pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("engine", ["tf", "jax"])
 def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: str) -> None:
     with_chief = {
