@@ -95,9 +95,9 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
 ) -> None:
     damaged_stores.text(home.database)
     script = (
-        "import os, sys; from pathlib import Path; from gan_runtime.home import Home; from gan_runtime.store.ingest import Ingestor\n"
-        "from gan_runtime.runtime.runtime import Runtime\n"
-        "Ingestor._write = lambda *_: os._exit(9)\n"
+        "import os, sys; from pathlib import Path; from gan_runtime.home import Home\n"
+        "from gan_runtime.runtime.runtime import Runtime; from gan_runtime.store.store import Store\n"
+        "Store.transaction = lambda _: os._exit(9)\n"
         "Runtime.open(Home(Path(sys.argv[1])))\n"
         "import time; time.sleep(60)"
     )
