@@ -413,23 +413,29 @@ def test_memory_is_told_at_the_end_of_each_epoch(run: RunDir) -> None:
     assert all(1e6 < item.process_bytes <= item.process_peak_bytes for item in found)
 
 
-@pytest.mark.usefixtures("cores")
-def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(tmp_path: Path) -> None:
+@pytest.fixture
+def two_engines(cores: int) -> list[Any]:  # noqa: ARG001
+    """Equal ones of TensorFlow's, traced."""
     from gan_runtime.engines.tf.distribute import TfEngine
     from gan_runtime.workloads.mlp_gan import WORKLOAD
 
     pixels = np.random.default_rng(1).integers(0, 256, (IMAGES, 28, 28, 1), dtype=np.uint8)
+    engines = [TfEngine(SPEC, WORKLOAD, picture_set("noise", pixels, "test"), "cpu") for _ in range(2)]
+    for engine in engines:
+        engine.trace()
+    return engines
 
-    def engine() -> TfEngine:
-        return TfEngine(SPEC, WORKLOAD, picture_set("noise", pixels, "test"), "cpu")
 
+def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
+    tmp_path: Path, two_engines: list[Any]
+) -> None:
+    first_engine, second_engine = two_engines
     whole, parts = RunDir(tmp_path / "whole"), RunDir(tmp_path / "parts")
     for run in (whole, parts):
         run.path.mkdir()
-    first_engine = engine()
     train(whole, first_engine)
     asked = iter([False, False, False, False, True, True])
-    stopped = train(parts, engine(), stop=lambda: next(asked, True))
+    stopped = train(parts, second_engine, stop=lambda: next(asked, True))
     assert stopped.status == "stopped"
     assert stopped.step % 5 != 0, "the stop must fall within an epoch to test the position in the data"
     train(parts, first_engine, attempt=2)  # which stands at the end of the other run
