@@ -11,6 +11,7 @@ from gan_runtime import bundles
 from gan_runtime.home import Home
 from gan_runtime.records import flow_frames
 from gan_runtime.store import memory, queries
+from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.pages.reading import charts, texts, titles
 
@@ -23,6 +24,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     loaded = Home(tmp_path_factory.mktemp("examples") / "home").prepare()
     for file in bundles.examples():
         bundles.unpack(file, loaded)
+    taken_in = Store(loaded.database)
+    Ingestor(loaded, taken_in).catch_up()
+    taken_in.close()
     return loaded
 
 
