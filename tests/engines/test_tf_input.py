@@ -10,7 +10,7 @@ import pytest
 from gan_runtime.data.contract import DataSet, picture_set
 from gan_runtime.engines.step_plan import StepPlan
 from gan_runtime.engines.tf.devices import make_strategy
-from gan_runtime.engines.tf.input import _pipeline, distributed_batches
+from gan_runtime.engines.tf.input import distributed_batches, rows_of_pipeline
 from gan_runtime.spec import RunSpec
 from tests.support.engines.small_engines import Streamed, kept
 
@@ -82,12 +82,12 @@ def test_each_worker_reads_its_own_share_of_the_same_batches(batches: Callable[.
     options = {"batch_size_global": 4, "updates": "in_turn", "discriminator_steps": 2}
     alone = RunSpec.parse(options)
     whole = np.stack(
-        [rows["images"].numpy().ravel() for rows in _pipeline(alone, plan, NUMBERED, 1, 1, 0).take(4)]
+        [rows["images"].numpy().ravel() for rows in rows_of_pipeline(alone, plan, NUMBERED, 1, 1, 0).take(4)]
     ).reshape(4, 2, 4)
     spec = RunSpec.parse({**options, "workers": 2, "replicas": 2})
     shares = []
     for worker in (0, 1):
-        parts = _pipeline(spec, plan, NUMBERED, 1, 2, worker).take(8)
+        parts = rows_of_pipeline(spec, plan, NUMBERED, 1, 2, worker).take(8)
         rows = [part["images"].numpy().ravel() for part in parts]
         shares.append(np.stack(rows).reshape(4, 2, 2, 1))  # step, replica, batch of the step, image
     together = np.concatenate([share.transpose(0, 2, 1, 3) for share in shares], axis=2).reshape(4, 2, 4)

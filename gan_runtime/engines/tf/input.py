@@ -26,14 +26,17 @@ def distributed_batches(
     `first_step` (0-based); with Keras' loop in pairs with the number of their step."""
 
     def pipeline(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        return _pipeline(spec, plan, data, first_step, context.num_input_pipelines, context.input_pipeline_id)
+        return rows_of_pipeline(
+            spec, plan, data, first_step, context.num_input_pipelines, context.input_pipeline_id
+        )
 
     return iter(strategy.distribute_datasets_from_function(pipeline))
 
 
-def _pipeline(
+def rows_of_pipeline(
     spec: RunSpec, plan: StepPlan, data: DataSet, first_step: int, pipelines: int, pipeline_id: int
 ) -> tf.data.Dataset:
+    """What one of `pipelines` input pipelines reads: see `distributed_batches`."""
     steps = plan.steps_per_epoch
     per_replica = spec.batch_size_per_replica * plan.batches
     first_epoch, done = divmod(first_step, steps)

@@ -49,14 +49,14 @@ class ReplicaStep:
         self._kernels = _kernels(task.spec, replicas, accelerator)
         # Replicas that train alone follow the mean of their own share; otherwise the exchange adds up to the global mean.
         self._share = 1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas
-        self._gradients = [self._compiled(place) for place in range(len(task.program.phases))]
+        self.gradient_functions = [self._compiled(place) for place in range(len(task.program.phases))]
         self.metrics: list[str] = []  # the order of the numbers; known once the step is traced
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
         """Trains on stored rows (batches of a step · share of the batch, …) by field; returns float32 (metrics,)."""
         numbers: Numbers = {}
         for place, (phase, gradients_of) in enumerate(
-            zip(self._task.program.phases, self._gradients, strict=True)
+            zip(self._task.program.phases, self.gradient_functions, strict=True)
         ):
             gradients, phase_numbers = self._accumulated(gradients_of, self.batch_of(rows, phase), step)
             # On replicas in one memory a weight that only a number needs, and no gradient, was else read after the update
@@ -132,7 +132,7 @@ class ReplicaStep:
             name: tf.zeros([count, *field.shape], field.dtype) for name, field in self._task.fields.items()
         }
         zero, scales = tf.constant(0), {name: tf.constant(1.0) for name in self._optimizers}
-        for gradients in self._gradients:
+        for gradients in self.gradient_functions:
             text_of = gradients.experimental_get_compiler_ir(rows, zero, zero, zero, scales)  # type: ignore[attr-defined]
             yield text_of(stage="hlo"), text_of(stage="optimized_hlo")
 

@@ -37,7 +37,7 @@ def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngin
     before = off.state()
     assert_close(trained(jit, 1), trained(off, 1), 1e-4)
     assert_moves_alike(before, jit.state(), off.state(), 1e-3)
-    [gradients] = jit.step._gradients
+    [gradients] = jit.step.gradient_functions
     assert gradients.experimental_get_tracing_count() == 1  # not once for each part
 
 
