@@ -34,8 +34,8 @@ from gan_runtime.home import Home
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from tests.devices.waiting_runs import SHORT, TOY, queued, ticked
-from tests.support.toy_owner import Owner, idle
-from tests.support.trainers import processes_of
+from tests.support.toy_owner import Owner
+from tests.support.trainers import idle, processes_of
 
 Wait = Callable[..., Any]
 GPUS = [HostDevice(f"gpu-{name}", "gpu", f"GPU {name}", f"GPU-{name}") for name in "abc"]

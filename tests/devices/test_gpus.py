@@ -15,8 +15,8 @@ from gan_runtime.device_locks.driver import Driver
 from gan_runtime.device_locks.holder import Holder
 from gan_runtime.home import Home
 from tests.devices.waiting_runs import TOY, queued, ticked
-from tests.support.toy_owner import Clock, Owner, idle
-from tests.support.trainers import processes_of
+from tests.support.toy_owner import Clock, Owner
+from tests.support.trainers import idle, processes_of
 
 Wait = Callable[..., Any]
 PATIENCE_SECONDS = 60.0

@@ -18,8 +18,8 @@ from gan_runtime.records.run_state import latest_status
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime import again, revival
 from gan_runtime.store import queries
-from tests.support.toy_owner import Owner, idle
-from tests.support.trainers import end_trainers
+from tests.support.toy_owner import Owner
+from tests.support.trainers import end_trainers, idle
 
 NewRun = Callable[..., RunDir]
 TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": "float32"}

@@ -29,8 +29,8 @@ from gan_runtime.runtime.supervisor import LEAVING_SECONDS
 from gan_runtime.spec import RunSpec
 from tests.support import idle_trainer
 from tests.support.fake_trainers import FakeTrainers
-from tests.support.toy_owner import GRACE_SECONDS, Owner, idle
-from tests.support.trainers import processes_of
+from tests.support.toy_owner import GRACE_SECONDS, Owner
+from tests.support.trainers import idle, processes_of
 
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]

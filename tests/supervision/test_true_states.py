@@ -20,8 +20,8 @@ from gan_runtime.runtime import commands, revival, stillness
 from gan_runtime.runtime.starters.local import INTRODUCTION_SECONDS
 from gan_runtime.store import queries
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
-from tests.support.toy_owner import GRACE_SECONDS, Owner, idle
-from tests.support.trainers import processes_of
+from tests.support.toy_owner import GRACE_SECONDS, Owner
+from tests.support.trainers import idle, processes_of
 
 NewRun = Callable[..., RunDir]
 Wait = Callable[..., Any]

@@ -8,12 +8,11 @@ from gan_runtime.home import Home
 from gan_runtime.patience import Patience
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.runtime.starters import Starter
-from gan_runtime.runtime.starters.local import LocalStarter
 from gan_runtime.runtime.supervisor import Supervisor
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
-from tests.support import idle_trainer, toy_trainer
+from tests.support.trainers import toys
 
 GRACE_SECONDS = 60.0
 
@@ -27,30 +26,20 @@ class Clock:
         return self.now
 
 
-def toys(patience: Patience) -> Starter:
-    """Trainers that are real but for their engine."""
-    return LocalStarter(patience, toy_trainer.MODULE)
-
-
-def idle(patience: Patience) -> Starter:
-    """Processes that do nothing."""
-    return LocalStarter(patience, idle_trainer.MODULE)
-
-
 class Owner:
     """Acts when it is told to, one tick at a time."""
 
     def __init__(self, home: Home, starter: Callable[[Patience], Starter] = toys) -> None:
-        """`starter`: `toys`, `idle`, or that of FakeTrainers."""
+        """`starter`: `toys` or `idle` of trainers.py, or that of FakeTrainers."""
         self.clock, self.store = Clock(), Store()
-        self.ingestor = Ingestor(home, self.store)
-        self.ingestor.catch_up()
+        ingestor = Ingestor(home, self.store)
+        ingestor.catch_up()
         begun = starter(Patience(self.clock))
-        self._supervisor = Supervisor(home, self.store, self.ingestor, GRACE_SECONDS, self.clock, begun)
+        self._supervisor = Supervisor(home, self.store, ingestor, GRACE_SECONDS, self.clock, begun)
 
-    def tick(self, trouble: Exception | None = None) -> None:
+    def tick(self) -> None:
         """One, at the moment that the clock shows."""
-        self._supervisor.tick(trouble)
+        self._supervisor.tick()
 
     def at(self, seconds: float) -> None:
         """A tick so long after the first; one more for what it has brought."""

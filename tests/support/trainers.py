@@ -4,7 +4,6 @@ test, and slow down all tests after it."""
 from __future__ import annotations
 
 import contextlib
-import time
 
 import psutil
 
@@ -18,9 +17,14 @@ from tests.support import idle_trainer, toy_trainer
 KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)
 
 
-def toys() -> LocalStarter:
+def toys(patience: Patience | None = None) -> LocalStarter:
     """Starts trainers that are real but for their engine: no framework is loaded, which takes 5 s of the processor in each."""
-    return LocalStarter(Patience(time.monotonic), toy_trainer.MODULE)
+    return LocalStarter(patience or Patience(), toy_trainer.MODULE)
+
+
+def idle(patience: Patience | None = None) -> LocalStarter:
+    """Starts processes that do nothing."""
+    return LocalStarter(patience or Patience(), idle_trainer.MODULE)
 
 
 def end_trainers(home: Home) -> None:
