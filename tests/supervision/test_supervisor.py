@@ -26,7 +26,6 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
-from tests.support.toy_engine import PACE_VARIABLE
 from tests.support.toy_owner import Owner
 from tests.support.trainers import end_trainers
 
@@ -105,27 +104,28 @@ def test_a_stopped_run_goes_on_where_it_saved_and_only_an_ended_one_can_be_delet
 
 
 def test_a_killed_trainer_is_lost_and_a_resume_goes_on_from_its_last_checkpoint(
-    home: Home, new_run: NewRun, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+    home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     """A real process and a real signal."""
-    run, owner = new_run("quick-0001", **TOY), Owner(home)
+    run, owner = new_run("quick-0001", **{**TOY, "epochs": 2_000}), Owner(home)
 
-    def epochs() -> int:
+    def step() -> int:
         owner.after(0.0)
-        return queries.progress(owner.store, run.run_id).epoch
+        return queries.progress(owner.store, run.run_id).step
 
     try:
-        monkeypatch.setenv(PACE_VARIABLE, "0.05")  # so that it is killed long before its end
-        wait_until(lambda: epochs() > 1, "it has a checkpoint")
+        wait_until(lambda: step() > STEPS_PER_EPOCH, "it has a checkpoint")
         identity = run.process()
         assert identity is not None
         os.killpg(identity["pid"], signal.SIGKILL)
         wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed", 20)
         assert "killed by signal 9" in owner.note(run)
-        monkeypatch.setenv(PACE_VARIABLE, "0")
+        before = step()
         commands.resume(run, asker=SOMEBODY)
-        wait_until(lambda: owner.after(0.0) or owner.status(run) == "finished", "the resumed run finishes")
-        assert every_step_once(owner, run, 3 * STEPS_PER_EPOCH)
+        wait_until(lambda: step() > before, "it goes on")
+        commands.stop(run, asker=SOMEBODY)
+        wait_until(lambda: owner.after(0.0) or owner.status(run) == "stopped", "it stops")
+        assert every_step_once(owner, run, step())
         [begun] = [
             record.resume_step
             for record in journal.read_all(run.trainer_journal())
