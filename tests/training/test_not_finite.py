@@ -15,7 +15,7 @@ from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, loop
-from tests.training.test_loop import HEALTHY, IMAGES, SPEC, CountingEngine, events, recorded, train
+from tests.support.counting_engine import HEALTHY, IMAGES, SPEC, CountingEngine, events, recorded, train
 
 
 class Overflowing(CountingEngine):

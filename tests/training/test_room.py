@@ -22,7 +22,7 @@ from gan_runtime.runtime import commands
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, room
 from gan_runtime.training.room import Room
-from tests.training.test_loop import CountingEngine, events, train
+from tests.support.counting_engine import CountingEngine, events, train
 
 ASKER = operator("a test")
 PLENTY = 10**12

@@ -174,3 +174,42 @@ def conditional_norm_on_two_devices(
     flat = [array.reshape(-1, *array.shape[2:]) for array in (values, labels, upstream)]
     one = on(jax_kernels.JaxKernels(None), *flat)
     return [[np.asarray(value) for value in jax.tree.leaves(way)] for way in (two, one)]
+
+
+def layers_and_kernels(
+    kind: str, shape: tuple[int, int, int], stride: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
+    size, channels, filters = shape
+    random = np.random.default_rng(0)
+    own = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.CpuKernels}[kind](None)
+    found = {}
+    for name, layer, kernel_of in (
+        ("convolution", keras.layers.Conv2D, own.convolution),
+        ("transposed", keras.layers.Conv2DTranspose, own.transposed_convolution),
+    ):
+        images = jnp.asarray(random.standard_normal((2, size, size, channels)), jnp.float32)
+        built = layer(filters, 5, stride, padding="same", use_bias=False)
+        built.build(images.shape)
+        kernel = jnp.asarray(built.kernel)
+
+        def keras_way(images: jax.Array, kernel: jax.Array, layer: Any = built) -> jax.Array:
+            outputs, _ = layer.stateless_call([kernel], [], images)
+            return outputs
+
+        def our_way(images: jax.Array, kernel: jax.Array, kernel_of: Any = kernel_of) -> jax.Array:
+            return kernel_of(images, kernel, (stride, stride), "same")
+
+        ways = []
+        for way in (keras_way, our_way):
+            outputs, back = jax.vjp(way, images, kernel)
+            by_images, by_kernel = back(jnp.cos(outputs))
+            second = jax.grad(_slope_of_inputs, argnums=2)(way, images, kernel)
+            ways.append([np.asarray(one) for one in (outputs, by_images, by_kernel, second)])
+        found[name] = list(zip(*ways, strict=True))
+    return found
+
+
+def _slope_of_inputs(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:
+    """As the R1 penalty has it: a gradient within a gradient."""
+    return jnp.square(jax.grad(lambda values: jnp.sin(way(values, kernel)).sum())(images)).sum()

@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import keras
 import numpy as np
 
 from gan_runtime import catalog
@@ -18,7 +17,6 @@ from gan_runtime.engines.contract import Arrays, ProbeResult
 from gan_runtime.engines.fixed_inputs import fixed_inputs
 from gan_runtime.engines.jax import probes as jax_probes
 from gan_runtime.engines.jax import step as jax_step
-from gan_runtime.engines.jax.kernels import CpuKernels, JaxKernels
 from gan_runtime.engines.jax.noise import StepNoise
 from gan_runtime.engines.jax.spmd import JaxEngine
 from gan_runtime.spec import RunSpec
@@ -266,45 +264,6 @@ def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
         name: np.asarray(value)
         for name, value in {"normal": jnp.concatenate(normals), "many": many, **masks}.items()
     }
-
-
-def layers_and_kernels(
-    kind: str, shape: tuple[int, int, int], stride: int
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Values and gradients by input and kernel of (Keras' layer, our kernel), for a convolution and a transposed one."""
-    size, channels, filters = shape
-    random = np.random.default_rng(0)
-    own = {"plain": JaxKernels, "cpu": CpuKernels}[kind](None)
-    found = {}
-    for name, layer, kernel_of in (
-        ("convolution", keras.layers.Conv2D, own.convolution),
-        ("transposed", keras.layers.Conv2DTranspose, own.transposed_convolution),
-    ):
-        images = jnp.asarray(random.standard_normal((2, size, size, channels)), jnp.float32)
-        built = layer(filters, 5, stride, padding="same", use_bias=False)
-        built.build(images.shape)
-        kernel = jnp.asarray(built.kernel)
-
-        def keras_way(images: jax.Array, kernel: jax.Array, layer: Any = built) -> jax.Array:
-            outputs, _ = layer.stateless_call([kernel], [], images)
-            return outputs
-
-        def our_way(images: jax.Array, kernel: jax.Array, kernel_of: Any = kernel_of) -> jax.Array:
-            return kernel_of(images, kernel, (stride, stride), "same")
-
-        ways = []
-        for way in (keras_way, our_way):
-            outputs, back = jax.vjp(way, images, kernel)
-            by_images, by_kernel = back(jnp.cos(outputs))
-            second = jax.grad(_slope_of_inputs, argnums=2)(way, images, kernel)
-            ways.append([np.asarray(one) for one in (outputs, by_images, by_kernel, second)])
-        found[name] = list(zip(*ways, strict=True))
-    return found
-
-
-def _slope_of_inputs(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:
-    """As the R1 penalty has it: a gradient within a gradient."""
-    return jnp.square(jax.grad(lambda values: jnp.sin(way(values, kernel)).sum())(images)).sum()
 
 
 def loaded() -> list[str]:

@@ -1,0 +1,131 @@
+"""Alarms in the training loop, and what follows from them: an event, the end of the run, a way back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.data.contract import picture_set
+from gan_runtime.errors import AlarmError
+from gan_runtime.records import journal
+from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.rundir import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import checkpoints, loop
+from tests.support.counting_engine import (
+    COLLAPSED,
+    HEALTHY,
+    IMAGES,
+    SPEC,
+    CountingEngine,
+    events,
+    steps_recorded,
+    train,
+)
+
+
+def test_an_alarm_is_noted_once_while_it_lasts(run: RunDir) -> None:
+    outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED, COLLAPSED)))
+    assert outcome.status == "finished"
+    assert events(run) == [
+        (
+            "alarm_collapse",
+            "The generator has collapsed in epoch 2: spread of 0.002 in generated images, of 0.2 in real images "
+            "(share 1.0%, alarm below 10.0%).",
+        )
+    ]
+
+
+def test_an_alarm_stops_the_run_when_asked_to(run: RunDir) -> None:
+    outcome = train(run, CountingEngine(scores=(HEALTHY, COLLAPSED)), alarm_action="stop")
+    assert (outcome.status, outcome.step) == ("stopped", 10)
+    assert outcome.reason.startswith(
+        "stopped by an alarm and saved, can be resumed. The generator has collapsed in epoch 2"
+    )
+
+
+def test_a_roll_back_trains_the_epoch_again_with_half_the_rates(run: RunDir) -> None:
+    engine = CountingEngine(scores=(HEALTHY, COLLAPSED))
+    outcome = train(run, engine, alarm_action="roll_back")
+    assert (outcome.status, outcome.step, engine.slowed) == ("finished", 15, 0.5)
+    assert events(run)[1] == (
+        "roll_back",
+        "Rolled back to step 5; the learning rates are 0.5 of what they were then.",
+    )
+    assert steps_recorded(run) == [*range(1, 11), *range(6, 16)]
+    resumed = [
+        record.resume_step
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.AttemptStart)
+    ]
+    assert resumed == [0, 5]  # what was measured beyond step 5 is void, so the curve has no seam
+
+
+def test_a_nan_is_rolled_back_too(run: RunDir) -> None:
+    engine = CountingEngine(nan_at=7)
+    engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
+    outcome = train(run, engine, alarm_action="roll_back")
+    assert (outcome.status, outcome.step) == ("finished", 15)
+    assert events(run)[0][0] == "alarm_not_finite"
+    assert "loss_generator became NaN at step 7 (epoch 2)" in events(run)[0][1]
+
+
+def test_an_alarm_in_the_first_epochs_rolls_back_to_the_start(run: RunDir) -> None:
+    engine = CountingEngine(nan_at=2)
+    engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
+    assert train(run, engine, alarm_action="roll_back").status == "finished"
+    assert events(run)[1][1].startswith("Rolled back to step 0")
+
+
+def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
+    engine = CountingEngine(nan_at=7)
+    with pytest.raises(
+        AlarmError,
+        match=r"after 3 roll-backs, .* still fails: loss_generator became NaN at step 7 \(epoch 2\)",
+    ):
+        train(run, engine, alarm_action="roll_back")
+    # Each factor is against the state that was loaded, which has the full rates: step 5, then 0; then 5, saved anew, again.
+    assert engine.slowed == 0.5 * 0.25 * 0.5
+
+
+def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: RunDir) -> None:
+    hard, easy = HEALTHY | {"probe_score_fake": 0.59}, HEALTHY | {"probe_score_fake": 0.1}
+    train(run, CountingEngine(scores=(easy, hard, easy)), keep_checkpoints=1)
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == [
+        "best.safetensors",
+        "step-00000015.safetensors",
+    ]
+    (run.checkpoints / "step-00000015.safetensors").unlink()
+    best = checkpoints.load_newest(run.checkpoints)
+    assert best is not None
+    assert best.step == 10
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize(("collapsed", "topics"), [(True, ["alarm_collapse"]), (False, [])])
+def test_a_generator_that_ignores_its_latents_is_flagged(
+    run: RunDir, collapsed: bool, topics: list[str]
+) -> None:
+    from gan_runtime.engines.tf.distribute import TfEngine
+    from gan_runtime.workloads import mlp_gan
+
+    def networks() -> dict[str, Any]:
+        """The generator makes the same image of every latent, and learns too slowly to get out of that."""
+        networks = mlp_gan.networks()
+        if collapsed:
+            kernel = networks["generator"].get_layer("hidden").kernel
+            kernel.assign(np.zeros(kernel.shape, np.float32))
+        return networks
+
+    pixels = np.random.default_rng(1).integers(
+        118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8
+    )  # as grey as a new generator's
+    spec = RunSpec.parse({**SPEC.model_dump(), "learning_rate_generator": 1e-9})
+    workload = replace(mlp_gan.WORKLOAD, make_networks=networks)
+    engine = TfEngine(spec, workload, picture_set("noise", pixels, "test"), "cpu")
+    with JournalWriter(run.trainer_journal(), 1) as writer:
+        loop.train(spec, IMAGES, engine, run, writer, lambda: False)
+    assert [topic for topic, _ in events(run)] == topics
