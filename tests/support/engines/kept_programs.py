@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,10 +21,15 @@ PACKAGES = ("jax", "jaxlib", "keras")
 
 
 def folder() -> Path:
-    """The folder of this processor and these versions; a new one where there is none or where it has grown too large."""
+    """The folder of this processor and these versions; emptied where it has grown too large, of this session alone where the
+    user's cache cannot be written.
+    """
     every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gan-training-tests"
     own = every / f"jax-{_digest()}"
-    own.mkdir(parents=True, exist_ok=True)
+    try:
+        own.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="jax-programs-"))
     if sum(file.stat().st_size for file in own.iterdir()) > MOST_BYTES:
         shutil.rmtree(own, ignore_errors=True)
     return own
