@@ -19,7 +19,7 @@ from tests.support.engines.small_engines import (
 from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
-# Together with what takes long to trace: tests/full/engines/test_tf_resume.py.
+# In bfloat16, and together with what takes long to trace: tests/full/engines/test_tf_resume.py.
 LEAVING_TRACES: dict[str, Any] = {
     "ema_decay": 0.9,
     "samples_from": "ema",
@@ -32,7 +32,7 @@ LEAVING_TRACES: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("workload", "replicas", "options", "tolerance"),
     [
-        (TINY_GAN, 1, LEAVING_TRACES | {"precision": "mixed_bfloat16"}, 0.0),
+        (TINY_GAN, 1, LEAVING_TRACES, 0.0),
         (mlp_gan.WORKLOAD, 2, {"ema_decay": 0.9, "all_reduce_type": "bfloat16"}, 1e-5),
     ],
     ids=["tiny, all layers", "two replicas"],
