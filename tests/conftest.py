@@ -37,15 +37,17 @@ POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited
 # Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none is left alone
 # for long. One that waits for other processes stands before one that computes: both kinds then run at a time.
 LONGEST = (
-    *("test_main_job.py", "test_jax_parity.py"),
-    *("test_workers.py", "test_jax_spmd.py"),
-    *("test_supervisor.py", "test_check.py"),
-    *("test_every_page.py", "test_showers_on_engines.py"),
-    *("test_adding_a_workload.py", "test_three_workloads.py"),
-    *("test_jax_runs.py", "test_tf_compiled.py"),
-    *("test_pix2pix_runs.py", "test_keras_pix2pix_on_jax.py"),
-    *("test_own_pictures.py", "test_tpu_kernels.py"),
-    *("test_cli.py", "test_tf_objectives.py"),
+    *("test_karman_preset.py", "test_jax_parity.py"),
+    *("test_own_pictures.py", "test_check.py"),
+    *("test_load.py", "test_jax_spmd.py"),
+    *("test_live_page.py", "test_showers_on_engines.py"),
+    *("test_workers.py", "test_adding_a_workload.py"),
+    *("test_killed_dashboard.py", "test_three_workloads.py"),
+    *("test_jax_runs.py", "test_every_page.py"),
+    *("test_processes.py", "test_pix2pix_on_engines.py"),
+    *("test_pix2pix_runs.py", "test_tf_compiled.py"),
+    *("test_main_job.py", "test_keras_pix2pix_on_jax.py"),
+    *("test_strangers.py", "test_tf_objectives.py"),
     *("test_studies.py", "test_tf_distribution.py"),
 )
 FULL = REPOSITORY / "tests" / "full"

@@ -162,3 +162,8 @@ def test_over_seeds_all_other_options_are_equal_within_a_group() -> None:
 def test_only_options_that_differ_can_group() -> None:
     assert list(grouping.choices(GRID)) == ["each run", "over seeds", "batch_size_global"]
     assert list(grouping.choices([GRID[0], row("run-9", batch_size_global=256, seed=1)])) == ["each run"]
+
+
+def test_names_of_runs_are_no_difference_between_them() -> None:
+    named = [row("run-1", seed=1, name="first try"), row("run-2", seed=2, name="second try")]
+    assert [option.name for option in grouping.differing(named)] == ["seed"]

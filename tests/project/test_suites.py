@@ -20,7 +20,7 @@ def test_a_test_over_the_limit_is_named_with_its_seconds_unless_it_is_an_excepti
 
 
 def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_slow(
-    pytester: pytest.Pytester,
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nmarkers = full: slow")
     pytester.makeconftest(
@@ -28,15 +28,33 @@ def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_sl
         "def pytest_configure(config):\n"
         "    config.pluginmanager.register(own_time.OwnTime(limit=0.05))\n"
     )
+    monkeypatch.setattr(own_time, "pace", lambda: 1.0)
     busy = "import time, pytest\ndef work(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
     pytester.makepyfile(
         f"{busy}@pytest.mark.full\ndef test_a(): work(0.1)\ndef test_b(): work(0.1)\ndef test_c(): work(0.0)\n"
     )
-    result = pytester.runpytest_inprocess()
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.OK, "only sessions of quick tests are judged"
+    result = pytester.runpytest_inprocess("-m", "not full")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*move to tests/full*", "*::test_b: 0.1 s"])
     for allowed in ("test_a", "test_c"):
         result.stdout.no_fnmatch_line(f"*::{allowed}: *")
+
+
+def test_seconds_of_a_busy_processor_count_less(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeconftest(
+        "from tests.support import own_time\n"
+        "def pytest_configure(config):\n"
+        "    config.pluginmanager.register(own_time.OwnTime(limit=0.1))\n"
+    )
+    pytester.makepyfile(
+        "import time\ndef test_a():\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+    )
+    for pace, outcome in ((1.0, pytest.ExitCode.TESTS_FAILED), (4.0, pytest.ExitCode.OK)):
+        monkeypatch.setattr(own_time, "pace", lambda pace=pace: pace)
+        assert pytester.runpytest_inprocess("-m", "not full").ret == outcome
 
 
 def test_exceptions_are_few_exist_and_have_a_reason() -> None:

@@ -1,4 +1,4 @@
-"""One run of each kind of workload to its end, on networks of their smallest size: what is recorded, drawn and saved.
+"""One run of each workload to its end, on networks of their smallest size: what is recorded, drawn and saved.
 
 In this process, and on JAX in the one with JAX. Trainers as processes of their own: tests/full/training.
 """
@@ -16,6 +16,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import EpochDone, EpochScores, Histogram, Record, Sample, Scalars
 from gan_runtime.records.rundir import RunDir
 from gan_runtime.training.loop import Outcome
+from tests.support import guide
 from tests.support.engines import toy_runs
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.toy_runs import EPOCHS, STEPS_PER_EPOCH
@@ -44,7 +45,7 @@ class Trained:
     ids=lambda given: " on ".join(given),
 )
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """Each kind of workload on TensorFlow, and one on JAX."""
+    """Each workload on TensorFlow, and one on JAX."""
     workload, engine = request.param
     run = RunDir(tmp_path_factory.mktemp("run"))
     if engine == "jax":
@@ -70,6 +71,10 @@ def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(t
     drawn = {record.name for record in trained.records if isinstance(record, Histogram)}
     judged = {f"score/{judgement.name}" for judgement in catalog.WORKLOADS[trained.workload].judgements}
     assert judged | {"weight/generator", "weight/discriminator"} <= drawn
+
+
+def test_every_workload_of_the_catalog_has_such_a_run() -> None:
+    assert set(toy_runs.RUNS) == set(catalog.WORKLOADS) - {guide.NAME}
 
 
 def test_a_run_has_pictures_of_each_epoch_that_differ_and_were_asked_for_alike(trained: Trained) -> None:
