@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.engines.claims import assert_eight_devices_compute_what_one_does
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import (
@@ -33,19 +34,7 @@ MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
 def test_eight_devices_compute_what_one_computes(
     workload: str, options: dict[str, Any], jax: JaxProcess
 ) -> None:
-    # One batch: with more images, each device's gradients at the end of an epoch are of images of its own share.
-    images = random_images(16, 8)
-    options = {**options, "batch_size_global": 16}
-    one = jax("trained_without_dropout", workload, images, (1, 2), options)
-    eight = jax("trained_without_dropout", workload, images, (1, 2), {**options, "replicas": 8})
-    assert_close(eight[0], one[0], 1e-5)
-    assert_close(eight[1], one[1], 1e-5)
-    probed = [{name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)]
-    # How far images differ is looked at with the batch norm of each device's own images.
-    for scores, (_, _, _, spread) in zip(probed, (eight, one), strict=True):
-        assert scores.pop("spread_fake") == pytest.approx(spread, rel=1e-3)
-        assert spread > 1e-4
-    assert_close(*probed, 1e-3)
+    assert_eight_devices_compute_what_one_does(workload, random_images(16, 8), options, jax)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

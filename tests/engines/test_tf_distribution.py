@@ -14,6 +14,7 @@ from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.engines.tf.noise import StepNoise
 from gan_runtime.workloads.layers import ReplicaDropout
 from tests.support.engines import tiny_gan
+from tests.support.engines.claims import assert_replicas_become_their_mean_every_third_step
 from tests.support.engines.small_engines import (
     MakeEngine,
     assert_close,
@@ -140,18 +141,7 @@ def norm(values: np.ndarray) -> float:
 def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine) -> None:
     """Momentum and average are theirs alone too. With Adam, and as on GPUs: tests/full/engines/test_tf_distribution.py."""
     options = {"optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.5, **rates(0.01, *PAIR)}
-    engine, alone = (make(2, sync_every_steps=steps, **options) for steps in (3, 5))
-    trained(engine, 2)
-    trained(alone, 3)
-    for name, (first, second) in copies_by_name(engine).items():
-        if np.issubdtype(first.dtype, np.floating) and name != "rate_factor":
-            assert not np.array_equal(first, second), name
-    engine.run(1)
-    before = copies_by_name(alone)
-    for name, (first, second) in copies_by_name(engine).items():
-        assert np.array_equal(first, second), name
-        if np.issubdtype(first.dtype, np.floating):
-            assert np.abs(first - (before[name][0] + before[name][1]) / 2).max() < 1e-7, name
+    assert_replicas_become_their_mean_every_third_step(make, options)
 
 
 def test_each_replica_follows_the_mean_of_its_own_images(make: MakeEngine) -> None:

@@ -13,7 +13,8 @@ import tensorflow as tf
 from gan_runtime.engines.tf.devices import make_strategy
 from gan_runtime.engines.tf.optimizers import make_optimizer
 from gan_runtime.spec import RunSpec
-from tests.support.engines.small_engines import MakeEngine, assert_close, kept, trained
+from tests.support.engines.claims import assert_clipped_steps_are_those_of_one_replica
+from tests.support.engines.small_engines import MakeEngine, kept, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
 START = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(3, 4)
@@ -166,17 +167,7 @@ def test_a_short_gradient_is_left_alone(updates: Updates) -> None:
 
 
 def test_the_clipped_step_of_both_networks_is_that_of_one_replica(make: MakeEngine) -> None:
-    rates = {"learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
-    steps = []
-    for replicas in (1, 2):
-        engine = make(replicas, optimizer="sgd", clip_norm=0.05, **rates)
-        before = engine.state()
-        trained(engine, 1)
-        steps.append({name: values - before[name] for name, values in engine.state().items()})
-        for network in ("generator", "discriminator"):
-            own = [values for name, values in steps[-1].items() if name.startswith(f"{network}/")]
-            assert np.sqrt(sum(np.sum(np.square(values)) for values in own)) == pytest.approx(0.05, rel=1e-4)
-    assert_close(steps[1], steps[0], 1e-6)
+    assert_clipped_steps_are_those_of_one_replica(make, (2,))
 
 
 # ---- what travels -------------------------------------------------------------------------------------------------------------

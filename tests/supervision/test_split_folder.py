@@ -1,61 +1,14 @@
-"""Two workers on a folder that they do not share: one has a checkpoint, the other none. Real but for their engine, which is a toy."""
+"""Two workers on a folder that they do not share. Real but for their engine, which is a toy."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-from gan_runtime.cluster import free_addresses, tf_config
-from gan_runtime.engines.contract import Arrays
-from gan_runtime.home import REPOSITORY, Home
-from gan_runtime.records.rundir import RunDir, write_json
-from gan_runtime.training import checkpoints
+from gan_runtime.home import Home
 from tests.support import toy_trainer
-
-SPEC = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "workers": 2, "epochs": 1}
-STEP = 14
-END_SECONDS = 60.0
+from tests.support.split_folder import assert_both_end_with_a_sentence, run_apart
 
 
-@pytest.fixture
-def apart(home: Home, tmp_path: Path) -> list[RunDir]:
-    """The run's folder as each worker sees it."""
-    first = RunDir(home.runs / "cluster-0001")
-    first.path.mkdir()
-    write_json(first.spec_path, SPEC)
-    second = RunDir(shutil.copytree(first.path, tmp_path / "elsewhere" / "cluster-0001"))
-    state: Arrays = {}  # nobody looks into it: the workers compare their steps first
-    checkpoints.save(first.checkpoints, state, STEP, wall_s=1.0, kept=3)
-    return [first, second]
-
-
-def test_both_end_with_a_sentence_instead_of_waiting_for_each_other(apart: list[RunDir]) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDA_VISIBLE_DEVICES": "-1"}
-    addresses = free_addresses(2)
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", toy_trainer.MODULE, str(run.path), "1", "cpu", str(rank)],
-            env={**environment, "TF_CONFIG": tf_config(addresses, rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        for rank, run in enumerate(apart)
-    ]
-    try:
-        told = [worker.communicate(timeout=END_SECONDS)[0].splitlines()[-1] for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-    assert told == [
-        f"worker {rank} of 2: one worker would go on from step 0, another from step 14: they do not see the same {run.checkpoints}. "
-        "Give all workers the same home folder, such as one on a shared file system."
-        for rank, run in enumerate(apart)
-    ]
-    assert [worker.returncode for worker in workers] == [1, 1]
+def test_both_end_with_a_sentence_instead_of_waiting_for_each_other(home: Home, tmp_path: Path) -> None:
+    apart = run_apart(home, tmp_path / "elsewhere")
+    assert_both_end_with_a_sentence(apart, toy_trainer.MODULE, seconds=60.0, says_rank=True)

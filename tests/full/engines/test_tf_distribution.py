@@ -12,6 +12,7 @@ from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.tf.distribute import TfEngine
 from gan_runtime.workloads import dcgan_mnist
 from gan_runtime.workloads.layers import ReplicaDropout
+from tests.support.engines.claims import assert_replicas_become_their_mean_every_third_step
 from tests.support.engines.small_engines import MakeEngine, assert_close, copies_by_name, trained
 
 pytestmark = pytest.mark.usefixtures("cores")
@@ -95,20 +96,5 @@ def norm(values: np.ndarray) -> float:
 def test_replicas_train_alone_and_become_their_mean_every_third_step(
     make: MakeEngine, options: dict[str, Any]
 ) -> None:
-    engine = make(
-        2, sync_every_steps=3, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
-    )
-    alone = make(
-        2, sync_every_steps=5, learning_rate_generator=0.01, learning_rate_discriminator=0.01, **options
-    )
-    trained(engine, 2)
-    trained(alone, 3)
-    for name, (first, second) in copies_by_name(engine).items():
-        if np.issubdtype(first.dtype, np.floating) and name != "rate_factor":
-            assert not np.array_equal(first, second), name
-    engine.run(1)
-    before = copies_by_name(alone)
-    for name, (first, second) in copies_by_name(engine).items():
-        assert np.array_equal(first, second), name
-        if np.issubdtype(first.dtype, np.floating):
-            assert np.abs(first - (before[name][0] + before[name][1]) / 2).max() < 1e-7, name
+    rates = {"learning_rate_generator": 0.01, "learning_rate_discriminator": 0.01}
+    assert_replicas_become_their_mean_every_third_step(make, {**options, **rates})

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from gan_runtime.workloads import mlp_gan
 from gan_runtime.workloads.contract import Workload
+from tests.support.engines.claims import assert_goes_on_where_the_state_stood
 from tests.support.engines.small_engines import (
     MakeEngine,
-    assert_close,
-    trained,
 )
 from tests.support.engines.tiny_gan import TINY_GAN
 
@@ -41,11 +39,4 @@ def test_a_new_engine_goes_on_where_the_state_stood(
     make: MakeEngine, workload: Workload, replicas: int, options: dict[str, Any], tolerance: float
 ) -> None:
     first, second = (make(replicas, workload, **options) for _ in range(2))
-    trained(first, 1)
-    first.slow_down(0.5)
-    state = first.state()
-    second.load(state)
-    expected, found = first.run(2).values, trained(second, 2)
-    assert_close(found, expected, tolerance)
-    assert_close(second.state(), first.state(), tolerance)
-    assert np.abs(second.sample()["images"] - first.sample()["images"]).max() <= max(tolerance, 1e-6)
+    assert_goes_on_where_the_state_stood(first, second, tolerance)
