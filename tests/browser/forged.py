@@ -36,7 +36,10 @@ def open_session(address: str, session_id: str = "") -> ClientConnection:
 
 
 def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Drawn:
-    """Asks for a page, Home unless told otherwise, with a button pressed and fields filled by their ids, and reads it to its end."""
+    """Asks for a page, Home unless told otherwise, with a button pressed and fields filled by their ids, and reads it to its end.
+
+    A drawing that gives way to another, as after a sign-in, is not the end: what it drew is forgotten.
+    """
     asked = BackMsg()
     asked.rerun_script.page_script_hash = page
     if pressed:
@@ -49,10 +52,10 @@ def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed:
         message = received(session)
         kind, element = message.WhichOneof("type"), message.delta.new_element
         if kind == "new_session":
-            session_id = message.new_session.initialize.session_id
+            session_id, ids, boxes, texts = message.new_session.initialize.session_id, {}, [], []
         elif kind == "navigation":
             page = message.navigation.page_script_hash
-        elif kind == "script_finished":
+        elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
             return Drawn(session_id, page, ids, boxes, "\n".join(texts))
         match element.WhichOneof("type"):
             case "button":
